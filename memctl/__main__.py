@@ -1,0 +1,102 @@
+"""Which command is it, and with which exit code does it end?
+
+Loads the one command's module and turns every error into a line on stderr and a code of memctl.exits.
+"""
+
+import contextlib
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from memctl import exits
+from memctl.arguments import overview, parse, parser_of
+from memctl.client import RpcError, Unreachable
+from memctl.commands import COMMANDS
+from memctl.exits import CommandError
+from memctl.render.text import any_text, safe
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. Console script and `python -m memctl`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal of another encoding shows \u2013, it does not end the command.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        return _reader_left()
+    except Exception:  # noqa: BLE001 (Python's own exit code for it, 1, would say "no hits" to a script)
+        import traceback
+
+        traceback.print_exc()
+        return exits.INTERNAL
+    return status
+
+
+def _run(argv: list[str]) -> int:
+    name = argv[0] if argv else ""
+    if not name:
+        print(overview(), end="", file=sys.stderr)
+        return exits.USAGE
+    if name in {"-h", "--help", "help"}:
+        if argv[1:] and argv[1] in COMMANDS:
+            return _run([argv[1], "--help"])
+        print(overview(), end="")
+        return exits.OK
+    if name in {"-V", "--version"}:
+        from memctl.versions import own
+
+        print(f"memctl {own()}")
+        return exits.OK
+    if name not in COMMANDS:
+        return _fail(_unknown(any_text(name)), exits.USAGE)
+    return _command(name, argv[1:])
+
+
+def _command(name: str, argv: list[str]) -> int:
+    module = import_module(f"memctl.commands.{COMMANDS[name][0]}")
+    try:
+        args = parse(parser_of(name, getattr(module, f"{name}_arguments")), argv)
+    except SystemExit as leaving:  # argparse has said what is wrong, or printed the help
+        return int(leaving.code or 0)
+    run: Callable[[Namespace], int] = getattr(module, f"run_{name}")
+    try:
+        return run(args)
+    except CommandError as error:
+        return _fail(str(error), error.status)
+    except Unreachable as error:
+        return _fail(str(error), exits.UNREACHABLE)
+    except RpcError as error:
+        from memctl.versions import mismatch
+
+        hint = mismatch() if error.code in {"MEMD_METHOD", "MEMD_INVALID"} else None
+        return _fail("\n".join(filter(None, [str(error), hint])), exits.of(error.code))
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"memctl: {safe(message)}", file=sys.stderr)
+    return status
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, COMMANDS, n=1)
+    return f"no command {name!r}{f'; did you mean {close[0]}?' if close else ''} (memctl --help lists them)"
+
+
+def _reader_left() -> int:
+    """End quietly, as SIGPIPE would: the interpreter must not try to flush to the closed pipe again."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exits.PIPE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""What did the user type?
+
+Pure parsing with argparse of the standard library: one parser for the command that was typed, values
+checked once, texts made valid. Options stand anywhere among the words; after "--" all are words.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from datetime import date
+
+from memctl import exits
+from memctl.commands import COMMANDS
+from memctl.render.text import any_text
+
+OVERVIEW = """\
+environment:
+  MEMD_WORKSPACE   the workspace, where --workspace does not name it
+  MEMD_SOCKET      the daemon's socket
+  NO_COLOR         no colours
+
+{exits}
+
+examples:
+  memctl init ~/notes
+  cd ~/notes && memctl search breast cancer gene
+  memctl search --json --limit 3 "why did we drop kafka" | jq .hits
+  memctl recall --budget 1000 "how do we deploy"
+"""
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """Return what *argv* says to *parser*; leaves by SystemExit 2 with the usage on stderr."""
+    # argparse forgets which words stood behind "--" once options may stand among them.
+    typed = list(argv)
+    cut = typed.index("--") if "--" in typed else len(typed)
+    takes_words = any(action.dest == "words" for action in parser._actions)  # noqa: SLF001 (no public way to ask)
+    if not takes_words:
+        return parser.parse_args(typed)
+    args = parser.parse_intermixed_args(typed[:cut])
+    args.words = [any_text(word) for word in [*args.words, *typed[cut + 1 :]]]
+    return args
+
+
+def parser_of(
+    command: str, add_arguments: Callable[[argparse.ArgumentParser], None]
+) -> argparse.ArgumentParser:
+    """Return the parser of one command; *add_arguments* is its module's function."""
+    summary = COMMANDS[command][1]
+    parser = Parser(prog=f"memctl {command}", description=f"{summary[0].upper()}{summary[1:]}.")
+    add_arguments(parser)
+    parser.epilog = f"{parser.epilog or ''}\n{exits.HELP}".lstrip()
+    return parser
+
+
+def overview() -> str:
+    """Return the page of `memctl --help`."""
+    commands = "\n".join(f"  {name:<12}{summary}" for name, (_, summary) in COMMANDS.items())
+    return (
+        "usage: memctl COMMAND [options]\n\n"
+        "Search the memory that memd keeps: your Markdown notes and those of agents.\n\n"
+        f"commands:\n{commands}\n\nmemctl COMMAND --help says more about each; memctl --version.\n\n"
+        f"{OVERVIEW.format(exits=exits.HELP)}"
+    )
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse without abbreviations (they change meaning as options are added), texts as written."""
+
+    def __init__(self, *, prog: str, description: str | None = None) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+
+def workspace_option(parser: argparse.ArgumentParser) -> None:
+    """Add --workspace."""
+    parser.add_argument(
+        "-w",
+        "--workspace",
+        metavar="DIR",
+        help="the workspace: DIR is its root or a folder below (default: $MEMD_WORKSPACE, else the nearest "
+        "folder above with memory/config.toml)",
+    )
+
+
+def filter_options(parser: argparse.ArgumentParser) -> None:
+    """Add what narrows a search."""
+    group = parser.add_argument_group("filters")
+    group.add_argument(
+        "--path", type=text, metavar="GLOB", help="only sources whose path matches, as daily/*.md"
+    )
+    group.add_argument(
+        "--tag", type=text, action="append", metavar="TAG", help="only sources with this tag (repeatable)"
+    )
+    group.add_argument("--since", type=day, metavar="YYYY-MM-DD", help="only sources of this day or later")
+    group.add_argument("--until", type=day, metavar="YYYY-MM-DD", help="only sources of this day or earlier")
+    group.add_argument(
+        "--min-score", type=score, metavar="X", help="only hits of this score, 0 to 1, or better"
+    )
+    ranking = parser.add_argument_group("ranking")
+    ranking.add_argument(
+        "--mode", choices=("hybrid", "keyword", "vector"), help="which arms search (default: hybrid)"
+    )
+    ranking.add_argument("--fusion", choices=("weighted", "rrf"), help="how the two arms are merged")
+    parser.add_argument("--no-wait", action="store_true", help="do not wait for a workspace's first index")
+
+
+def filters_of(args: argparse.Namespace) -> dict[str, object]:
+    """Return the search parameters that were given; the daemon has the defaults."""
+    names = ("path", "tag", "since", "until", "min_score", "mode", "fusion", "limit")
+    return {name: value for name in names if (value := getattr(args, name, None)) is not None}
+
+
+def text(raw: str) -> str:
+    """An argument as text of the wire."""
+    return any_text(raw)
+
+
+def count(raw: str) -> int:
+    """A whole number from 1."""
+    if not raw.isascii() or not raw.isdigit() or int(raw[:10]) < 1:
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a whole number from 1")
+    return int(raw[:10])
+
+
+def score(raw: str) -> float:
+    """A score."""
+    try:
+        value = float(raw)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a number from 0 to 1")
+    return value
+
+
+def day(raw: str) -> str:
+    """A day as YYYY-MM-DD."""
+    try:
+        return date.fromisoformat(raw).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a day like 2026-05-01") from None

@@ -1,0 +1,238 @@
+"""How does a program ask memd?
+
+One blocking connection. It imports msgpack and a few modules of the standard library, so a script or a
+hook that asks one question starts in milliseconds. It never starts a daemon: memctl.launch does.
+
+    from memctl.client import Client
+
+    with Client.connect() as memd:
+        answer = memd.call("search", {"query": "breast cancer gene", "workspace": "/home/me/notes"})
+        for hit in answer["hits"]:
+            print(hit["path"], hit["start_line"], hit["snippet"])
+"""
+
+import socket
+import time
+from collections.abc import Callable
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, Self
+
+from memctl.paths import PathError, check_private_dir, runtime_dir, socket_path
+from memctl.protocol import (
+    ANSWERS,
+    MAX_ID,
+    FrameTooLargeError,
+    Message,
+    Notification,
+    ProtocolError,
+    Reader,
+    Request,
+    Response,
+    pack,
+)
+
+CONNECT_TIMEOUT_S = 5.0  # a Unix socket connects at once, or its queue is full
+CALL_TIMEOUT_S = 30.0  # memd's own limits are lower: search 5 s, a write 30 s
+# memd answers MEMD_TIMEOUT at the deadline itself; this is how much later it may arrive.
+LATE_S = 1.0
+
+_READ_BYTES = 256 << 10
+_QUEUE_FULL_S = 0.01  # arbitrary: the daemon takes a whole queue in less
+
+
+class Unreachable(Exception):  # noqa: N818 - named as callers read it: except Unreachable
+    """There is no daemon at the socket, or it went away, or it does not answer."""
+
+
+class NoDaemonError(Unreachable):
+    """Nothing listens at the socket: a daemon may be started."""
+
+
+class RpcError(Exception):
+    """
+    The daemon's answer is an error.
+
+    Attributes:
+        code: what went wrong, as MEMD_NOT_FOUND; all codes are in the README.
+        message: the same for people: what failed, with which value, what to do.
+        callers_fault: the request is wrong, so asking again does not help.
+    """
+
+    def __init__(self, code: str, message: str, callers_fault: bool) -> None:  # noqa: FBT001 - an exception's args
+        super().__init__(code, message, callers_fault)
+        self.code = code
+        self.message = message
+        self.callers_fault = callers_fault
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Client:
+    """A connection to memd, for one thread."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._reader = Reader(ANSWERS)
+        self._last_id = 0
+
+    @classmethod
+    def connect(
+        cls, path: str | PathLike[str] | None = None, *, timeout_s: float = CONNECT_TIMEOUT_S
+    ) -> Self:
+        """
+        Connect to the daemon at *path*, or at the user's own socket.
+
+        Raises:
+            NoDaemonError: nothing listens there.
+            Unreachable: something does, and can't be used.
+        """
+        place = _own_socket() if path is None else fspath(path)
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            _connect(connected, place, timeout_s)
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            connected.close()
+            raise NoDaemonError(f"no memd listens at {place}. Start it: memctl start") from error
+        except OSError as error:
+            connected.close()
+            raise Unreachable(f"can't connect to memd at {place}: {error}") from error
+        return cls(connected)
+
+    def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Any:
+        """
+        Ask and wait for the answer.
+
+        Args:
+            method: as SPEC lists them, "search".
+            params: string keys, values of JSON's kinds.
+            timeout_s: how long the call may take; None: as long as the daemon lives. With *on_progress*:
+                how long the daemon may be silent.
+            on_progress: gets each progress notification of this call.
+
+        Raises:
+            RpcError: the daemon answered with an error; the connection is still good.
+            Unreachable: there was no answer; the connection is closed.
+        """
+        wanted = dict(params or {})
+        if on_progress:
+            wanted["progress"] = True
+        elif timeout_s is not None:
+            wanted.setdefault("timeout_ms", max(1, round(timeout_s * 1000)))
+        self._last_id = self._last_id % MAX_ID + 1
+        request = Request(self._last_id, method, wanted)
+        try:
+            return self._exchange(request, None if timeout_s is None else timeout_s + LATE_S, on_progress)
+        except RpcError:
+            raise
+        except BaseException:
+            self.close()  # the answer may still come, and nobody waits for it
+            raise
+
+    def close(self) -> None:
+        """Close the connection; what the daemon still does for it is cancelled."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _exchange(
+        self, request: Request, limit_s: float | None, on_progress: Callable[[dict[str, Any]], None] | None
+    ) -> Any:
+        self._send(request, limit_s)
+        deadline = _deadline(limit_s)
+        while True:
+            for message in self._receive(request.method, deadline):
+                if isinstance(message, Response) and message.id == request.id:
+                    return _result(message)
+                if isinstance(message, Response):
+                    raise Unreachable(
+                        "memd answered a question that was not asked. Restart it: memctl restart"
+                    )
+                if isinstance(message, Notification) and on_progress and message.method == "progress":
+                    deadline = _deadline(limit_s)
+                    on_progress(message.params)
+
+    def _send(self, request: Request, limit_s: float | None) -> None:
+        try:
+            frame = pack(request)
+        except (FrameTooLargeError, UnicodeEncodeError, TypeError, ValueError, OverflowError) as error:
+            unsent = f"{request.method} can't be sent: {error}"
+            raise RpcError("MEMD_INVALID", unsent, callers_fault=True) from error
+        try:
+            self._socket.settimeout(limit_s)
+            self._socket.sendall(frame)
+        except OSError as error:
+            raise Unreachable(f"memd took no request ({error}). Is it well? memctl status") from error
+
+    def _receive(self, method: str, deadline: float | None) -> list[Message]:
+        try:
+            self._socket.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
+            received = self._socket.recv(_READ_BYTES)
+        except TimeoutError as error:
+            raise Unreachable(f"memd did not answer {method} in time. Is it well? memctl status") from error
+        except OSError as error:
+            raise Unreachable(f"the connection to memd broke during {method}: {error}") from error
+        if not received:
+            raise Unreachable(f"memd closed the connection during {method}; its log says why")
+        try:
+            return self._reader.feed(received)
+        except ProtocolError as error:
+            raise Unreachable(f"what answers {method} does not speak memd's protocol: {error}") from error
+
+
+def _own_socket() -> str:
+    try:
+        path = socket_path()
+        if path.parent == runtime_dir():
+            # In a folder that others may write, somebody else could be listening.
+            check_private_dir(path.parent)
+    except FileNotFoundError as error:
+        raise NoDaemonError(f"no memd listens at {path}. Start it: memctl start") from error
+    except (PathError, OSError) as error:
+        raise Unreachable(str(error)) from error
+    return str(path)
+
+
+def _connect(connected: socket.socket, place: str, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    connected.settimeout(timeout_s)
+    while True:
+        try:
+            return connected.connect(place)
+        except BlockingIOError:
+            # The daemon's queue of connects is full. With a timeout set, Linux does not wait for a place.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_QUEUE_FULL_S)
+
+
+def _deadline(limit_s: float | None) -> float | None:
+    return None if limit_s is None else time.monotonic() + limit_s
+
+
+def _result(response: Response) -> Any:
+    if response.error is None:
+        return response.result
+    match response.error:
+        case [int(fault), str(text)]:
+            code, colon, message = text.partition(": ")
+            named = bool(colon) and code.startswith("MEMD_")
+            raise RpcError(
+                code if named else "MEMD_INTERNAL", message if named else text, callers_fault=fault == 1
+            )
+    unknown = f"memd answered with an error of unknown shape: {response.error!r}"
+    raise RpcError("MEMD_INTERNAL", unknown, callers_fault=False)

@@ -1,0 +1,124 @@
+"""What do all commands do the same way?
+
+Reach the daemon, name the workspace, write to the screen.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.client import Client, NoDaemonError, RpcError
+from memctl.exits import CommandError
+from memctl.progress import Progress
+from memctl.render.text import any_text, safe, to_json
+
+SEARCH_TIMEOUT_S = 10.0  # the daemon gives up at 5; the rest is for its start and a loaded machine
+
+SILENCE_S = 120.0  # progress comes each second; a daemon that is silent for so long has lost the request
+
+
+def daemon() -> Client:
+    """Return a connection; starts a daemon where none runs."""
+    try:
+        return Client.connect()
+    except NoDaemonError:
+        from memctl import launch  # it loads subprocess and more; most calls find a daemon
+
+        return launch.ensure_daemon()
+
+
+def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """Call *method*; where the workspace is the trouble, say what makes it one."""
+    try:
+        answer: dict[str, Any] = client.call(method, params, **options)
+    except RpcError as error:
+        root = workspaces.above(Path(params["workspace"])) if "workspace" in params else None
+        if error.code != "MEMD_WORKSPACE" or root is None:
+            raise
+        from shlex import quote  # only for messages
+
+        # A clone on a new machine has the config, and the registry does not know it.
+        raise CommandError(
+            f"{root} is a workspace that this machine's memd does not know yet. "
+            f"Register it: memctl init {quote(str(root))}",
+            exits.WORKSPACE,
+        ) from error
+    return answer
+
+
+def whole_answer(client: Client, method: str, params: dict[str, Any], *, wait: bool) -> dict[str, Any]:
+    """
+    Ask once; where the workspace is so new that its first index is not complete, wait and ask again.
+
+    The first answer that somebody ever sees must not miss what they know is there. A workspace that is
+    ready costs one round trip.
+    """
+    answer = ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)
+    if wait and (answer.get("index") or {}).get("first"):
+        note("waiting for the first index of this workspace (--no-wait answers from what is there)")
+        wait_for_index(client, params["workspace"])
+        answer = ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)
+    return answer
+
+
+def wait_for_index(client: Client, workspace: str, *, rebuild: bool = False) -> dict[str, Any]:
+    """Return the answer of `index`, showing its progress on stderr meanwhile."""
+    params = {"workspace": workspace, "wait": True, "rebuild": rebuild}
+    with Progress() as progress:
+        return ask(client, "index", params, timeout_s=SILENCE_S, on_progress=progress)
+
+
+def here() -> str:
+    """Return the folder that paths are shown from; "/" where the current one was deleted."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return "/"
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal on stdout, None where there is none."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def wants_colour(choice: str = "auto") -> bool:
+    """Say whether stdout gets colours: as the user chose, else on a terminal that can show them."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def print_json(answer: Any) -> None:
+    """Print one JSON object on one line."""
+    print(to_json(answer, ascii_only=ascii_only()))
+
+
+def ascii_only() -> bool:
+    """Say whether stdout takes ASCII alone: JSON then escapes the rest."""
+    return not (sys.stdout.encoding or "").lower().startswith("utf")
+
+
+def note(message: str | None) -> None:
+    """Print a line on stderr; nothing for None."""
+    if message:
+        print(f"memctl: {safe(message)}", file=sys.stderr)
+
+
+def read_stdin() -> str:
+    """Return all of stdin as text; bytes that are not UTF-8 become U+FFFD."""
+    if sys.stdin.isatty():
+        note("reading from the terminal, Ctrl-D ends")
+    return sys.stdin.buffer.read().decode("utf-8", "replace")
+
+
+def words_of(args: Any) -> str:
+    """Return the words of the command line as one text; "-" alone stands for stdin."""
+    words: list[str] = args.words
+    return read_stdin() if words == ["-"] else any_text(" ".join(words))

@@ -1,0 +1,180 @@
+"""Which notes answer? search, recall and get."""
+
+import os
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.arguments import count, filter_options, filters_of, text, workspace_option
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.render import hits
+from memctl.render.text import safe, to_json
+
+_QUERY_HELP = 'what to look for; "-" reads it from stdin, after "--" words may begin with "-"'
+
+
+def search_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl search`."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help=_QUERY_HELP)
+    workspace_option(parser)
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
+    filter_options(parser)
+    output = parser.add_argument_group("output").add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="one object: hits and how the answer was made")
+    output.add_argument("--jsonl", action="store_true", help="one object a hit, on lines")
+    output.add_argument("--vimgrep", action="store_true", help="path:line:column:text, for a quickfix list")
+    output.add_argument("--files", action="store_true", help="the paths of the sources, each once")
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
+    )
+    parser.epilog = """\
+In a query, "quoted words" stand together, -word excludes (after --), and path: tag: since: until: filter.
+
+examples:
+  memctl search breast cancer gene
+  memctl search --mode keyword --path 'daily/*.md' --since 2026-01-01 standup
+  memctl search --json -n 3 "error budget" | jq -r '.hits[].path'
+  memctl search -- '"release notes"' -draft
+  vim -q <(memctl search --vimgrep retry policy)
+"""
+
+
+def run_search(args: Namespace) -> int:
+    """Print the hits; one round trip when the workspace is ready."""
+    query = _query(args)
+    params = {"workspace": workspaces.find(args.workspace), "query": query, **filters_of(args)}
+    with common.daemon() as client:
+        answer = common.whole_answer(client, "search", params, wait=not args.no_wait)
+    sys.stdout.write(_output(answer, query, args))
+    if not args.json:
+        common.note(hits.notes(answer))
+    if answer["hits"]:
+        return exits.OK
+    if not (args.json or args.jsonl):
+        common.note("no hits")
+    return exits.NONE
+
+
+def recall_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl recall`."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help=_QUERY_HELP)
+    workspace_option(parser)
+    parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")
+    filter_options(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="one object: the text, its sources, what was left out"
+    )
+    parser.epilog = """\
+Tokens are estimated as UTF-8 bytes / 4, counted on what is printed.
+
+example:
+  memctl recall --budget 1000 "how do we deploy" | llm "Deploy the staging branch."
+"""
+
+
+def run_recall(args: Namespace) -> int:
+    """Print Markdown within a budget of tokens."""
+    params = {"workspace": workspaces.find(args.workspace), "query": _query(args), **filters_of(args)}
+    params |= {"budget_tokens": args.budget} if args.budget else {}
+    with common.daemon() as client:
+        answer = common.whole_answer(client, "recall", params, wait=not args.no_wait)
+    if args.json:
+        common.print_json(answer)
+    else:
+        _print_text(answer["text"])
+        common.note(hits.notes(answer))
+        common.note(_omitted(answer))
+    return exits.OK if answer["sources"] else exits.NONE
+
+
+def get_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl get`."""
+    parser.add_argument(
+        "source",
+        type=text,
+        metavar="PATH[:LINE[-LINE]]",
+        help="as search prints it, or relative to the workspace",
+    )
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: path, lines, text, title, tags")
+    parser.epilog = """\
+examples:
+  memctl get notes/genetics.md
+  memctl get notes/genetics.md:12-30
+"""
+
+
+def run_get(args: Namespace) -> int:
+    """Print a source or its lines."""
+    root = workspaces.find(args.workspace)
+    params = {"workspace": root, **place_of(args.source, root)}
+    with common.daemon() as client:
+        answer = common.ask(client, "get", params, timeout_s=common.SEARCH_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    else:
+        _print_text(answer["text"])
+    return exits.OK
+
+
+def place_of(source: str, workspace: str) -> dict[str, Any]:
+    """
+    Return path and lines that PATH[:LINE[-LINE]] names.
+
+    The path may be the one search shows (relative to the current folder, or absolute) or the one in
+    its JSON (relative to the workspace); a file that is really named "a:1" wins over line 1 of "a".
+    """
+    root = (workspaces.above(Path(workspace)) or Path(workspace)).resolve()
+    match = re.fullmatch(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?(?::.*)?", source, re.DOTALL)
+    if match is None or Path(common.here(), source).exists() or (root / source).exists():
+        return {"path": _inside(source, root)}
+    first, last = int(match[2]), int(match[3] or match[2])
+    return {"path": _inside(match[1], root), "start_line": first, "end_line": last}
+
+
+def _inside(source: str, root: Path) -> str:
+    """Return *source* relative to *root*, where it is a file seen from the current folder or absolute."""
+    seen = Path(os.path.normpath(f"{common.here()}/{source}" if source[:1] != "/" else source))
+    if source[:1] == "/" or seen.exists():
+        for path in (seen, seen.resolve()):
+            if path.is_relative_to(root):
+                return str(path.relative_to(root))
+    return source
+
+
+def _query(args: Namespace) -> str:
+    query = common.words_of(args)
+    if not query.strip():
+        raise CommandError("what should be looked for? memctl search WORD… (--help has examples)")
+    return query
+
+
+def _output(answer: dict[str, Any], query: str, args: Namespace) -> str:
+    """Return what goes to stdout, in the form that was asked for."""
+    if args.json:
+        return to_json(answer, ascii_only=common.ascii_only()) + "\n"
+    if args.jsonl:
+        return hits.json_lines(answer, ascii_only=common.ascii_only())
+    if args.vimgrep:
+        return hits.vimgrep(answer, cwd=common.here())
+    if args.files:
+        return hits.files(answer, cwd=common.here())
+    colour = common.wants_colour(args.color)
+    links = colour and sys.stdout.isatty()
+    return hits.people(answer, query=query, cwd=common.here(), colour=colour, links=links)
+
+
+def _print_text(body: str) -> None:
+    """Print a note's text: shown safely on a terminal, as it is to a pipe."""
+    shown = safe(body) if sys.stdout.isatty() else body
+    sys.stdout.write(shown if not shown or shown.endswith("\n") else shown + "\n")
+
+
+def _omitted(answer: dict[str, Any]) -> str | None:
+    left_out = answer.get("omitted") or ()
+    places = ", ".join(f"{item['path']}:{item['start_line']} ({item['reason']})" for item in left_out)
+    return f"left out: {places}" if places else None

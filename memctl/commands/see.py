@@ -1,0 +1,129 @@
+"""Is it alive and well? status, health, ping and version."""
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits, versions, workspaces
+from memctl.arguments import workspace_option
+from memctl.client import Client, NoDaemonError, RpcError, Unreachable
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.render import pages
+
+STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
+HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to load
+
+
+def status_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl status`."""
+    parser.add_argument(
+        "--json", action="store_true", help="one object, with every skipped file that memd names"
+    )
+    parser.epilog = "Never starts a daemon: exit code 3 says that none runs, 6 that it does not answer.\n"
+
+
+def run_status(args: Namespace) -> int:
+    """Print what the daemon knows; at once, also while it indexes."""
+    try:
+        client = Client.connect(timeout_s=STATUS_TIMEOUT_S)
+    except NoDaemonError:
+        return _no_answer("dead", "memd is not running (memctl start)", exits.UNREACHABLE, as_json=args.json)
+    try:
+        with client:
+            answer: dict[str, Any] = client.call("status", {}, timeout_s=STATUS_TIMEOUT_S)
+    except Unreachable as error:
+        return _no_answer(
+            "stuck", f"memd is there and gives no status: {error}", exits.BUSY, as_json=args.json
+        )
+    if args.json:
+        common.print_json(answer)
+    elif width := common.terminal_width():
+        from memctl.render import terminal
+
+        sys.stdout.write(terminal.status(answer, width=width, colour=common.wants_colour()))
+    else:
+        sys.stdout.write(pages.status(answer))
+    common.note(versions.warning(str(answer["server"].get("version") or "unknown")))
+    return exits.OK
+
+
+def health_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl health`."""
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: ok, checks")
+    parser.epilog = (
+        "For scripts and units: exit code 0 or 9. Starts a daemon where none runs, as a search would.\n"
+    )
+
+
+def run_health(args: Namespace) -> int:
+    """Run memd's own checks, one of them a real ranked search."""
+    with common.daemon() as client:
+        answer = common.ask(client, "health", _workspace_if_any(args), timeout_s=HEALTH_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    elif width := common.terminal_width():
+        from memctl.render import terminal
+
+        sys.stdout.write(terminal.health(answer, width=width, colour=common.wants_colour()))
+    else:
+        sys.stdout.write(pages.health(answer))
+    return exits.OK if answer["ok"] else exits.UNHEALTHY
+
+
+def ping_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl ping`."""
+    parser.add_argument("--no-start", action="store_true", help="do not start a daemon where none runs")
+    parser.add_argument("--json", action="store_true", help="one object: pong, pid, instance_id")
+
+
+def run_ping(args: Namespace) -> int:
+    """Ask for a sign of life."""
+    connection = Client.connect(timeout_s=STATUS_TIMEOUT_S) if args.no_start else common.daemon()
+    with connection as client:
+        asked_s = time.perf_counter()
+        answer: dict[str, Any] = client.call("ping", {}, timeout_s=STATUS_TIMEOUT_S)
+        took_ms = (time.perf_counter() - asked_s) * 1000
+    if args.json:
+        common.print_json(answer)
+    else:
+        print(f"pong from process {answer['pid']} in {took_ms:.1f} ms")
+    return exits.OK
+
+
+def version_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl version`: none."""
+
+
+def run_version(_args: Namespace) -> int:
+    """Print both versions; the daemon's only where one runs."""
+    print(f"memctl {versions.own()}")
+    try:
+        with Client.connect(timeout_s=STATUS_TIMEOUT_S) as client:
+            theirs = str(client.call("memd.hello", {}, timeout_s=STATUS_TIMEOUT_S)["server_version"])
+    except (Unreachable, RpcError):
+        print("memd   not running")
+        return exits.OK
+    print(f"memd   {theirs} (running)")
+    common.note(versions.warning(theirs))
+    return exits.OK
+
+
+def _workspace_if_any(args: Namespace) -> dict[str, Any]:
+    """Return the workspace where one is meant; without one memd checks what it has."""
+    try:
+        return {"workspace": workspaces.find(args.workspace)}
+    except CommandError:
+        if args.workspace:
+            raise
+        return {}
+
+
+def _no_answer(state: str, message: str, status: int, *, as_json: bool) -> int:
+    if as_json:
+        common.print_json({"server": {"state": state}, "workspaces": []})
+    else:
+        print(message)
+    return status

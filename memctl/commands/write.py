@@ -1,0 +1,85 @@
+"""How does knowledge get in? add, and the MCP server for agents."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from memctl import exits, workspaces
+from memctl.arguments import text, workspace_option
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.render.text import one_line
+
+WRITE_TIMEOUT_S = 35.0  # the daemon gives up at 30
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl add`."""
+    parser.add_argument(
+        "words", nargs="*", metavar="CONTENT", help='Markdown; from stdin where absent or "-"'
+    )
+    parser.add_argument(
+        "--topic", type=text, required=True, help="the entry's folder below memory/, as deploy"
+    )
+    parser.add_argument("--title", type=text, required=True, help="what the entry says, in a line")
+    parser.add_argument("--tag", type=text, action="append", default=[], metavar="TAG", help="(repeatable)")
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: path, id, similar entries")
+    parser.epilog = """\
+The entry can be found as soon as the command returns.
+
+examples:
+  memctl add --topic deploy --title "Staging needs the VPN" --tag ops "Connect before make stage."
+  pbpaste | memctl add --topic reading --title "Notes on the CRDT paper"
+"""
+
+
+def run_add(args: Namespace) -> int:
+    """Write one entry and print its path."""
+    root = workspaces.find(args.workspace)
+    content = common.words_of(args) if args.words else common.read_stdin()
+    if not content.strip():
+        raise CommandError("the entry has no content: give it as an argument or on stdin")
+    params = {
+        "workspace": root,
+        "topic": args.topic,
+        "title": args.title,
+        "content": content,
+        "tags": args.tag,
+        "source": {"client": "memctl"},
+    }
+    with common.daemon() as client:
+        answer = common.ask(client, "extract_memory", params, timeout_s=WRITE_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    else:
+        print(one_line(answer["path"]))
+        for similar in answer.get("similar") or ():
+            common.note(f"similar: {similar['path']}" if isinstance(similar, dict) else f"similar: {similar}")
+    return exits.OK
+
+
+def mcp_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl mcp`."""
+    workspace_option(parser)
+    parser.epilog = """\
+Needs the extra: pip install 'memd[mcp]'. Tools: search_memory, recall, extract_memory, get.
+
+example, for an agent's configuration:
+  {"mcpServers": {"memd": {"command": "memctl", "args": ["mcp", "--workspace", "~/notes"]}}}
+"""
+
+
+def run_mcp(args: Namespace) -> int:
+    """Serve agents until stdin closes."""
+    # The agent's session fails now, with words, and not at its first call.
+    root = workspaces.find(args.workspace)
+    try:
+        from memctl.mcp import serve
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] != "mcp":
+            raise
+        raise CommandError("the MCP SDK is not installed. Install it: pip install 'memd[mcp]'") from None
+    if sys.stdin.isatty():
+        common.note("this speaks JSON with an agent on stdin and stdout; Ctrl-C ends it")
+    serve(root)
+    return exits.OK

@@ -1,0 +1,61 @@
+"""Which exit code tells a script what happened?
+
+grep's convention first (0 found, 1 nothing, 2 wrong call), then one code for each class of error.
+The one table from memd's error codes to exit codes; the help texts print it.
+"""
+
+OK = 0
+NONE = 1  # nothing found
+USAGE = 2  # an option or parameter is wrong
+UNREACHABLE = 3  # no daemon, and none could be started
+WORKSPACE = 4  # no workspace here, or it is not registered
+NOT_FOUND = 5  # the source, chunk or entry that was named
+BUSY = 6  # a limit or a deadline was reached: try again
+REFUSED = 7  # unsafe path, or a secret in the text
+CONFIG = 8  # a configuration file is wrong
+UNHEALTHY = 9  # `health` found something broken
+INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
+STORAGE = 74  # EX_IOERR of sysexits.h: the disk is full, or reading or writing failed
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+PIPE = 141  # 128 + SIGPIPE: the reader of our output left
+
+OF_CODE = {
+    "MEMD_INVALID": USAGE,
+    "MEMD_METHOD": USAGE,
+    "MEMD_STOPPING": UNREACHABLE,
+    "MEMD_RUNNING": UNREACHABLE,
+    "MEMD_WORKSPACE": WORKSPACE,
+    "MEMD_NOT_FOUND": NOT_FOUND,
+    "MEMD_BUSY": BUSY,
+    "MEMD_TIMEOUT": BUSY,
+    "MEMD_UNSAFE": REFUSED,
+    "MEMD_SECRET": REFUSED,
+    "MEMD_CONFIG": CONFIG,
+    "MEMD_EMBEDDER": UNHEALTHY,
+    "MEMD_INTERNAL": INTERNAL,
+    "MEMD_NOSPACE": STORAGE,
+    "MEMD_IO": STORAGE,
+    "MEMD_CORRUPT": STORAGE,
+}
+
+HELP = """\
+exit codes:
+  0  done, hits found          5  what was named is not there
+  1  no hits                   6  busy or too slow: try again
+  2  wrong usage               7  refused (unsafe path, secret)
+  3  daemon not reachable      8  configuration is wrong
+  4  no such workspace         9  not healthy
+  70 internal error            74 storage failed"""
+
+
+class CommandError(Exception):
+    """The command can't be carried out as it was typed; *status* is the exit code."""
+
+    def __init__(self, message: str, status: int = USAGE) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def of(code: str) -> int:
+    """Return the exit code for an error *code* of memd; unknown ones are internal errors."""
+    return OF_CODE.get(code, INTERNAL)

@@ -1,0 +1,300 @@
+"""Is a daemon there, and if not, who starts it?
+
+One starter: systemd where memd.socket is installed, else this module, never both. Clients that start at
+the same moment agree through a lock which of them spawns; the daemon's own lock decides in the end.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memctl import units
+from memctl.client import Client, NoDaemonError, Unreachable
+from memctl.paths import PathError, make_private_dir, socket_path, state_dir
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+# The daemon is ready before it catches up with the disk, so this is the time of its imports and checks.
+START_TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 20.0  # memd ends itself after 10 s, whatever hangs
+
+EXIT_ALREADY_RUNNING = 73  # another daemon holds the lock of the state directory
+
+LOG_NAME = "memd.log"
+LOG_BYTES = 1 << 20  # a log longer than this is set aside at the next start; one older is kept
+
+_READY = b"READY\n"
+_READY_BYTES = 64 << 10  # arbitrary: an error text that a person reads
+_FIRST_PAUSE_S = 0.01
+_LONGEST_PAUSE_S = 0.2
+_RESPAWN_PAUSE_S = 2.0  # each try costs a Python's start
+
+# What belongs to our own service manager, should memctl run under one.
+_NOT_INHERITED = {
+    "NOTIFY_SOCKET",
+    "LISTEN_PID",
+    "LISTEN_FDS",
+    "LISTEN_FDNAMES",
+    "WATCHDOG_USEC",
+    "WATCHDOG_PID",
+}
+
+
+class NotReadyError(Unreachable):
+    """The daemon takes longer to start than the caller would wait; it goes on starting."""
+
+
+def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = START_TIMEOUT_S) -> Client:
+    """
+    Return a connection to the daemon, starting it where none runs.
+
+    Args:
+        command: what starts memd; gets `--ready-fd N` appended. None: this installation's memd.
+        timeout_s: how long the daemon may take until it is ready.
+
+    Raises:
+        Unreachable: it could not be started; the text is the daemon's own where it left one.
+    """
+    if connected := _connected():
+        return connected
+    deadline = time.monotonic() + timeout_s
+    if units.managed():
+        return _start_by_systemd(deadline)
+    with _starting(deadline) as started:
+        return started or _start_by_hand(command or default_command(), deadline)
+
+
+def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+    """
+    Stop the daemon and wait until its process is gone; False if none ran.
+
+    Raises:
+        Unreachable: it does not answer, or does not end.
+    """
+    ran = False
+    if units.managed():
+        ran = units.systemctl("is-active", units.SERVICE, check=False) == "active"
+        # The socket as well, else the next client starts the service again.
+        units.systemctl("stop", units.SOCKET, units.SERVICE)
+    client = _connected()
+    if client is None:
+        return ran
+    with client:
+        pid = client.call("ping", timeout_s=5.0)["pid"]
+        client.call("shutdown", timeout_s=5.0)
+    if not _wait_for_end(pid, timeout_s):
+        raise Unreachable(f"memd did not stop within {timeout_s:g} s. Its files allow it: kill -9 {pid}")
+    return True
+
+
+def restart(*, command: Sequence[str] | None = None) -> Client:
+    """Stop the daemon where one runs, and start it."""
+    stop_daemon()
+    return ensure_daemon(command=command)
+
+
+def default_command() -> list[str]:
+    """Return how memd of this installation is started; -P keeps a folder named memd from taking its place."""
+    return [sys.executable, "-P", "-m", "memd"]
+
+
+def source_tree() -> str | None:
+    """Return the source tree whose memctl this is, so that its memd is started; None if installed."""
+    tree = Path(__file__).resolve().parent.parent
+    return str(tree) if (tree / "pyproject.toml").is_file() else None
+
+
+def _connected() -> Client | None:
+    with suppress(NoDaemonError):
+        return Client.connect()
+    return None
+
+
+def _start_by_systemd(deadline: float) -> Client:
+    units.systemctl("start", units.SOCKET)
+    if connected := _connected():
+        return connected
+    # The unit is active and its socket file is gone: somebody removed it.
+    units.systemctl("restart", units.SOCKET)
+    return _connect_until(deadline)
+
+
+@contextmanager
+def _starting(deadline: float) -> Iterator[Client | None]:
+    """Hold the starters' lock, or get the connection that another starter made possible."""
+    import fcntl
+
+    folder = _private_state_dir()
+    fd = os.open(folder / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        for _ in _pauses(deadline, "another memctl is starting memd, and it is not there yet: try again"):
+            with suppress(BlockingIOError):
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            if connected := _connected():
+                yield connected
+                return
+        yield None
+    finally:
+        os.close(fd)
+
+
+def _start_by_hand(command: Sequence[str], deadline: float) -> Client:
+    elsewhere = (
+        f"a memd runs with the state directory {state_dir()}, but not at {socket_path()}: it was started "
+        "with another MEMD_SOCKET or XDG_RUNTIME_DIR, or is just ending. Stop it there, or try again"
+    )
+    # More than once, because the daemon that holds the lock may be on its way down.
+    another = False
+    for _ in _pauses(deadline, elsewhere, longest_s=_RESPAWN_PAUSE_S):
+        if connected := _connected():
+            return connected
+        try:
+            if _spawn(command, deadline):
+                return _connect_until(deadline)
+        except NotReadyError:
+            if not another:
+                raise
+        another = True
+    raise AssertionError  # _pauses ends by raising
+
+
+def _spawn(command: Sequence[str], deadline: float) -> bool:
+    """Start one daemon and wait for its word; False where it found another one running."""
+    import subprocess
+    import threading
+
+    from_daemon, to_client = os.pipe()
+    log = _open_log()
+    try:
+        process = subprocess.Popen(
+            [*command, "--ready-fd", str(to_client)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(to_client,),
+            start_new_session=True,
+            cwd="/",  # a daemon must not keep a disk from being unmounted
+            env=_environment(),
+        )
+    except OSError as error:
+        os.close(from_daemon)
+        raise Unreachable(f"can't start memd with {command[0]}: {error.strerror}") from error
+    finally:
+        os.close(to_client)
+        os.close(log)
+    try:
+        return _outcome(process, from_daemon, deadline)
+    finally:
+        os.close(from_daemon)
+        # Whoever ends first: this takes the exit status, so that no zombie stays below a long memctl mcp.
+        threading.Thread(target=process.wait, daemon=True).start()
+
+
+def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool:
+    from subprocess import TimeoutExpired
+
+    said = _read_ready(from_daemon, deadline)
+    if said.startswith(_READY):
+        return True
+    log_path = state_dir() / LOG_NAME
+    try:
+        status = process.wait(max(0.1, deadline - time.monotonic()))
+    except TimeoutExpired:
+        raise NotReadyError(
+            f"memd (pid {process.pid}) is not ready yet. See {log_path}, or: memctl status"
+        ) from None
+    if status == EXIT_ALREADY_RUNNING:
+        return False
+    reason = said.decode(errors="replace").strip() or _last_line(log_path)
+    raise Unreachable(f"memd did not start (exit code {status}): {reason}. Its log: {log_path}")
+
+
+def _read_ready(from_daemon: int, deadline: float) -> bytes:
+    """Return READY as soon as it comes, else all that the daemon wrote before it closed the pipe."""
+    import select
+
+    said = b""
+    while not said.startswith(_READY) and len(said) < _READY_BYTES:
+        readable, _, _ = select.select([from_daemon], [], [], max(0, deadline - time.monotonic()))
+        part = os.read(from_daemon, 4096) if readable else b""
+        if not part:
+            break
+        said += part
+    return said
+
+
+def _connect_until(deadline: float) -> Client:
+    for _ in _pauses(deadline, f"memd was started and does not listen at {socket_path()}: memctl status"):
+        if connected := _connected():
+            return connected
+    raise AssertionError  # _pauses ends by raising
+
+
+def _pauses(deadline: float, what_failed: str, *, longest_s: float = _LONGEST_PAUSE_S) -> Iterator[None]:
+    """Yield at once, then after longer and longer pauses; Unreachable once *deadline* is past."""
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        yield
+        if time.monotonic() > deadline:
+            raise Unreachable(what_failed)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, longest_s)
+
+
+def _environment() -> dict[str, str]:
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    checkout = Path(__file__).resolve().parent.parent
+    if (checkout / "pyproject.toml").is_file():
+        # Run from its source tree, memctl starts the memd beside it and not one that is installed.
+        environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [str(checkout), os.environ.get("PYTHONPATH")])
+        )
+    return environment
+
+
+def _private_state_dir() -> Path:
+    folder = state_dir()
+    try:
+        make_private_dir(folder)
+    except PathError as error:
+        raise Unreachable(str(error)) from error
+    return folder
+
+
+def _open_log() -> int:
+    path = _private_state_dir() / LOG_NAME
+    with suppress(FileNotFoundError):
+        if path.stat().st_size > LOG_BYTES:
+            path.replace(path.with_suffix(".log.1"))
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _last_line(log_path: Path) -> str:
+    lines = log_path.read_bytes()[-_READY_BYTES:].decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it left no word")
+
+
+def _wait_for_end(pid: int, timeout_s: float) -> bool:
+    """Wait until a process is gone; one that nobody has collected yet counts as gone on Linux."""
+    import select
+
+    deadline = time.monotonic() + timeout_s
+    try:
+        if hasattr(os, "pidfd_open"):
+            fd = os.pidfd_open(pid)
+            try:
+                return bool(select.select([fd], [], [], timeout_s)[0])
+            finally:
+                os.close(fd)
+        while time.monotonic() < deadline:
+            os.kill(pid, 0)
+            time.sleep(_FIRST_PAUSE_S)
+    except ProcessLookupError:
+        return True
+    return False

@@ -1,0 +1,67 @@
+"""How far is the index, for somebody who waits?
+
+Always on stderr: stdout belongs to the answer. A bar on a terminal, else a line now and then.
+"""
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+_STAGES = {"scan": "reading", "index": "indexing", "embed": "embedding"}
+_LINE_EVERY_S = 5.0  # often enough to see life in a log, seldom enough not to fill it
+
+
+class Progress:
+    """Shows the progress notifications of one call; nothing before the first and nothing after the end."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._bar: Any = None
+        self._task: Any = None
+        self._next_line_s = 0.0
+        self._stage = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, message: dict[str, Any]) -> None:
+        """Show one notification: {"stage", "done", "total"}."""
+        if self._quiet:
+            return
+        stage = _STAGES.get(str(message.get("stage")), "working")
+        done, total = int(message.get("done") or 0), int(message.get("total") or 0)
+        if sys.stderr.isatty():
+            self._draw(stage, done, total)
+        else:
+            self._write(stage, done, total)
+
+    def _draw(self, stage: str, done: int, total: int) -> None:
+        if self._bar is None:
+            self._bar = _new_bar()
+            self._task = self._bar.add_task(stage, total=None)
+            self._bar.start()
+        # An unknown total makes the bar pulse instead of standing at 0 %.
+        self._bar.update(self._task, description=stage, completed=done, total=total or None)
+
+    def _write(self, stage: str, done: int, total: int) -> None:
+        now_s = time.monotonic()
+        if stage == self._stage and now_s < self._next_line_s:
+            return
+        self._stage, self._next_line_s = stage, now_s + _LINE_EVERY_S
+        print(f"memctl: {stage} {done}/{total}" if total else f"memctl: {stage}", file=sys.stderr, flush=True)
+
+
+def _new_bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    return Bar(*columns, console=Console(stderr=True), transient=True)

@@ -1,0 +1,121 @@
+"""What does `status` say, in which words?
+
+Facts as (label, value) pairs: the plain page prints them, the terminal's tables show the same ones.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from memctl.render.hits import reasons
+from memctl.render.text import one_line
+
+SKIPPED_SHOWN = 5  # a page; all that memd keeps are in --json
+
+
+class Section(NamedTuple):
+    """A title with what is known below it."""
+
+    title: str
+    facts: list[tuple[str, str]]
+
+
+def server(status: dict[str, Any]) -> Section:
+    """Return what is known of the daemon itself."""
+    about = status["server"]
+    memory_mb = about.get("memory_mb")
+    return Section(
+        f"memd {one_line(str(about.get('version', '')))}",
+        [
+            ("process", f"{about.get('pid')}, up {duration(about.get('uptime_s') or 0)}"),
+            ("memory", "not known on this system" if memory_mb is None else f"{memory_mb:.0f} MB"),
+            *(("model", _model(model)) for model in about.get("models") or ()),
+        ],
+    )
+
+
+def workspace(known: dict[str, Any]) -> Section:
+    """Return what is known of one workspace."""
+    errors = [("error", one_line(str(error))) for error in known.get("errors") or ()]
+    if "sources" not in known:  # it could not be opened: nothing but the reason is known
+        return Section(one_line(known["root"]), [("state", _state(known)), *errors])
+    amounts = [counted(known.get(f"{noun}s"), noun) for noun in ("source", "chunk", "vector")]
+    facts = [
+        ("state", _state(known)),
+        ("content", ", ".join(amounts)),
+        ("pending", _pending(known)),
+        ("last scan", moment(known.get("last_scan"))),
+        ("last index", moment(known.get("last_index"))),
+        ("size", size(known.get("size_bytes"))),
+    ]
+    facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
+    return Section(one_line(known["root"]), facts + errors + _skipped(known))
+
+
+def checks(health: dict[str, Any]) -> list[tuple[bool, str, str]]:
+    """Return each check of `health` as (passed, name, detail)."""
+    return [
+        (bool(check["ok"]), one_line(check["name"]), one_line(str(check.get("detail") or "")))
+        for check in health["checks"]
+    ]
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in the two largest units that say something."""
+    whole = int(seconds)
+    for unit, length, small, small_length in (
+        ("d", 86400, "h", 3600),
+        ("h", 3600, "min", 60),
+        ("min", 60, "s", 1),
+    ):
+        if whole >= length:
+            return f"{whole // length} {unit} {whole % length // small_length} {small}"
+    return f"{whole} s"
+
+
+def size(bytes_: int | None) -> str:
+    """Return a size as people read it."""
+    amount = float(bytes_ or 0)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:  # noqa: PLR2004 (SI)
+            return f"{amount:.0f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def moment(when: float | str | None) -> str:
+    """Return a time stamp (seconds since 1970, or text) in local time."""
+    if when is None:
+        return "never"
+    if isinstance(when, str):
+        return one_line(when)
+    return datetime.fromtimestamp(when, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def counted(number: int | None, noun: str) -> str:
+    """Return *number* with its noun, in the plural where it must be."""
+    return f"{number or 0:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _model(model: dict[str, Any]) -> str:
+    parts = [model.get("state"), model.get("provider"), model.get("id"), model.get("error")]
+    return one_line(", ".join(str(part) for part in parts if part))
+
+
+def _state(known: dict[str, Any]) -> str:
+    state = one_line(str(known.get("state") or "unknown"))
+    lag_ms = known.get("lag_ms") or 0
+    return f"{state}, oldest change not searched yet: {duration(lag_ms / 1000)} ago" if lag_ms else state
+
+
+def _pending(known: dict[str, Any]) -> str:
+    files, vectors = known.get("pending_files") or 0, known.get("pending_vectors") or 0
+    return f"{counted(files, 'file')}, {counted(vectors, 'vector')}" if files or vectors else "nothing"
+
+
+def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the files that are not indexed, each with its reason; the first few of many."""
+    skipped: Iterable[dict[str, Any]] = (known.get("skipped") or ())[:SKIPPED_SHOWN]
+    facts = [("skipped", f"{one_line(file['path'])} ({one_line(file['reason'])})") for file in skipped]
+    more = (known.get("skipped_total") or len(facts)) - len(facts)
+    return [*facts, ("skipped", f"{more} more: memctl status --json")] if more > 0 else facts

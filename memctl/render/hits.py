@@ -1,0 +1,132 @@
+"""How do hits read: on a page, in a quickfix list, line by line for programs?
+
+Colours by hand and not through a library: loading one would take longer than the search.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from memctl.render.highlight import Marker
+from memctl.render.text import one_line, safe, to_json
+
+Answer = dict[str, Any]
+Hit = dict[str, Any]
+
+SNIPPET_LINES = 6  # arbitrary: ten hits stay within two screens
+PATH, LINE, HEADING, FAINT = "35", "32", "1", "2"  # SGR numbers; path and line as grep colours them
+
+# What a person is told; a code that is not here is shown as it is.
+DEGRADED = {
+    "model-loading": "the model is still loading",
+    "model-failed": "the model failed, memctl status says why",
+    "model-slow": "the model took too long",
+    "no-provider": "this workspace's config.toml says provider = none",
+    "numpy-missing": "numpy is not installed",
+    "root-missing": "the folder is gone: this is what was indexed",
+    "vectors-building": "the notes are still being embedded with this model",
+}
+
+
+def people(answer: Answer, *, query: str, cwd: str, colour: bool, links: bool = False) -> str:
+    """
+    Return the hits as a page.
+
+    Args:
+        answer: what `search` answered.
+        query: what was asked; its words are marked in the snippets.
+        cwd: paths below it are shown relative to it, others absolute.
+        colour: write SGR sequences.
+        links: make each path a link (OSC 8) to its file.
+    """
+    marker = Marker(query, colour=colour)
+    return "\n".join(
+        _entry(hit, answer["workspace"], cwd=cwd, marker=marker, links=links) for hit in answer["hits"]
+    )
+
+
+def vimgrep(answer: Answer, *, cwd: str) -> str:
+    """Return path:line:column:text of each hit, column in bytes from 1: Vim's %f:%l:%c:%m."""
+    return _lines(
+        f"{shown(answer['workspace'], hit['path'], cwd)}:{hit.get('match_line') or hit['start_line']}:"
+        f"{hit.get('match_column') or 1}:{one_line(_matched_text(hit))}"
+        for hit in answer["hits"]
+    )
+
+
+def files(answer: Answer, *, cwd: str) -> str:
+    """Return the path of each source once, best first."""
+    return _lines(dict.fromkeys(shown(answer["workspace"], hit["path"], cwd) for hit in answer["hits"]))
+
+
+def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
+    """Return one JSON object a hit."""
+    return _lines(to_json(hit, ascii_only=ascii_only) for hit in answer["hits"])
+
+
+def notes(answer: Answer) -> str | None:
+    """Return one line that says why the answer is less than it could be; None when it is whole."""
+    parts = []
+    if codes := answer.get("degraded"):
+        prefix = "keyword only" if answer.get("mode") == "keyword" else "degraded"
+        parts.append(f"{prefix}: {reasons(codes)}")
+    index = answer.get("index") or {}
+    if pending := index.get("pending_files"):
+        parts.append(f"{pending} changed file{'s' if pending > 1 else ''} not searched yet")
+    return "; ".join(parts) or None
+
+
+def reasons(codes: Iterable[str]) -> str:
+    """Return degraded codes with what they mean."""
+    return ", ".join(
+        f"{one_line(code)} ({DEGRADED[code]})" if code in DEGRADED else one_line(code) for code in codes
+    )
+
+
+def shown(workspace: str, path: str, cwd: str) -> str:
+    """Return where a source is, as seen from *cwd*: relative below it, else absolute."""
+    full = f"{workspace}/{path}"
+    below = cwd if cwd.endswith("/") else cwd + "/"
+    return one_line(full.removeprefix(below))
+
+
+def _entry(hit: Hit, workspace: str, *, cwd: str, marker: Marker, links: bool) -> str:
+    """Return one hit: where it is, what it is about, the words around the match."""
+    place = marker.paint(shown(workspace, hit["path"], cwd), PATH)
+    if links:
+        place = _link(f"{workspace}/{hit['path']}", place)
+    facts = "  ".join(filter(None, [f"{hit['score']:.2f}", hit.get("date")]))
+    title = marker.mark(one_line(hit.get("heading") or hit.get("title") or ""), HEADING)
+    span = (
+        str(hit["start_line"])
+        if hit["start_line"] == hit["end_line"]
+        else f"{hit['start_line']}-{hit['end_line']}"
+    )
+    head = f"{place}:{marker.paint(span, LINE)}  {marker.paint(facts, FAINT)}"
+    said = (hit.get("heading") or "").rpartition(" > ")[2]
+    lines = [line for line in safe(hit.get("snippet") or "").splitlines() if _says_more(line, said)]
+    body = [marker.mark(line.rstrip()) for line in lines[:SNIPPET_LINES]]
+    return "".join(f"{line}\n" for line in [head, *(f"    {line}" for line in [title, *body] if line)])
+
+
+def _says_more(line: str, heading: str) -> bool:
+    """Say whether a snippet's line is worth showing below the heading that was shown already."""
+    text = line.strip()
+    return bool(text) and not (text.startswith("#") and text.strip("# \t") == heading)
+
+
+def _link(path: str, text: str) -> str:
+    """Return *text* as a terminal's link to the file at *path*."""
+    from urllib.parse import quote
+
+    # The host part stays empty: the file is on the machine whose terminal this is, or the link is of no use.
+    return f"\x1b]8;;file://{quote(path, errors='replace')}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def _matched_text(hit: Hit) -> str:
+    """Return the line to show for a hit in a quickfix list."""
+    text: str = hit.get("match_text") or (hit.get("snippet") or "").strip().partition("\n")[0]
+    return text
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,96 @@
+"""How do facts about the daemon read on a terminal?
+
+The only module of the client that lays out tables with rich, which takes longer to load than most
+commands take to run: import it where a terminal is known to be there.
+"""
+
+import io
+from typing import Any, Literal
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from memctl.render import facts, pages
+from memctl.render.facts import Section
+from memctl.render.text import one_line
+
+_STATE_STYLES = {
+    "ready": "green",
+    "busy": "yellow",
+    "scanning": "yellow",
+    "starting": "yellow",
+    "missing": "bold red",
+    "error": "bold red",
+    "stuck": "bold red",
+}
+
+
+def status(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
+    """Return all that `status` knows, a table for the daemon and one for each workspace."""
+    sections = [facts.server(answer), *map(facts.workspace, answer["workspaces"])]
+    # Text, never markup: a folder may be named "[red]".
+    parts: list[RenderableType] = []
+    for section in sections:
+        parts += [Text(section.title, "bold"), _table(section), Text()]
+    parts += [] if answer["workspaces"] else [Text(pages.NO_WORKSPACES)]
+    return _drawn(parts, width=width, colour=colour)
+
+
+def health(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
+    """Return a row a check, then the verdict."""
+    table = _grid()
+    for ok, name, detail in facts.checks(answer):
+        table.add_row(Text("✓", "green") if ok else Text("✗", "bold red"), Text(name), Text(detail, "dim"))
+    verdict = Text("healthy", "bold green") if answer["ok"] else Text("not healthy", "bold red")
+    return _drawn([table, verdict], width=width, colour=colour)
+
+
+def workspaces(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
+    """Return a row a workspace."""
+    if not answer["workspaces"]:
+        return f"{pages.NO_WORKSPACES}\n"
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title, justify in (
+        ("workspace", "left"),
+        ("state", "left"),
+        ("sources", "right"),
+        ("chunks", "right"),
+    ):
+        table.add_column(title, justify="right" if justify == "right" else "left", overflow="fold")
+    for known in answer["workspaces"]:
+        table.add_row(
+            Text(one_line(known["root"])),
+            _state(known["state"]),
+            Text(f"{known.get('sources', 0):,}"),
+            Text(f"{known.get('chunks', 0):,}"),
+        )
+    return _drawn([table], width=width, colour=colour)
+
+
+def _table(section: Section) -> Table:
+    table = _grid()
+    for label, value in section.facts:
+        table.add_row(Text(""), Text(label, "dim"), _state(value) if label == "state" else Text(value))
+    return table
+
+
+def _grid() -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _state(text: str) -> Text:
+    return Text(text, _STATE_STYLES.get(text.partition(",")[0], "none"))
+
+
+def _drawn(parts: list[RenderableType], *, width: int, colour: bool) -> str:
+    page = io.StringIO()
+    colours: Literal["standard"] | None = "standard" if colour else None
+    console = Console(file=page, width=width, force_terminal=True, color_system=colours, highlight=False)
+    for part in parts:
+        console.print(part)
+    return page.getvalue()

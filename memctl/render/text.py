@@ -1,0 +1,52 @@
+"""How does text of a note get on a screen without doing anything there?
+
+Notes may hold escape sequences, and so may file names: a terminal must show them, not obey them.
+"""
+
+import re
+from typing import Any
+
+# Patterns stay texts here and below: each output compiles the one that it needs, and a start costs less.
+
+# U+2400 + n is the picture of control character n: ␛ for ESC. Tab and line feed stay.
+_PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)} | {0x7F: 0x2421}
+# C1 controls (some terminals take U+009B for ESC [), marks that reorder what follows, lone surrogates.
+_UNSAFE = "[\x80-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_LINE_ENDS = str.maketrans({"\t": " ", "\n": "\u240a", "\u2028": " ", "\u2029": " "})
+_JSON_UNSAFE = "[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+_SURROGATE = "[\ud800-\udfff]"
+
+
+def safe(text: str) -> str:
+    """Return *text* without anything that a terminal would obey; lines and tabs stay."""
+    return re.sub(_UNSAFE, "\ufffd", text.replace("\r\n", "\n").translate(_PICTURES))
+
+
+def one_line(text: str) -> str:
+    """Return *text* safe and on one line, as a path or a quickfix entry must be."""
+    return safe(text.rstrip("\r\n")).translate(_LINE_ENDS)
+
+
+def any_text(raw: str) -> str:
+    """Return a command line argument as text: bytes that were not UTF-8 become U+FFFD."""
+    return raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def to_json(answer: Any, *, ascii_only: bool = False) -> str:
+    """Return *answer* as JSON on one line that every strict parser and every terminal takes."""
+    import json
+
+    text = json.dumps(_well_formed(answer), ensure_ascii=ascii_only, allow_nan=False)
+    # json escapes C0 only; these stand in strings alone, where an escape says the same.
+    return re.sub(_JSON_UNSAFE, lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _well_formed(value: Any) -> Any:
+    """Return *value* without lone surrogates: JSON would carry them, and other parsers refuse them."""
+    if isinstance(value, str):
+        return re.sub(_SURROGATE, "\ufffd", value)
+    if isinstance(value, dict):
+        return {_well_formed(key): _well_formed(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_well_formed(item) for item in value]
+    return value

@@ -1,0 +1,163 @@
+"""What has the user asked for? The only reader of TOML.
+
+Two files: a workspace's ``memory/config.toml``, which may arrive with a git clone and is therefore
+trusted with little, and the user's own ``config.toml``, which alone names model folders and addresses.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from memd.errors import ConfigError
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+MAX_CONFIG_BYTES = 1024 * 1024  # arbitrary; far above any real configuration
+
+
+class Weights(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much each arm's score counts; renormalised over the arms that saw a chunk."""
+
+    vector: Share = 0.7
+    keyword: Share = 0.3
+
+    def __post_init__(self) -> None:
+        """Reject weights that would score everything 0."""
+        if self.vector + self.keyword == 0:
+            raise ValueError("vector and keyword are both 0: give one of them a weight")
+
+
+class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``memory/config.toml``: everything optional, defaults as ``memctl init`` writes them."""
+
+    sources: tuple[str, ...] = ("**/*.md", "**/*.markdown")
+    ignore: tuple[str, ...] = ()
+    # 20: below that a chunk has no context. 1,000: far above what any shipped model reads at once.
+    chunk_words: Annotated[int, Meta(ge=20, le=1000)] = 200
+    chunk_overlap: Annotated[int, Meta(ge=0, le=500)] = 50
+    provider: Literal["onnx", "ollama", "none"] = "onnx"
+    model: Annotated[str, Meta(min_length=1)] = "all-MiniLM-L6-v2"
+    address: str = "http://127.0.0.1:11434"
+    fusion: Literal["weighted", "rrf"] = "weighted"
+    weights: Weights = Weights()
+    half_life_days: Annotated[float, Meta(gt=0, le=36500)] = 30.0
+    min_score: Share = 0.1
+    max_results: Annotated[int, Meta(ge=1, le=1000)] = 10
+
+    def __post_init__(self) -> None:
+        """Reject an overlap that would never let a chunk advance."""
+        if self.chunk_overlap * 2 > self.chunk_words:
+            raise ValueError(
+                f"chunk_overlap = {self.chunk_overlap} is more than half of chunk_words = "
+                f"{self.chunk_words}: use at most {self.chunk_words // 2}"
+            )
+
+
+class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``~/.config/memd/config.toml``: what workspaces may choose among."""
+
+    models: tuple[str, ...] = ()  # folders of ONNX exports
+    addresses: tuple[str, ...] = ("http://127.0.0.1:11434",)  # Ollama servers
+    allow_remote: bool = False  # addresses beyond loopback
+
+
+BUILTIN_MODEL = "all-MiniLM-L6-v2"
+Config = TypeVar("Config", WorkspaceConfig, UserConfig)
+
+
+def load_workspace_config(path: Path) -> WorkspaceConfig:
+    """Read a workspace's configuration.
+
+    Raises:
+        ConfigError: one line with the file, the key, its value's fault and what is allowed.
+    """
+    return _load(path, WorkspaceConfig)
+
+
+def load_user_config(path: Path) -> UserConfig:
+    """Read the user's configuration; a missing file means the defaults."""
+    return _load(path, UserConfig) if path.exists() else UserConfig()
+
+
+def with_settings(path: Path, settings: dict[str, Any]) -> WorkspaceConfig:
+    """Return the configuration in *path* with some keys replaced; nothing is written."""
+    table = _table(path) | settings
+    return _convert(path, table, WorkspaceConfig)
+
+
+def check_allowed(path: Path, config: WorkspaceConfig, user: UserConfig, user_path: Path) -> None:
+    """Refuse a model folder or an address that the user's own configuration does not name.
+
+    Raises:
+        ConfigError: with the line that the user would have to write.
+    """
+    if config.provider == "onnx" and config.model != BUILTIN_MODEL:
+        folder = Path(config.model).expanduser()
+        if folder not in [Path(known).expanduser() for known in user.models]:
+            raise ConfigError(
+                f"{path}: model = {config.model!r} is a folder that {user_path} does not name. A workspace "
+                f"may only choose what you allow: add it there as models = [{config.model!r}]"
+            )
+    if config.provider == "ollama" and config.address not in user.addresses:
+        raise ConfigError(
+            f"{path}: address = {config.address!r} is not among those of {user_path}: "
+            f"add it there as addresses = [{config.address!r}]"
+        )
+    if config.provider == "ollama" and not (user.allow_remote or _is_loopback(config.address)):
+        raise ConfigError(
+            f"{path}: address = {config.address!r} leaves this machine: "
+            f"set allow_remote = true in {user_path} if that is meant"
+        )
+
+
+def _is_loopback(address: str) -> bool:
+    host = address.removeprefix("http://").removeprefix("https://").rsplit(":", 1)[0].split("/")[0]
+    return host in {"127.0.0.1", "localhost", "[::1]"}
+
+
+def _load(path: Path, kind: type[Config]) -> Config:
+    return _convert(path, _table(path), kind)
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_CONFIG_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(raw) > MAX_CONFIG_BYTES:
+        raise ConfigError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes: not a configuration")
+    try:
+        return tomllib.loads(raw.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {_one_line(error)}") from error
+
+
+def _convert(path: Path, table: dict[str, Any], kind: type[Config]) -> Config:
+    for key in table:
+        if key not in kind.__struct_fields__:
+            raise ConfigError(f"{path}: {key}: unknown key; allowed are {', '.join(kind.__struct_fields__)}")
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {_explain(str(error), table, kind)}") from error
+
+
+def _explain(message: str, table: dict[str, Any], kind: type[Struct]) -> str:
+    """Turn "Expected `int`, got `str` - at `$.limit`" into "limit = 'a': expected int, got str"."""
+    fault, _, place = message.replace("`", "").rpartition(" - at ")
+    if not fault:
+        return _one_line(message)
+    key = place.removeprefix("$.")
+    value: Any = table
+    for step in key.replace("[", ".").replace("]", "").split("."):
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    if fault.startswith("Invalid enum value"):
+        fault = "expected one of " + ", ".join(repr(a) for a in get_args(get_type_hints(kind)[key]))
+    return f"{key} = {value!r}: {fault[0].lower()}{_one_line(fault[1:])}"
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())

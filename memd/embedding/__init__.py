@@ -1,0 +1,45 @@
+"""What does a text mean? Providers turn texts into float32 rows of length 1."""
+
+from collections.abc import Sequence
+from typing import Final, Literal, Protocol
+
+from memd.errors import EmbedderError
+from memd.records import Tokenizer
+
+# Why there is no vector, as answers name it in `degraded`.
+Reason = Literal["model-loading", "model-failed", "model-slow", "numpy-missing"]
+MODEL_LOADING: Final = "model-loading"  # a second of patience mends it
+MODEL_FAILED: Final = "model-failed"  # no file, no server, or it answered with an error
+MODEL_SLOW: Final = "model-slow"  # it works, but not within the time that the caller had
+NUMPY_MISSING: Final = "numpy-missing"  # onnxruntime needs numpy; keyword search does not
+
+
+class UnavailableError(EmbedderError):
+    """There is no vector, for a *reason* that an answer can name as a code."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason: Reason = reason
+
+
+class Embedder(Protocol):
+    """One model that is loaded and answers. Safe to call from several threads.
+
+    A vector is ``bytes``: *dim* little-endian float32, of length 1, so that whoever carries it needs
+    no numpy.
+    """
+
+    model_id: str  # changes whenever the vectors would: weights, pooling, prefixes
+    dim: int
+    max_tokens: int  # word pieces of one text, special tokens not counted
+    scripts: frozenset[str] | None  # Unicode script names that the model reads; None: all of them
+    tokenizer: Tokenizer
+
+    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+        """Return one vector a text, in order. Raises EmbedderError."""
+
+    def embed_query(self, text: str) -> bytes:
+        """Return the vector of a query. Raises EmbedderError."""
+
+    def close(self) -> None:
+        """Free the model; later calls raise EmbedderError."""

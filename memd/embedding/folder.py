@@ -1,0 +1,169 @@
+"""What does a model's folder say of it?
+
+Reads the configuration files that sentence-transformers writes beside an ONNX export. Starts no
+session and needs no numpy. Normalisation is read nowhere: a stored vector always has length 1.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from memd.embedding import MODEL_FAILED, UnavailableError
+from memd.embedding.model import FOLDER, MAX_SEQUENCE, MODEL_FILE, SCRIPTS, TOKENIZER_FILE
+
+# Where exporters put the graph, the one to prefer first.
+MODEL_FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
+# tokenizer_config.json says 10**30 where it means "no limit".
+SANE_SEQUENCE = 100_000
+DEFAULT_SEQUENCE = 512  # what BERT and its kin were trained with
+
+Pooling = Literal["mean", "cls"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """One model on disk and how it wants to be used."""
+
+    name: str
+    model_file: Path
+    tokenizer_file: Path
+    pooling: Pooling
+    max_sequence: int  # word pieces, special tokens included
+    query_prefix: str
+    document_prefix: str
+    lower_case: bool
+    scripts: frozenset[str] | None
+    beyond: tuple[str, ...]  # modules after pooling that only the graph itself could hold
+
+    def fingerprint(self) -> str:
+        """Return a name that changes whenever the vectors would."""
+        digest = hashlib.sha256(
+            repr(
+                (self.pooling, self.max_sequence, self.query_prefix, self.document_prefix, self.lower_case)
+            ).encode()
+        )
+        # Graphs above 2 GB keep their weights in a file of their own.
+        weights = self.model_file.with_name(f"{self.model_file.name}_data")
+        for path in (self.tokenizer_file, self.model_file, weights):
+            if path.exists():
+                with path.open("rb") as opened:
+                    digest.update(hashlib.file_digest(opened, "sha256").digest())
+        return f"{self.name}:{digest.hexdigest()[:16]}"
+
+
+SHIPPED = ModelFolder(
+    name="all-MiniLM-L6-v2",
+    model_file=MODEL_FILE,
+    tokenizer_file=TOKENIZER_FILE,
+    pooling="mean",
+    max_sequence=MAX_SEQUENCE,
+    query_prefix="",
+    document_prefix="",
+    lower_case=False,
+    scripts=SCRIPTS,
+    beyond=(),
+)
+
+
+def read_folder(folder: Path) -> ModelFolder:
+    """Return what *folder* says.
+
+    Raises:
+        UnavailableError: no graph or tokenizer in it, or something that memd cannot do.
+    """
+    if folder == FOLDER:
+        return SHIPPED
+    modules = _json(folder / "modules.json", [])
+    pooling, beyond = _pooling(folder, modules)
+    settings = _json(folder / "sentence_bert_config.json", {})
+    query_prefix, document_prefix = _prefixes(_json(folder / "config_sentence_transformers.json", {}))
+    return ModelFolder(
+        name=folder.resolve().name,
+        model_file=_first(folder, MODEL_FILES, "an ONNX graph"),
+        tokenizer_file=_first(folder, ("tokenizer.json", "onnx/tokenizer.json"), "a fast tokenizer"),
+        pooling=pooling,
+        max_sequence=_max_sequence(folder, settings),
+        query_prefix=query_prefix,
+        document_prefix=document_prefix,
+        lower_case=settings.get("do_lower_case") is True,
+        scripts=None,
+        beyond=beyond,
+    )
+
+
+def _first(folder: Path, names: tuple[str, ...], what: str) -> Path:
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise UnavailableError(
+        MODEL_FAILED,
+        f"{folder} holds no {names[0]} ({what}); looked for {', '.join(names)}. Name the folder of a "
+        "sentence-transformers export with backend='onnx'.",
+    )
+
+
+def _pooling(folder: Path, modules: Any) -> tuple[Pooling, tuple[str, ...]]:
+    """Return how tokens become one vector; without modules.json it is the mean, as for any encoder."""
+    mode: Any = "mean"
+    beyond = []
+    for module in modules:
+        kind = str(module.get("type", "")).rpartition(".")[2]
+        if kind == "Pooling":
+            mode = _mode(_json(folder / str(module.get("path", "")) / "config.json", {}))
+        elif kind not in ("Transformer", "Normalize"):
+            beyond.append(kind)
+    if mode not in ("mean", "cls"):
+        raise UnavailableError(
+            MODEL_FAILED, f"{folder} pools by {mode!r}; memd can pool by 'mean' and 'cls'. Use another model."
+        )
+    return cast("Pooling", mode), tuple(beyond)
+
+
+def _mode(config: dict[str, Any]) -> Any:
+    """Return the mode in either spelling: one name, or a flag for each; several or none are returned so."""
+    if config.get("include_prompt") is False:
+        return "mean without the prompt"
+    if "pooling_mode" in config:
+        return config["pooling_mode"]
+    flags = sorted(key for key, value in config.items() if key.startswith("pooling_mode_") and value is True)
+    names = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+    return names.get(flags[0], flags[0]) if len(flags) == 1 else flags or "mean"
+
+
+def _prefixes(config: dict[str, Any]) -> tuple[str, str]:
+    """Return what is put in front of a query and of a document."""
+    prompts = config.get("prompts") or {}
+    default = prompts.get(config.get("default_prompt_name"), "")
+    query = prompts.get("query", default)
+    document = next((prompts[name] for name in ("document", "passage", "corpus") if name in prompts), default)
+    return query or "", document or ""
+
+
+def _max_sequence(folder: Path, settings: dict[str, Any]) -> int:
+    for value in (
+        settings.get("max_seq_length"),
+        _json(folder / "tokenizer_config.json", {}).get("model_max_length"),
+        _json(folder / "config.json", {}).get("max_position_embeddings"),
+    ):
+        if isinstance(value, int) and 0 < value < SANE_SEQUENCE:
+            return value
+    return DEFAULT_SEQUENCE
+
+
+def _json(path: Path, default: Any) -> Any:
+    """Return the content of *path*, of the same type as *default*, or *default* where there is no file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return default
+    except (OSError, ValueError) as error:
+        raise UnavailableError(
+            MODEL_FAILED, f"{path} cannot be read: {error}. Export the model again."
+        ) from error
+    if not isinstance(content, type(default)):
+        raise UnavailableError(
+            MODEL_FAILED, f"{path} holds a {type(content).__name__}, expected a {type(default).__name__}."
+        )
+    return content

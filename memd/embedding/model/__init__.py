@@ -1,0 +1,20 @@
+"""Which model does memd ship?
+
+sentence-transformers/all-MiniLM-L6-v2 in eight bits; NOTICE says whose work it is, build.py how the
+file was made, reference.json what sentence-transformers itself answers.
+"""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+MODEL_FILE = FOLDER / "model.onnx"
+TOKENIZER_FILE = FOLDER / "tokenizer.json"
+REFERENCE_FILE = FOLDER / "reference.json"
+
+# Of the two files that `python -m memd.embedding.model.build` writes. A model in a user's folder may
+# change under its name; these may not: every stored vector depends on them.
+MODEL_SHA256 = "49c51f0b42ab26a578ce13264f3b2a83bacdef2666ddb7952a43c867617a1eb8"
+TOKENIZER_SHA256 = "5fd1c882abbd30517dced455a2c9768945ec726b96727927e4959348d9de550b"
+
+MAX_SEQUENCE = 256  # word pieces, [CLS] and [SEP] included: max_seq_length as it was published
+SCRIPTS = frozenset({"LATIN"})  # it was trained on English; in other scripts a neighbour by meaning is chance

@@ -1,0 +1,74 @@
+"""Which model does a configuration name? One queue for each, shared by all workspaces that use it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from memd.config import BUILTIN_MODEL, WorkspaceConfig
+from memd.embedding import Embedder, UnavailableError
+from memd.embedding.folder import SHIPPED, ModelFolder, read_folder
+from memd.embedding.ollama import OllamaEmbedder, max_tokens_of
+from memd.embedding.onnx import OnnxEmbedder
+from memd.embedding.queue import EmbeddingQueue
+from memd.embedding.tokens import WordPieces
+from memd.records import Tokenizer
+
+OLLAMA_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
+
+
+class Providers:
+    """The models in use. Not thread-safe: one thread opens workspaces."""
+
+    def __init__(self) -> None:
+        self._queues: dict[tuple[str, str, str], EmbeddingQueue] = {}
+        self._shipped = WordPieces(SHIPPED.tokenizer_file)
+
+    @property
+    def queues(self) -> list[EmbeddingQueue]:
+        """Every model that a workspace asked for."""
+        return list(self._queues.values())
+
+    def queue_for(self, config: WorkspaceConfig) -> EmbeddingQueue | None:
+        """Return the queue of the configured model, which loads in the background; None for "none"."""
+        if config.provider == "none":
+            return None
+        address = config.address if config.provider == "ollama" else ""
+        key = (config.provider, config.model, address)
+        if key not in self._queues:
+            self._queues[key] = EmbeddingQueue(self._loader(config), provider=config.provider)
+        return self._queues[key]
+
+    def tokenizer_for(self, config: WorkspaceConfig) -> tuple[Tokenizer, int]:
+        """Return what chunks are measured with, and how many word pieces may be in one.
+
+        A model that cannot be read now, or has no tokenizer of its own here, is measured with the shipped
+        one: its words are searchable all the same.
+        """
+        if config.provider == "ollama":
+            return self._shipped, max_tokens_of(config.model)
+        folder = SHIPPED
+        if config.provider == "onnx" and config.model != BUILTIN_MODEL:
+            try:
+                folder = read_folder(Path(config.model).expanduser())
+                return _measured(folder, WordPieces(folder.tokenizer_file))
+            except UnavailableError:
+                folder = SHIPPED
+        return _measured(folder, self._shipped)
+
+    def close(self) -> None:
+        """Free every model."""
+        for queue in self._queues.values():
+            queue.close()
+
+    def _loader(self, config: WorkspaceConfig) -> Callable[[], Embedder]:
+        if config.provider == "ollama":
+            return lambda: OllamaEmbedder(
+                config.address, config.model, OLLAMA_TIMEOUT_S, tokenizer=self._shipped
+            )
+        if config.model == BUILTIN_MODEL:
+            return OnnxEmbedder
+        return lambda: OnnxEmbedder(Path(config.model).expanduser())
+
+
+def _measured(folder: ModelFolder, pieces: WordPieces) -> tuple[Tokenizer, int]:
+    prefix = max(pieces.count(folder.document_prefix), pieces.count(folder.query_prefix))
+    return pieces, folder.max_sequence - pieces.special_tokens - prefix

@@ -1,0 +1,222 @@
+"""Whose text is embedded next?
+
+Threads around one embedder. Knows no asyncio and no index; keeper.py knows whether there is a model.
+
+A query never stands behind indexing: one thread takes nothing else, and the others take queries first.
+The operating system then gives it its share of the cores at once, so that it takes a few milliseconds
+more than alone, not the rest of somebody's batch.
+"""
+
+import heapq
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from memd.embedding import MODEL_FAILED, MODEL_SLOW, Embedder, Reason, UnavailableError
+from memd.embedding.keeper import FIRST_RETRY_S, LAST_RETRY_S, Keeper, State, as_unavailable
+from memd.errors import ModelMismatchError
+
+# Texts of one piece of indexing work: 40 ms of the shipped model on one core at its longest. It bounds
+# how long a stop or another workspace waits.
+PIECE_TEXTS = 2
+# A running piece gets this long when the daemon stops; a server that hangs longer is left behind.
+CLOSE_S = 5.0
+SLOW = "The model did not embed the query in time: it is busy, or too slow for this machine."
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A call that waits for a thread. Its future is never "running": it can be given up at any time."""
+
+    call: Callable[[Embedder], Any]
+    result: "Future[Any]"
+
+
+class EmbeddingQueue:
+    """One model, loaded in the background, and the texts that wait for it.
+
+    `_waiting` protects the two queues, the deadlines and `_closed`.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Embedder],
+        threads: int = 2,
+        *,
+        provider: str = "onnx",
+        retry_s: tuple[float, float] = (FIRST_RETRY_S, LAST_RETRY_S),
+    ) -> None:
+        """Begin to load.
+
+        Args:
+            load: returns the embedder or raises; called in a thread, again after a failure.
+            threads: for indexing; two runs of one thread each are faster than one run of two.
+            provider: shown by `status`.
+            retry_s: the pause after a failure to load, and what it doubles up to.
+        """
+        self.provider = provider
+        self._keeper = Keeper(load, retry_s)
+        self._waiting = threading.Condition()
+        self._queries: deque[_Work] = deque()
+        self._documents: deque[_Work] = deque()
+        self._deadlines: list[tuple[float, int, Future[bytes]]] = []
+        self._order = itertools.count()  # so that equal deadlines never compare futures
+        self._closed = False
+        lives = [self._expire, self._serve_queries, *[self._serve_all] * threads]
+        self._threads = [threading.Thread(target=life, name="memd-embed", daemon=True) for life in lives]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def state(self) -> State:
+        """Where the model is now: "loading", "ready" or "failed"."""
+        return self._keeper.state
+
+    @property
+    def error(self) -> str | None:
+        """What the last failure said; None once it is mended."""
+        return self._keeper.error
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why there are no vectors now, as answers name it; None where there are."""
+        return self._keeper.reason
+
+    def embedder(self) -> Embedder:
+        """Return the model. Raises UnavailableError at once where it loads or failed."""
+        return self._keeper.embedder()
+
+    def embedder_or_none(self) -> Embedder | None:
+        """Return the model where it is ready."""
+        return self._keeper.embedder_or_none()
+
+    def ready(self, timeout_s: float | None = None) -> Embedder:
+        """Return the model once it is loaded. Raises UnavailableError where it failed, or still loads."""
+        return self._keeper.ready(timeout_s)
+
+    def query(self, text: str, timeout_s: float) -> "Future[bytes]":
+        """Return the future of a query's vector; cancelling it saves the work.
+
+        It ends by itself, with UnavailableError "model-slow" after *timeout_s*. Raises UnavailableError
+        at once where the model loads or failed: the caller answers by keyword.
+        """
+        self._keeper.embedder()
+        result: Future[bytes] = Future()
+        with self._waiting:
+            self._refuse_if_closed()
+            self._queries.append(_Work(lambda embedder: embedder.embed_query(text), result))
+            heapq.heappush(self._deadlines, (time.monotonic() + timeout_s, next(self._order), result))
+            self._waiting.notify_all()
+        return result
+
+    def embed_query(self, text: str, timeout_s: float) -> bytes:
+        """Return the vector of a query; blocks for at most *timeout_s*. Raises as `query` does."""
+        return self.query(text, timeout_s).result()
+
+    def embed_documents(self, texts: Sequence[str], *, model_id: str | None = None) -> list[bytes]:
+        """Return one vector a text, in order; blocks, also while the model loads.
+
+        Raises:
+            UnavailableError: the model failed; it is tried again in the background.
+            ModelMismatchError: the model is not *model_id* (any more): its vectors are another space.
+        """
+        wanted = model_id or self.ready().model_id
+        self.ready()
+        parts = [list(texts[start : start + PIECE_TEXTS]) for start in range(0, len(texts), PIECE_TEXTS)]
+        pieces = [_Work(_documents_of(wanted, part), Future()) for part in parts]
+        with self._waiting:
+            self._refuse_if_closed()
+            self._documents.extend(pieces)
+            self._waiting.notify_all()
+        try:
+            return [vector for piece in pieces for vector in piece.result.result()]
+        finally:
+            for piece in pieces:  # after a failure nobody waits for the rest
+                piece.result.cancel()
+
+    def close(self) -> None:
+        """Stop the threads and free the model; who waits gets UnavailableError."""
+        with self._waiting:
+            self._closed = True
+            left = [work.result for work in (*self._queries, *self._documents)]
+            left += [result for _, _, result in self._deadlines]
+            self._waiting.notify_all()
+        for result in left:
+            _settle(result, UnavailableError(MODEL_FAILED, "The text was not embedded: memd is stopping."))
+        stop = time.monotonic() + CLOSE_S
+        for thread in self._threads:
+            thread.join(max(0.0, stop - time.monotonic()))
+        self._keeper.close(max(0.0, stop - time.monotonic()))
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise UnavailableError(MODEL_FAILED, "The model was closed: memd is stopping.")
+
+    # The threads' lives
+
+    def _serve_queries(self) -> None:
+        while (work := self._next(self._queries)) is not None:
+            self._do(work)
+
+    def _serve_all(self) -> None:
+        while (work := self._next(self._queries, self._documents)) is not None:
+            self._do(work)
+
+    def _next(self, *queues: "deque[_Work]") -> _Work | None:
+        """Return the first work of the first queue that has some; None once closed."""
+        with self._waiting:
+            self._waiting.wait_for(lambda: self._closed or any(queues))
+            return None if self._closed else next(queue for queue in queues if queue).popleft()
+
+    def _do(self, work: _Work) -> None:
+        if work.result.done():  # given up, or too late
+            return
+        embedder = None
+        try:
+            embedder = self._keeper.embedder()
+            outcome = work.call(embedder)
+        except ModelMismatchError as error:
+            _settle(work.result, error)
+        except Exception as error:  # noqa: BLE001  # a provider may fail in its own ways: the thread lives
+            # Doubt first: whoever hears of the failure and asks again must not find it unnoticed.
+            if embedder is not None:
+                self._keeper.doubt(embedder)
+            _settle(work.result, as_unavailable(error))
+        else:
+            with suppress(InvalidStateError):
+                work.result.set_result(outcome)
+
+    def _expire(self) -> None:
+        """End each query's future at its deadline, whatever the threads are busy with."""
+        with self._waiting:
+            while not self._closed:
+                now = time.monotonic()
+                while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].done()):
+                    _settle(heapq.heappop(self._deadlines)[2], UnavailableError(MODEL_SLOW, SLOW))
+                self._waiting.wait(self._deadlines[0][0] - now if self._deadlines else None)
+
+
+def _documents_of(model_id: str, texts: list[str]) -> Callable[[Embedder], list[bytes]]:
+    """Return the call that embeds *texts* unless the model was replaced while they waited."""
+
+    def call(embedder: Embedder) -> list[bytes]:
+        if embedder.model_id != model_id:
+            raise ModelMismatchError(
+                f"Vectors of {model_id!r} were asked for, but the model is now {embedder.model_id!r}. "
+                "Read model_id again, and ask again."
+            )
+        return embedder.embed_documents(texts)
+
+    return call
+
+
+def _settle(result: "Future[Any]", error: Exception) -> None:
+    """End *result* with *error* unless it has ended."""
+    with suppress(InvalidStateError):
+        result.set_exception(error)

@@ -1,0 +1,69 @@
+"""How does the model cut a text into word pieces?
+
+The one importer of ``tokenizers``. Knows nothing of models, vectors or chunks.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from memd.embedding import MODEL_FAILED, UnavailableError
+
+# A text is cut to the model's length after it is tokenized, and tokenizing a megabyte takes a third
+# of a second. What starts beyond this many characters is not read at all: at 4 characters a piece it
+# is 60 times what MiniLM reads, so only runs of blanks or of unknown words reach it.
+READ_CHARACTERS = 65_536
+
+# Lone surrogates (from a note's broken escape) cannot be UTF-8. U+FFFD stands in, one for one, so that
+# offsets stay those of the text as it was given.
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+class WordPieces:
+    """One tokenizer.json. Safe to call from several threads: nothing changes after the constructor."""
+
+    def __init__(self, path: Path) -> None:
+        self._tokenizer = _load(path)
+        # The published file truncates at 128 and pads to 128 on its own account, whatever the model
+        # reads: a third of all chunks would lose their end in silence.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self.special_tokens = int(self._tokenizer.num_special_tokens_to_add(False))  # noqa: FBT003
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return [start, end) character offsets of each word piece, special tokens excluded."""
+        encoding = self._tokenizer.encode(_encodable(text), add_special_tokens=False)
+        return list(encoding.offsets)
+
+    def count(self, text: str) -> int:
+        """Return how many word pieces *text* has, special tokens excluded."""
+        return len(self._tokenizer.encode(_encodable(text), add_special_tokens=False))
+
+    def ids(self, text: str, max_tokens: int) -> list[int]:
+        """Return the ids of at most *max_tokens* word pieces of *text*, between the special tokens."""
+        encoding = self._tokenizer.encode(_encodable(text[:READ_CHARACTERS]), add_special_tokens=False)
+        encoding.truncate(max_tokens)
+        return list(self._tokenizer.post_process(encoding).ids)
+
+
+def _encodable(text: str) -> str:
+    """Return *text* without lone surrogates, each character where it was."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.translate(_SURROGATES)
+    return text
+
+
+def _load(path: Path) -> Any:
+    try:
+        from tokenizers import Tokenizer  # noqa: PLC0415  # a daemon without a model never pays for it
+    except ImportError as error:
+        raise UnavailableError(
+            MODEL_FAILED, f"The package tokenizers cannot be imported ({error}). Install memd's dependencies."
+        ) from error
+    try:
+        return Tokenizer.from_str(path.read_text(encoding="utf-8"))
+    except Exception as error:  # tokenizers raises plain Exception for a file it cannot read
+        raise UnavailableError(
+            MODEL_FAILED, f"{path} is not a tokenizer that can be read: {error}. Export the model again."
+        ) from error

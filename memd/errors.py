@@ -1,0 +1,113 @@
+"""What can go wrong, in which words does a caller hear of it, and whose fault is it?
+
+One tree. Every error that reaches a caller has a code out of a documented list; the text says what
+failed, with which value, and what to do.
+"""
+
+
+class MemdError(Exception):
+    """An error with a code that a caller can act on. Subclasses name the case."""
+
+    code = "MEMD_INTERNAL"
+    callers_fault = False
+
+
+class InvalidError(MemdError):
+    """A parameter is missing, of another type, or out of range."""
+
+    code = "MEMD_INVALID"
+    callers_fault = True
+
+
+class MethodError(MemdError):
+    """There is no method of that name."""
+
+    code = "MEMD_METHOD"
+    callers_fault = True
+
+
+class WorkspaceError(MemdError):
+    """The request names no workspace, or one that is not registered."""
+
+    code = "MEMD_WORKSPACE"
+    callers_fault = True
+
+
+class ConfigError(MemdError):
+    """A configuration file has an unknown key, a wrong type or an impossible value."""
+
+    code = "MEMD_CONFIG"
+    callers_fault = True
+
+
+class NotFoundError(MemdError):
+    """What the request names (a source, a chunk, an entry) is not in this workspace."""
+
+    code = "MEMD_NOT_FOUND"
+    callers_fault = True
+
+
+class UnsafeError(MemdError):
+    """A path leaves its folder, or a folder is open to other users: refused."""
+
+    code = "MEMD_UNSAFE"
+    callers_fault = True
+
+
+class SecretError(MemdError):
+    """The text holds a secret of a known shape and was not written."""
+
+    code = "MEMD_SECRET"
+    callers_fault = True
+
+
+class BusyError(MemdError):
+    """A limit on requests, connections or queue length is reached: try again."""
+
+    code = "MEMD_BUSY"
+
+
+class DeadlineError(MemdError):
+    """The request's deadline passed before its answer was ready."""
+
+    code = "MEMD_TIMEOUT"
+
+
+class StoppingError(MemdError):
+    """The daemon is on its way down."""
+
+    code = "MEMD_STOPPING"
+
+
+class NoSpaceError(MemdError):
+    """The disk is full. What was indexed before still answers."""
+
+    code = "MEMD_NOSPACE"
+
+
+class StorageError(MemdError):
+    """Reading or writing failed below us (EIO, permissions)."""
+
+    code = "MEMD_IO"
+
+
+class IndexDamagedError(MemdError):
+    """The index on disk cannot be read; it is set aside and rebuilt from the Markdown."""
+
+    code = "MEMD_CORRUPT"
+
+
+class EmbedderError(MemdError):
+    """The model could not be loaded or did not answer; searches go on by keyword."""
+
+    code = "MEMD_EMBEDDER"
+
+
+class ModelMismatchError(EmbedderError):
+    """Vectors of one model were offered to an index of another."""
+
+
+class AlreadyRunningError(MemdError):
+    """Another daemon holds the lock of this state directory."""
+
+    code = "MEMD_RUNNING"

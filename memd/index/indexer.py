@@ -1,0 +1,206 @@
+"""How does a changed file get into the index? Read, compare, chunk, one commit.
+
+Everything here runs in the writing thread. Keyword search sees a commit at once; vectors follow in
+`embed`, whose texts the caller has turned into vectors elsewhere.
+"""
+
+import hashlib
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path, PurePosixPath
+
+from memd import terms
+from memd.index.index import Changes, Index
+from memd.index.store import NewChunk, NewSource
+from memd.records import Chunk, ChunkLimits, Document, FileStamp, Skipped, SourceText, Tokenizer
+from memd.sources.chunk import parse
+from memd.sources.scan import read_source
+
+CACHED_STAMPS = 50_000  # sources whose stamps are kept in memory, about 300 bytes each
+# A commit is a point where a query sees more and a newer save may overtake; each costs an fsync.
+COMMIT_EVERY_S = 0.1
+# A file that changed less than this before it was read may change again without a new stamp: clocks of
+# file systems tick in steps of up to 2 s (FAT), 10 ms (ext4).
+RACY_NS = 2_000_000_000
+RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
+CHUNKER = 1  # counts up when the same text would be cut or prepared in another way
+NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
+
+
+class StampCache:
+    """path → stamp and content hash, least recently used out first; what is not here is in the store."""
+
+    def __init__(self, index: Index, limit: int = CACHED_STAMPS) -> None:
+        self._index = index
+        self._limit = limit
+        self._entries: OrderedDict[str, tuple[FileStamp, bytes]] = OrderedDict()
+
+    def warm(self) -> None:
+        """Read the newest entries from the store, so that the first scan after a start reads no file."""
+        for path, entry in self._index.writer.stamps(self._limit).items():
+            self._entries[path] = entry
+
+    def get(self, path: str) -> tuple[FileStamp, bytes] | None:
+        """Return what is known of *path*, None where it is not indexed."""
+        entry = self._entries.get(path) or self._index.writer.stamp(path)
+        if entry is not None:
+            self.put(path, *entry)
+        return entry
+
+    def put(self, path: str, stamp: FileStamp, digest: bytes) -> None:
+        """Remember one path."""
+        self._entries[path] = (stamp, digest)
+        self._entries.move_to_end(path)
+        if len(self._entries) > self._limit:
+            self._entries.popitem(last=False)
+
+    def drop(self, path: str) -> None:
+        """Forget one path."""
+        self._entries.pop(path, None)
+
+
+@dataclass(slots=True)
+class Progress:
+    """What one call has done."""
+
+    indexed: list[str] = field(default_factory=list)  # new or changed text
+    removed: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    unsettled: list[str] = field(default_factory=list)  # still being written: look again
+    handled: int = 0  # of the paths that were given, from the front
+
+
+class Indexer:
+    """Brings the sources of one workspace into its index."""
+
+    def __init__(self, index: Index, root: Path, *, tokenizer: Tokenizer, limits: ChunkLimits) -> None:
+        self.stamps = StampCache(index)
+        self._index = index
+        self._root = root
+        self._tokenizer = tokenizer
+        self._limits = limits
+
+    def begin(self) -> None:
+        """Get ready for the first scan; after a change of the chunker or its limits all is cut again."""
+        writer = self._index.writer
+        cut_by = f"{CHUNKER}:{self._limits.words}:{self._limits.overlap_words}:{self._limits.max_tokens}"
+        if writer.get("chunker") != cut_by:
+            with writer.transaction():
+                writer.forget_stamps()
+                writer.set("chunker", cut_by)
+        self.stamps.warm()
+
+    def known(self) -> dict[str, FileStamp]:
+        """Return the stamp of every indexed source."""
+        return self._index.writer.paths()
+
+    def apply(self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S) -> Progress:
+        """Index as many of *paths* as fit into the budget (at least one), in one commit.
+
+        A path is only a hint: it is read, and what the disk holds counts.
+        """
+        done = Progress()
+        stop = time.monotonic() + budget_s
+        try:
+            with self._index.changes() as changes:
+                for path in paths:
+                    self._apply_one(path, changes, done)
+                    done.handled += 1
+                    if time.monotonic() > stop:
+                        break
+        except BaseException:
+            for path in paths:  # nothing of it was committed: the cache must not say otherwise
+                self.stamps.drop(path)
+            raise
+        return done
+
+    def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
+        """Store vectors by the hash of their text."""
+        with self._index.changes() as changes:
+            changes.embed(vectors, model_id=model_id)
+
+    def _apply_one(self, path: str, changes: Changes, done: Progress) -> None:
+        now_ns = time.time_ns()
+        found = read_source(self._root, path, now_ns=now_ns)
+        if not isinstance(found, SourceText):
+            if isinstance(found, Skipped):
+                done.skipped.append(found)
+            changes.remove(path)
+            self.stamps.drop(path)
+            done.removed.append(path)
+            return
+        if not found.settled:
+            done.unsettled.append(path)
+        racy = now_ns - max(found.stamp.mtime_ns, found.stamp.ctime_ns) < RACY_NS
+        stamp = RACY if racy else found.stamp
+        known = self.stamps.get(path)
+        if known is not None and known[1] == found.hash:
+            if known[0] != stamp:
+                changes.touch(path, stamp)
+        else:
+            changes.put(self._prepared(found, stamp))
+            done.indexed.append(path)
+        self.stamps.put(path, stamp, found.hash)
+
+    def _prepared(self, source: SourceText, stamp: FileStamp) -> NewSource:
+        document = parse(source.text, tokenizer=self._tokenizer, limits=self._limits)
+        name = PurePosixPath(source.path).stem
+        named = NAME_DAY.match(name)
+        day = _iso_day(named[1]) if named else None
+        return NewSource(
+            path=source.path,
+            stamp=stamp,
+            hash=source.hash,
+            title=document.title or name,
+            tags=document.tags,
+            day=day or _day_of(document, source.stamp),
+            dated=day is not None,
+            origin=_origin(document),
+            front_matter=document.front_matter,
+            warnings=document.warnings,
+            chunks=tuple(
+                _prepared_chunk(chunk, name if number == 0 else "")
+                for number, chunk in enumerate(document.chunks)
+            ),
+        )
+
+
+def _prepared_chunk(chunk: Chunk, name: str) -> NewChunk:
+    """Derive what the tables need; the file's name is a keyword of its first chunk, not a meaning."""
+    read = chunk.embed_text
+    searched = f"{name}\n{read}" if name else read
+    return NewChunk(
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        heading=chunk.heading,
+        text=chunk.text,
+        context=chunk.context,
+        hash=hashlib.blake2b(read.encode(), digest_size=16).digest(),
+        words=terms.prepare(searched),
+        trigrams=terms.clean(searched),
+    )
+
+
+def _day_of(document: Document, stamp: FileStamp) -> date:
+    """Return the day that front matter names, else that of the last change on this machine's calendar."""
+    for key in ("updated", "created"):
+        day = _iso_day(str(document.front_matter.get(key, ""))[:10])
+        if day is not None:
+            return day
+    return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC).astimezone().date()
+
+
+def _iso_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _origin(document: Document) -> str:
+    source = document.front_matter.get("source")
+    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"

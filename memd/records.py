@@ -1,0 +1,97 @@
+"""Which facts travel between the rooms?
+
+Frozen records and nothing else: no I/O, no clock, no defaults that hide a decision.
+"""
+
+import unicodedata
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """What lstat says of a file; equal stamps of an old file mean "unchanged"."""
+
+    mtime_ns: int
+    ctime_ns: int
+    size_bytes: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A source as it was read: decoded, without its BOM, line ends as in the file."""
+
+    path: str  # relative to the workspace, "/" on every platform
+    stamp: FileStamp
+    text: str
+    hash: bytes  # blake2b-128 of the file's bytes
+    settled: bool  # False: it changed while it was read, or less than 100 ms before
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that the patterns select and that is not indexed."""
+
+    path: str
+    reason: str  # one of memd.sources.scan.REASONS
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLimits:
+    """How long a chunk may be."""
+
+    words: int  # about as many in a chunk
+    overlap_words: int  # repeated from the end of the one before
+    max_tokens: int  # word pieces the model reads, its special tokens not counted
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of one source."""
+
+    start_line: int  # 1-based, inclusive, of the file
+    end_line: int
+    heading: str  # the headings above and of it, outermost first, joined by " > "; "" without
+    text: str  # a contiguous stretch of those lines; only the last one may be cut, or the only one
+    context: str  # what the model reads in front of it: title and tags, headings the text does not show
+
+    @property
+    def embed_text(self) -> str:
+        """What the model reads."""
+        return unicodedata.normalize("NFC", self.context + self.text).replace("\r\n", "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One parsed source."""
+
+    title: str  # front matter, else the first heading of level 1, else ""
+    tags: tuple[str, ...]
+    front_matter: dict[str, object]  # every key as text, lists and maps of text; {} without
+    chunks: tuple[Chunk, ...]
+    warnings: tuple[str, ...] = field(default=())
+
+
+class Tokenizer(Protocol):
+    """How the model cuts a text into word pieces."""
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return [start, end) character offsets of each word piece, special tokens excluded."""
+
+    def count(self, text: str) -> int:
+        """Return how many word pieces *text* has, special tokens excluded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One indexed file as the store knows it."""
+
+    id: int
+    path: str
+    title: str
+    tags: tuple[str, ...]
+    day: date  # from its name, else front matter's updated or created, else its mtime
+    dated: bool  # its name starts with the day: it decays
+    origin: str  # "human" or "agent"

@@ -1,0 +1,56 @@
+"""Which memories fit into a prompt? Hits as Markdown within a budget of tokens; pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memd.search.search import Hit
+
+ESTIMATOR = (
+    "ceil(UTF-8 bytes / 4)"  # no tokenizer is right for every model; this one errs little, and says so
+)
+BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What is sent, and what is not."""
+
+    text: str
+    tokens: int  # of *text*, all of it
+    used: tuple[Hit, ...]
+    omitted: tuple[tuple[Hit, str], ...]  # with the reason
+
+
+def recall(hits: Sequence[Hit], budget_tokens: int) -> Recalled:
+    """Return as many hits as fit, best first; one that is too long does not end it.
+
+    The budget is counted on the text that is really sent, headings and separators included.
+    """
+    parts: list[str] = []
+    used: list[Hit] = []
+    omitted: list[tuple[Hit, str]] = []
+    for hit in hits:
+        part = section(hit)
+        longer = count_tokens("\n\n".join([*parts, part]))
+        if longer <= budget_tokens:
+            parts.append(part)
+            used.append(hit)
+        else:
+            left = budget_tokens - count_tokens("\n\n".join(parts))
+            omitted.append((hit, f"over budget: {count_tokens(part)} tokens, {left} left"))
+    text = "\n\n".join(parts)
+    return Recalled(text, count_tokens(text), tuple(used), tuple(omitted))
+
+
+def section(hit: Hit) -> str:
+    """Return one hit as Markdown: where it is from, then its text."""
+    place = f"{hit.source.path}:{hit.chunk.start_line}-{hit.chunk.end_line}"
+    about = hit.chunk.heading or hit.source.title
+    writer = "an agent" if hit.source.origin == "agent" else "a person"
+    origin = f"Source: {place} ({hit.source.day.isoformat()}, written by {writer})"
+    return f"### {about}\n{origin}\n\n{hit.chunk.text.strip()}"
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of *text*, see ESTIMATOR."""
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)

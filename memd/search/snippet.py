@@ -1,0 +1,110 @@
+"""Which part of a chunk shows why it was found? Pure."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from memd import terms
+
+SNIPPET_CHARS = 300  # about three lines of a terminal
+_WORD = re.compile(
+    f"[{terms.SPACELESS}]+|(?:[^\\W_{terms.SPACELESS}]|[\\u0300-\\u036f\\u0900-\\u0dff\\u3099\\u309a])+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """The text to show, and where its match stands."""
+
+    text: str
+    match_line: int  # of the file, 1-based
+    match_column: int  # in bytes of that line, 1-based; 1 where no word of the query stands in the chunk
+    match_text: str  # that line, whole
+
+
+def snippet(text: str, start_line: int, pieces: tuple[str, ...]) -> Snippet:
+    """Return the stretch of a chunk with the most of the query's words, and the first of them in it.
+
+    Args:
+        text: the chunk as it stands in the file.
+        start_line: the file's line that it begins in.
+        pieces: words and spaceless runs of the query.
+    """
+    marks = _marks(text, pieces)
+    if not marks:
+        lines = text.split("\n")
+        first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+        return Snippet(_window(text, 0), start_line + first, 1, lines[first].rstrip("\r"))
+    at = _densest(marks)
+    line_start = text.rfind("\n", 0, at) + 1
+    line_end = text.find("\n", at)
+    line = text[line_start : line_end if line_end >= 0 else len(text)].rstrip("\r")
+    column = len(text[line_start:at].encode(errors="replace")) + 1
+    return Snippet(_window(text, at), start_line + text.count("\n", 0, at), column, line)
+
+
+def _marks(text: str, pieces: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Return (offset, what was matched) of every place where a word of the query stands."""
+    words = {_plain(piece) for piece in pieces if not terms.is_spaceless(piece)}
+    found = _ascii_marks(text, words) if text.isascii() else _any_marks(text, words, pieces)
+    if not found:  # a piece inside of a word, as the substring tier finds it
+        lowered = text.lower()
+        found = [(lowered.index(word), word) for word in words if word and word in lowered]
+    return sorted(found)
+
+
+def _ascii_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
+    """Do it in one pass of the regular expression engine: most text is such."""
+    if not words:
+        return []
+    either = "|".join(re.escape(word) for word in sorted(words))
+    found = re.finditer(rf"(?<![^\W_])(?:{either})(?![^\W_])", text, re.IGNORECASE)
+    return [(match.start(), match[0].lower()) for match in found]
+
+
+def _any_marks(text: str, words: set[str], pieces: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Do it word by word, each compared as FTS5 compares it."""
+    runs = [run for piece in pieces if terms.is_spaceless(piece) for run in terms.pairs(piece) or [piece]]
+    found = []
+    for word in _WORD.finditer(text):
+        if terms.is_spaceless(word[0]):
+            found += [(word.start() + word[0].index(run), run) for run in runs if run in word[0]]
+        elif _plain(word[0]) in words:
+            found.append((word.start(), _plain(word[0])))
+    return found
+
+
+def _densest(marks: list[tuple[int, str]]) -> int:
+    """Return the offset of the mark from which a snippet sees the most different words."""
+    best, best_count = marks[0][0], 0
+    for number, (start, _) in enumerate(marks):
+        seen = {word for offset, word in marks[number : number + 50] if offset < start + SNIPPET_CHARS}
+        if len(seen) > best_count:
+            best, best_count = start, len(seen)
+    return best
+
+
+def _window(text: str, at: int) -> str:
+    """Return about SNIPPET_CHARS around *at*, from the start of a line or word."""
+    start = max(text.rfind("\n", 0, at) + 1, 0)
+    if at - start > SNIPPET_CHARS // 3:
+        start = at - SNIPPET_CHARS // 3
+        space = text.find(" ", start, at)
+        start = space + 1 if space >= 0 else start
+    end = min(start + SNIPPET_CHARS, len(text))
+    if end < len(text):
+        space = text.rfind(" ", at, end)
+        end = space if space > at + SNIPPET_CHARS // 3 else end
+    return (
+        ("… " if start > 0 and text[start - 1] != "\n" else "")
+        + text[start:end].strip()
+        + (" …" if end < len(text) else "")
+    )
+
+
+def _plain(word: str) -> str:
+    """Return a word as FTS5 compares it: folded, without diacritics."""
+    if word.isascii():
+        return word.lower()
+    decomposed = unicodedata.normalize("NFKD", word).casefold()
+    return "".join(character for character in decomposed if not unicodedata.combining(character))

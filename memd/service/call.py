@@ -1,0 +1,46 @@
+"""What do a connection and a method know of each other?
+
+A method gets its parameters and a Call; a connection gets limits, deadlines and one function to ask.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a client may take before it is told MEMD_BUSY or is cut off."""
+
+    connections: int = 256  # a quarter of the usual 1,024 file descriptors
+    refused_connections: int = 32  # past the limit, kept just long enough to be told so
+    in_flight_per_connection: int = 16
+    in_flight: int = 256  # requests of all connections together
+    frame_s: float = 5.0  # from a frame's first byte to its last
+    write_high_water_bytes: int = 256 << 10  # unsent bytes at which nothing more is read from a client
+    drain_s: float = 10.0  # how long a client may leave its answers lying
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request as its method sees it."""
+
+    id: int
+    client: dict[str, Any]  # uid and pid; one dict a connection, memd.hello may add to it
+    deadline: float | None  # in loop.time(), which is time.monotonic(); None: as long as it takes
+    notify: Callable[[dict[str, Any]], None]
+
+    def progress(self, message: dict[str, Any]) -> None:
+        """Tell the caller how far the work is, if it asked for that. From any thread; may be dropped."""
+        self.notify(message)
+
+
+Handler = Callable[[str, dict[str, Any], Call], Awaitable[Any]]
+
+# Method → seconds it may take, None without a limit; a table's `get` is such a function.
+Deadlines = Callable[[str], float | None]
+
+
+def no_deadline(method: str) -> float | None:  # noqa: ARG001 - the signature is that of Deadlines
+    """Let every method take as long as it likes."""
+    return None

@@ -1,0 +1,295 @@
+"""How does one client's connection go, from its first byte to its last?
+
+Bytes become requests, each request a task, each finished task one reply in one write, as it finishes.
+Knows limits and no method. Whatever a client does here costs at most its own connection.
+"""
+
+import asyncio
+import math
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import structlog
+
+from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response, pack
+from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, StoppingError
+from memd.service.call import Call, Deadlines, Handler, Limits
+from memd.service.peer import executable_of, peer_of
+from memd.service.replies import frame_of, log_unforeseen, wire_error
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Shared:
+    """What the connections of one server have in common."""
+
+    handle: Handler
+    limits: Limits
+    deadline_s: Deadlines
+    uid: int  # the only one that may connect
+    connections: set["Connection"] = field(default_factory=set)
+    tasks: set[asyncio.Future[Any]] = field(default_factory=set)
+    stopping: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Exchange:
+    """One request on its way to its one reply."""
+
+    request: Request
+    started: float
+    answered: bool = False
+    timer: asyncio.TimerHandle | None = None
+
+
+class Connection(asyncio.Protocol):
+    """One client. Everything in it runs on the event loop's thread."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._loop = asyncio.get_running_loop()
+        self._reader = Reader()
+        self._client: dict[str, Any] = {}
+        self._open: dict[int, _Exchange | None] = {}  # ids without a reply yet; None: about to be refused
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self._outbox: deque[tuple[Response, _Exchange | None]] = deque()
+        self._paused = False  # unsent bytes are above the high water
+        self._over_limit = False  # one connection too many: told so, then closed
+        self._frame_timer: asyncio.TimerHandle | None = None
+        self._drain_timer: asyncio.TimerHandle | None = None
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+
+    # -- called by asyncio ---------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Decide, before a byte is read, whether this peer may speak."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        shared, limits = self._shared, self._shared.limits
+        try:
+            peer = peer_of(transport.get_extra_info("socket"))
+        except OSError as error:
+            self._drop("peer unknown", reason=type(error).__name__)
+            return
+        if peer.uid != shared.uid:
+            self._drop("another user's connection refused", uid=peer.uid, pid=peer.pid)
+            return
+        if len(shared.connections) >= limits.connections + limits.refused_connections:
+            self._drop("too many connections", connections=len(shared.connections))
+            return
+        self._over_limit = len(shared.connections) >= limits.connections
+        shared.connections.add(self)
+        self._client = {"uid": peer.uid, "pid": peer.pid}
+        transport.set_write_buffer_limits(high=limits.write_high_water_bytes)
+        if self._over_limit:
+            self._time_frame()  # it may not hold its place in silence
+        log.debug("connected", pid=peer.pid, exe=executable_of(peer.pid))
+
+    def data_received(self, data: bytes) -> None:
+        """Start what the bytes ask for."""
+        try:
+            messages = self._reader.feed(data)
+        except ProtocolError as error:
+            self._drop("protocol error", reason=str(error))
+            return
+        for message in messages:
+            self._take(message)
+        if messages:
+            self._stop_frame_timer()
+        if self._reader.unfinished_bytes and self._frame_timer is None and not self._paused:
+            self._time_frame()
+
+    def pause_writing(self) -> None:
+        """Read nothing more from a client that does not read."""
+        self._paused = True
+        self._transport.pause_reading()
+        self._stop_frame_timer()  # it can't finish its frame now
+        self._drain_timer = self._loop.call_later(
+            self._shared.limits.drain_s, self._drop, "answers were not read"
+        )
+
+    def resume_writing(self) -> None:
+        """Go on where pause_writing stopped."""
+        self._paused = False
+        if self._drain_timer:
+            self._drain_timer.cancel()
+        self._flush()
+        if self._paused:
+            return
+        self._transport.resume_reading()
+        if self._reader.unfinished_bytes:
+            self._time_frame()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Cancel the work of a client that is gone; what must not be cut short shields itself."""
+        self._shared.connections.discard(self)
+        self._stop_frame_timer()
+        if self._drain_timer:
+            self._drain_timer.cancel()
+        self._open.clear()
+        self._outbox.clear()
+        for task in self._tasks:
+            task.cancel()
+        if not self.closed.done():
+            self.closed.set_result(None)
+        log.debug("disconnected", pid=self._client.get("pid"), error=type(exc).__name__ if exc else None)
+
+    # -- called by the server ------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Answer what is open with MEMD_STOPPING, cancel its work, send what the client still takes."""
+        for id_, exchange in list(self._open.items()):
+            self._answer(id_, exchange, error=StoppingError("memd is stopping: ask again when it is back"))
+        for task in self._tasks:
+            task.cancel()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Cut the connection, sent or not."""
+        self._transport.abort()
+
+    # -- a request's way -----------------------------------------------------------------------------
+
+    def _take(self, message: Message) -> None:
+        if self._transport.is_closing() or isinstance(message, Notification):
+            return  # nothing a client tells unasked (nvim_error_event) is of use to us
+        if isinstance(message, Response):
+            self._drop("protocol error", reason="a response, and nothing was asked")
+            return
+        if message.id in self._open:
+            # Two replies with one id would close the channel of a Neovim, and nobody could tell them apart.
+            self._drop("protocol error", reason="a second request with the id of an open one")
+            return
+        self._open[message.id] = None
+        if refusal := self._refusal(message):
+            self._answer(message.id, None, error=refusal)
+        elif isinstance(message, Request):
+            self._start(message)
+        if self._over_limit:
+            self._transport.close()
+
+    def _refusal(self, message: Request | Invalid) -> MemdError | None:
+        if self._shared.stopping:
+            return StoppingError("memd is stopping: ask again when it is back")
+        if full := self._full():
+            return BusyError(full)
+        if isinstance(message, Invalid):
+            return InvalidError(message.reason)
+        timeout_ms = message.params.get("timeout_ms")
+        if timeout_ms is not None and (type(timeout_ms) is not int or timeout_ms <= 0):
+            return InvalidError("timeout_ms must be a positive integer, in milliseconds")
+        return None
+
+    def _full(self) -> str | None:
+        limits = self._shared.limits
+        if self._over_limit:
+            return f"{limits.connections} connections are open: close one, or try again later"
+        if len(self._tasks) + len(self._outbox) >= limits.in_flight_per_connection:
+            most = limits.in_flight_per_connection
+            return f"{most} requests of this connection are open: wait for an answer, then go on"
+        if len(self._shared.tasks) >= limits.in_flight:
+            return f"{limits.in_flight} requests are being worked on: try again in a moment"
+        return None
+
+    def _start(self, request: Request) -> None:
+        exchange = _Exchange(request, self._loop.time())
+        self._open[request.id] = exchange
+        budget_s = self._budget_s(request)
+        deadline = None if budget_s is None else exchange.started + budget_s
+        call = Call(request.id, self._client, deadline, partial(self._notify, exchange))
+        task = asyncio.ensure_future(self._shared.handle(request.method, request.params, call))
+        if budget_s is not None:
+            exchange.timer = self._loop.call_later(budget_s, self._expire, exchange, task, budget_s)
+        self._tasks.add(task)
+        self._shared.tasks.add(task)
+        task.add_done_callback(partial(self._finish, exchange))
+
+    def _budget_s(self, request: Request) -> float | None:
+        own_s = self._shared.deadline_s(request.method)
+        asked_ms: int | None = request.params.get("timeout_ms")  # a client may lower it, never raise it
+        if asked_ms is None:
+            return own_s
+        return min(asked_ms / 1000, math.inf if own_s is None else own_s)
+
+    def _expire(self, exchange: _Exchange, task: asyncio.Future[Any], budget_s: float) -> None:
+        # Answered here and not when the task ends: a method that hangs in C code ends when it likes.
+        method = exchange.request.method
+        late = DeadlineError(f"{method} did not end within {budget_s:g} s: ask for less, or try again")
+        self._answer(exchange.request.id, exchange, error=late)
+        task.cancel()
+
+    def _finish(self, exchange: _Exchange, task: asyncio.Future[Any]) -> None:
+        self._tasks.discard(task)
+        self._shared.tasks.discard(task)
+        if exchange.timer:
+            exchange.timer.cancel()
+        if task.cancelled():
+            error: BaseException | None = StoppingError("the request was cancelled inside memd: ask again")
+        elif error := task.exception():
+            log_unforeseen(error, exchange.request.method)
+        result = None if error else task.result()
+        self._answer(exchange.request.id, exchange, error=error, result=result)
+
+    # -- replies -------------------------------------------------------------------------------------
+
+    def _answer(
+        self, id_: int, exchange: _Exchange | None, *, error: BaseException | None = None, result: Any = None
+    ) -> None:
+        if exchange:
+            if exchange.answered:
+                return
+            exchange.answered = True
+        if id_ not in self._open:
+            return  # the client is gone
+        del self._open[id_]
+        method = exchange.request.method if exchange else ""
+        shape = wire_error(error, method) if error else None
+        self._outbox.append((Response(id_, shape, result), exchange))
+        if not self._paused:
+            self._flush()
+
+    def _flush(self) -> None:
+        while self._outbox and not self._paused and not self._transport.is_closing():
+            response, exchange = self._outbox.popleft()
+            frame = frame_of(response, exchange.request.method if exchange else "")
+            self._transport.write(frame)  # one write a reply: Neovim 0.7 can't take two in one read
+            if exchange:
+                log.debug(
+                    "request",
+                    method=exchange.request.method,
+                    ms=round((self._loop.time() - exchange.started) * 1000, 1),
+                    answer_bytes=len(frame),
+                    failed=response.error is not None,
+                )
+
+    def _notify(self, exchange: _Exchange, message: dict[str, Any]) -> None:
+        # A notification that nobody asked for can close the channel of a Neovim that waits for an answer.
+        if exchange.request.params.get("progress") is not True:
+            return
+        with suppress(RuntimeError):  # the loop is closed, and nobody is left to hear it
+            self._loop.call_soon_threadsafe(self._send_progress, exchange, message)
+
+    def _send_progress(self, exchange: _Exchange, message: dict[str, Any]) -> None:
+        if exchange.answered or self._paused or self._transport.is_closing():
+            return
+        self._transport.write(pack(Notification("progress", {"id": exchange.request.id, **message})))
+
+    # -- ends ----------------------------------------------------------------------------------------
+
+    def _time_frame(self) -> None:
+        self._frame_timer = self._loop.call_later(
+            self._shared.limits.frame_s, self._drop, "a frame took too long"
+        )
+
+    def _stop_frame_timer(self) -> None:
+        if self._frame_timer:
+            self._frame_timer.cancel()
+            self._frame_timer = None
+
+    def _drop(self, event: str, **fields: Any) -> None:
+        log.warning(event, **fields)
+        self._transport.abort()

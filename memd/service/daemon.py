@@ -1,0 +1,176 @@
+"""What does memd do from its first line to its last? The whole life, in reading order."""
+
+import asyncio
+import fcntl
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+
+from memctl import paths
+from memd import __version__
+from memd.errors import AlreadyRunningError, MemdError, UnsafeError
+from memd.service import notify, rpc
+from memd.service.handlers import Handlers, deadline_s
+from memd.service.workspaces import Workspaces
+
+log = structlog.get_logger()
+
+EXIT_OK = 0
+EXIT_RUNNING = 73  # another daemon holds the lock; a client just connects
+EXIT_UNSAFE = 78  # a folder or socket path that must be mended first (EX_CONFIG)
+BEAT_S = 20.0  # a third of memd.service's WatchdogSec
+STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the stores survive it
+
+
+def run(tell_starter: Callable[[str], None]) -> int:
+    """Live; return the exit code. *tell_starter* gets "READY" or why there is no daemon."""
+    os.umask(0o077)
+    try:
+        state_dir = paths.state_dir()
+        paths.make_private_dir(state_dir)
+        lock = _lock(state_dir / "lock")
+    except AlreadyRunningError as error:
+        tell_starter(str(error))
+        return EXIT_RUNNING
+    except (paths.PathError, MemdError) as error:
+        tell_starter(str(error))
+        return EXIT_UNSAFE
+    try:
+        return asyncio.run(_live(state_dir, tell_starter))
+    except (paths.PathError, MemdError) as error:
+        tell_starter(str(error))
+        return EXIT_UNSAFE
+    finally:
+        os.close(lock)
+
+
+async def _live(state_dir: Path, tell_starter: Callable[[str], None]) -> int:
+    stop = asyncio.Event()
+    _on_signals(stop)  # before any slow work: a stop during the start is a stop
+    listeners, bound = _listen()
+    try:
+        workspaces = Workspaces(state_dir, paths.config_dir() / "config.toml")
+        await workspaces.open_all()
+        handlers = Handlers(workspaces, shut_down=lambda: _soon(stop.set))
+        server = await rpc.serve(listeners, handlers.handle, deadline_s=deadline_s)
+        notify.ready(f"{len(workspaces.opened)} workspaces")
+        tell_starter("READY")
+        log.info("ready", version=__version__, pid=os.getpid(), workspaces=len(workspaces.opened))
+        beat = asyncio.create_task(_beat(workspaces))
+        await stop.wait()
+        beat.cancel()
+        await _stop(server, workspaces)
+    finally:
+        if bound is not None:
+            _unlink(*bound)
+    return EXIT_OK
+
+
+async def _beat(workspaces: Workspaces) -> None:
+    """Tell systemd's watchdog that loop and writing thread still turn; a hang in either is a restart."""
+    while True:
+        await workspaces.write(lambda: None)
+        notify.watchdog()
+        await asyncio.sleep(BEAT_S)
+
+
+def _soon(end: Callable[[], None]) -> None:
+    """End a moment from now: the reply to the request that asked for it leaves first."""
+    asyncio.get_running_loop().call_later(0.05, end)
+
+
+async def _stop(server: rpc.Server, workspaces: Workspaces) -> None:
+    log.info("stopping")
+    notify.stopping()
+    asyncio.get_running_loop().call_later(STOP_HARD_S, os._exit, 1)
+    server.stop_accepting()
+    await server.close()
+    await workspaces.close()
+    log.info("stopped")
+
+
+def _on_signals(stop: asyncio.Event) -> None:
+    """SIGTERM and SIGINT stop; the second one at once: what is on the disk is consistent at any moment."""
+
+    def ask() -> None:
+        if stop.is_set():
+            os._exit(1)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ask)
+
+
+def _lock(path: Path) -> int:
+    """Take the lock of this state directory, for life.
+
+    It stands beside the data and not beside the socket: two runtime directories must not share an index.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 100, 0).decode(errors="replace").strip()
+        os.close(descriptor)
+        raise AlreadyRunningError(f"another memd runs on {path.parent} ({holder})") from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"pid {os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+def _listen() -> tuple[list[socket.socket], tuple[Path, int] | None]:
+    """Return the listening sockets, systemd's or our own, and (path, inode) of our own."""
+    passed = notify.listen_sockets()
+    if passed:
+        return passed, None
+    path = paths.socket_path()
+    paths.make_private_dir(path.parent)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    # We hold the lock, so a socket at our path that nobody answers is one that a killed daemon left.
+    if path.is_socket() and _answers(path):
+        raise UnsafeError(
+            f"{path} belongs to another living process. Stop it, or choose another path with MEMD_SOCKET"
+        )
+    path.unlink(missing_ok=True)
+    listener.bind(str(path))
+    path.chmod(0o600)
+    listener.listen(rpc.BACKLOG)
+    return [listener], (path, path.lstat().st_ino)
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1.0)
+        with suppress(OSError):
+            probe.connect(str(path))
+            return True
+    return False
+
+
+def _unlink(path: Path, inode: int) -> None:
+    """Remove our socket, unless somebody has put another one there."""
+    with suppress(OSError):
+        if path.lstat().st_ino == inode:
+            path.unlink()
+
+
+def starter(descriptor: int | None) -> Callable[[str], None]:
+    """Return what tells the process that started us, once, over its readiness pipe, or else stderr."""
+
+    def tell(message: str) -> None:
+        nonlocal descriptor
+        if descriptor is not None:
+            with suppress(OSError):
+                os.write(descriptor, f"{message}\n".encode())
+            os.close(descriptor)
+            descriptor = None
+        elif message != "READY":
+            sys.stderr.write(f"memd: {message}\n")
+
+    return tell

@@ -1,0 +1,123 @@
+"""How is something kept? Entries, indexing on request, and the workspaces themselves."""
+
+import asyncio
+import time
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from memd import config as configuration
+from memd.errors import ConfigError, InvalidError
+from memd.memory import write_entry
+from memd.service import requests, settings
+from memd.service.call import Call
+from memd.service.upkeep import Report
+from memd.service.workspaces import Opened, Workspaces
+
+REMEMBER_TIMEOUT_S = 5.0  # for the vector of a fact just written; its words are searchable before
+
+Fields = dict[str, Any]
+
+
+async def extract_memory_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``extract_memory``: write one entry; it is durable and searchable when the reply comes."""
+    asked = requests.convert(params, requests.ExtractMemory)
+    opened = await workspaces.find(asked.workspace)
+    # A client that goes away must not leave the entry half done.
+    return await asyncio.shield(_extract(workspaces, opened, asked, call))
+
+
+async def _extract(
+    workspaces: Workspaces, opened: Opened, asked: requests.ExtractMemory, call: Call
+) -> Fields:
+    origin = {
+        "client": asked.source.client or str(call.client.get("name", "")),
+        "session": asked.source.session,
+    }
+
+    def write() -> Any:
+        return write_entry(
+            opened.workspace.root,
+            topic=asked.topic,
+            title=asked.title,
+            content=asked.content,
+            tags=asked.tags,
+            origin=origin,
+            now=datetime.now().astimezone(),
+        )
+
+    written = await workspaces.write(write)
+    await opened.upkeep.index_now(written.path)
+    await opened.upkeep.embedded(timeout_s=REMEMBER_TIMEOUT_S)
+    return {
+        "workspace": str(opened.workspace.root),
+        "path": written.path,
+        "id": written.id,
+        "created": written.created,
+        "similar": [],
+    }
+
+
+async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``index``: compare the folder with the index, and wait until all of it is searchable."""
+    started = time.perf_counter()
+    asked = requests.convert(params, requests.Index)
+    opened = await workspaces.find(asked.workspace)
+    if asked.rebuild:
+        opened = await asyncio.shield(workspaces.rebuild(opened.workspace.root))
+    before = opened.index.snapshot.generation
+    opened.upkeep.rescan()
+    report: Report | None = call.progress if asked.progress else None
+    if asked.wait:
+        await opened.upkeep.caught_up(report)
+    snapshot = opened.index.snapshot
+    return {
+        "workspace": str(opened.workspace.root),
+        "state": opened.upkeep.state,
+        "sources": len(snapshot.sources),
+        "chunks": snapshot.columns.count,
+        "vectors": snapshot.columns.count - opened.upkeep.pending_vectors,
+        "skipped": len(opened.upkeep.skipped),
+        "changed": snapshot.generation != before,
+        "took_ms": round((time.perf_counter() - started) * 1000),
+    }
+
+
+async def add_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``workspace.add``: make a folder a workspace."""
+    asked = requests.convert(params, requests.WorkspaceAdd)
+    opened, created = await asyncio.shield(workspaces.add(asked.path, force=asked.force))
+    await opened.upkeep.scanned()
+    return {
+        "root": str(opened.workspace.root),
+        "config": str(opened.workspace.config_path),
+        "created": created,
+        "sources": opened.upkeep.found_sources,
+        "skipped": len(opened.upkeep.skipped),
+    }
+
+
+async def remove_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``workspace.remove``: forget a workspace and delete its index, never a note."""
+    asked = requests.convert(params, requests.WorkspaceRemove)
+    root = await asyncio.shield(workspaces.remove(asked.path))
+    return {"root": str(root), "removed": True}
+
+
+async def configure_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``workspace.configure``: replace settings in config.toml, or show what they are."""
+    asked = requests.convert(params, requests.WorkspaceConfigure)
+    opened = await workspaces.find(asked.workspace)
+    if not isinstance(asked.settings, msgspec.UnsetType) and asked.settings:
+        path = opened.workspace.config_path
+        try:
+            configuration.with_settings(path, asked.settings)
+        except ConfigError as error:
+            raise InvalidError(
+                f"$.settings: {str(error).removeprefix(f'{path}: ')}; nothing was changed"
+            ) from error
+        await workspaces.write(settings.write, path, asked.settings)
+        await workspaces.reopen(opened.workspace.root)
+        opened = await workspaces.find(str(opened.workspace.root))
+    return {"root": str(opened.workspace.root), "config": msgspec.to_builtins(opened.config)}

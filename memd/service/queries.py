@@ -1,0 +1,196 @@
+"""How is a question answered? Search, recall, get, and the search that proves health."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memd import terms
+from memd.embedding import UnavailableError
+from memd.errors import InvalidError, NotFoundError
+from memd.records import SourceText
+from memd.search.query import Query, parse, restricted
+from memd.search.recall import recall as fit
+from memd.search.search import Answer, Request, search
+from memd.service import answers, requests
+from memd.service.call import Call
+from memd.service.workspaces import Opened, Workspaces
+from memd.sources.scan import read_source
+
+# A query's vector is worth this much waiting; then the answer comes from the keyword arm.
+EMBED_TIMEOUT_S = 0.5
+RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """A query's vector, or why there is none."""
+
+    vector: bytes | None
+    degraded: tuple[str, ...]
+    took_ms: float
+
+
+async def search_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``search``, ``search_memory``: ranked hits."""
+    started = time.perf_counter()
+    asked = requests.convert(params, requests.Search)
+    opened = await workspaces.find(asked.workspace)
+    answer, frame = await _run(workspaces, opened, asked, call, asked.limit or opened.config.max_results)
+    hits = [answers.hit(hit) for hit in answer.hits]
+    return {"hits": hits, **frame, "took_ms": _ms_since(started)}
+
+
+async def recall_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``recall``: hits as Markdown that fits into a prompt."""
+    started = time.perf_counter()
+    asked = requests.convert(params, requests.Recall)
+    opened = await workspaces.find(asked.workspace)
+    answer, frame = await _run(workspaces, opened, asked, call, asked.limit or RECALL_HITS)
+    fitted = answers.recalled(fit(answer.hits, asked.budget_tokens), asked.budget_tokens)
+    return {**fitted, **frame, "took_ms": _ms_since(started)}
+
+
+async def get_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``get``: a source, some of its lines, or the chunk of a hit, from the file as it is now."""
+    asked = requests.convert(params, requests.Get)
+    opened = await workspaces.find(asked.workspace)
+    if (asked.path is None) == (asked.id is None):
+        raise InvalidError("$: expected either path or id")
+    path, start, end = await workspaces.read(_place, opened, asked)
+    found = await workspaces.read(lambda: read_source(opened.workspace.root, path, now_ns=time.time_ns()))
+    if not isinstance(found, SourceText):
+        raise NotFoundError(f"{path} cannot be read any more; the index will follow")
+    lines = found.text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if start > max(len(lines), 1):
+        raise InvalidError(f"$.start_line: {path} has {len(lines)} lines, not {start}")
+    end = min(end or len(lines), len(lines))
+    return {
+        "workspace": str(opened.workspace.root),
+        "path": path,
+        "start_line": start,
+        "end_line": end,
+        "lines": len(lines),
+        "text": "\n".join(lines[start - 1 : end]),
+    }
+
+
+async def health_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``health``: run a real ranked search in each workspace; some damage shows only then."""
+    asked = requests.convert(params, requests.Nothing)
+    chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
+    checks = [
+        {"name": str(root), "ok": False, "detail": str(fault)} for root, fault in workspaces.faults.items()
+    ]
+    if asked.workspace:
+        checks = []
+    for opened in chosen:
+        probe = requests.Search(query="memory health", mode="hybrid")
+        answer, frame = await _run(workspaces, opened, probe, call, 1)
+        bad = [*frame["degraded"], *(["missing"] if frame["index"]["state"] == "missing" else [])]
+        detail = f"answered in {sum(answer.timings_ms.values()):.1f} ms" + "".join(
+            f", {code}" for code in bad
+        )
+        checks.append({"name": str(opened.workspace.root), "ok": not bad, "detail": detail})
+    return {"ok": all(check["ok"] for check in checks), "checks": checks}
+
+
+async def _run(
+    workspaces: Workspaces, opened: Opened, asked: requests.Search, call: Call, limit: int
+) -> tuple[Answer, Fields]:
+    """Answer a query; return the hits and what every answer says of how it was made."""
+    query = _query(asked)
+    meaning = await _meaning(opened, query, asked.mode)
+    config = opened.config
+    request = Request(
+        query=query,
+        query_vec=meaning.vector,
+        mode=asked.mode,
+        fusion=asked.fusion or config.fusion,
+        weights=asked.weights or config.weights,
+        half_life_days=config.half_life_days,
+        min_score=config.min_score if asked.min_score is None else asked.min_score,
+        limit=limit,
+        today=datetime.now().astimezone().date(),
+        alive=_alive(opened),
+        expired=lambda: call.deadline is not None and time.monotonic() > call.deadline,
+    )
+    answer: Answer = await workspaces.read(_search, opened, request)
+    facts = opened.upkeep.facts
+    degraded = [*meaning.degraded, *(["root-missing"] if facts["state"] == "missing" else [])]
+    return answer, {
+        "workspace": str(opened.workspace.root),
+        "mode": answer.mode,
+        "degraded": degraded,
+        "index": facts | {"generation": answer.generation},
+        "timings_ms": {"embed": meaning.took_ms, **answer.timings_ms},
+    }
+
+
+def _search(opened: Opened, request: Request) -> Answer:
+    with opened.index.view() as view:
+        return search(view, request)
+
+
+def _query(asked: requests.Search) -> Query:
+    tags = [asked.tag] if isinstance(asked.tag, str) else asked.tag
+    paths = [asked.path] if asked.path else []
+    return restricted(parse(asked.query), paths=paths, tags=tags, since=asked.since, until=asked.until)
+
+
+async def _meaning(opened: Opened, query: Query, mode: str) -> _Meaning:
+    """Return the query's vector; where there is none, the answer comes from the keyword arm and says why."""
+    embedding = opened.embedding
+    if mode == "keyword" or not query.text.strip():
+        return _Meaning(None, (), 0.0)
+    if embedding is None:
+        return _Meaning(None, ("no-provider",) if mode == "vector" else (), 0.0)
+    started = time.perf_counter()
+    try:
+        embedder = embedding.embedder()
+        if mode == "hybrid" and not terms.readable(query.text, embedder.scripts):
+            return _Meaning(None, (), 0.0)
+        if opened.index.snapshot.model_id != embedder.model_id:
+            return _Meaning(None, ("vectors-building",), 0.0)
+        vector = await asyncio.wrap_future(embedding.query(query.text, timeout_s=EMBED_TIMEOUT_S))
+    except UnavailableError as error:
+        return _Meaning(None, (error.reason,), _ms_since(started))
+    return _Meaning(vector, (), _ms_since(started))
+
+
+def _alive(opened: Opened) -> Any:
+    """Return what tells whether a source is on the disk; with the whole folder gone, answers go on."""
+    root: Path = opened.workspace.root
+    if not root.is_dir():
+        return lambda _: True
+    return lambda path: (root / path).exists()
+
+
+def _place(opened: Opened, asked: requests.Get) -> tuple[str, int, int | None]:
+    """Return path and lines of what is asked for; only what is indexed can be had."""
+    with opened.index.view() as view:
+        if asked.id is not None:
+            chunk = view.reader.chunks([asked.id]).get(asked.id)
+            if chunk is None:
+                raise NotFoundError(f"there is no chunk {asked.id} (any more): search again")
+            return view.snapshot.sources[chunk.source].path, chunk.start_line, chunk.end_line
+        assert asked.path is not None
+        root = opened.workspace.root
+        path = (
+            Path(asked.path).relative_to(root).as_posix() if asked.path.startswith(f"{root}/") else asked.path
+        )
+        if not any(source.path == path for source in view.snapshot.sources.values()):
+            raise NotFoundError(
+                f"{asked.path} is not an indexed source of {root}; memctl status names skipped files"
+            )
+        return path, asked.start_line, asked.end_line
+
+
+def _ms_since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)

@@ -1,0 +1,49 @@
+"""How does a result or an exception become a frame that every client can read?
+
+Errors are `[0 | 1, "CODE: text"]`, the one shape whose text Neovim shows. What nobody foresaw is told
+by its class and place alone: an exception's text may quote a note, and this peer may not know it.
+"""
+
+import traceback
+from pathlib import Path
+
+import structlog
+
+from memctl.protocol import FrameTooLargeError, Response, pack
+from memd.errors import InvalidError, MemdError
+
+log = structlog.get_logger()
+
+
+def wire_error(error: BaseException, method: str) -> list[object]:
+    """Return the error's form on the wire."""
+    if isinstance(error, MemdError):
+        return [int(error.callers_fault), f"{error.code}: {error}"]
+    text = (
+        f"{MemdError.code}: {method} failed with {type(error).__name__}. This is a bug in memd; "
+        "its log names the place (journalctl --user -u memd, or memd.log in the state directory)"
+    )
+    return [0, text]
+
+
+def frame_of(response: Response, method: str) -> bytes:
+    """Return the reply's bytes; where it can't be sent as it is, those of an error that says why."""
+    try:
+        return pack(response)
+    except FrameTooLargeError as error:
+        ask = "ask for less: a smaller limit, or lines instead of a whole source"
+        return pack(
+            Response(response.id, wire_error(InvalidError(f"the answer is {error}; {ask}"), method), None)
+        )
+    except Exception as error:  # noqa: BLE001 - a bug in one method must not cost the connection
+        log_unforeseen(error, method)
+        return pack(Response(response.id, wire_error(error, method), None))
+
+
+def log_unforeseen(error: BaseException, method: str) -> None:
+    """Log where an error came from, without its text and without any parameter."""
+    if isinstance(error, MemdError):
+        return
+    frames = traceback.extract_tb(error.__traceback__)
+    where = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
+    log.error("request failed", method=method, error=type(error).__name__, where=where)

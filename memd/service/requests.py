@@ -1,0 +1,133 @@
+"""Which parameters has each method? Checked once, here, with exact places in the errors."""
+
+from datetime import date
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from memd.config import Weights
+from memd.errors import InvalidError
+
+MAX_PATH_CHARS = 4096  # PATH_MAX of Linux
+# 64 KiB: far more than a prompt can want at once, far less than the wire's cap on answers.
+MAX_BUDGET_TOKENS = 65_536
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Path = Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARS)]
+
+
+class Params(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What any request may carry; rpc has already acted on the last two."""
+
+    workspace: Path | None = None
+    progress: bool = False
+    timeout_ms: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Nothing(Params, frozen=True, kw_only=True):
+    """No parameters of its own."""
+
+
+class Hello(Params, frozen=True, kw_only=True):
+    """``memd.hello``: who calls."""
+
+    client: str = ""
+    version: str = ""
+    protocol: list[int] = []
+
+
+class Search(Params, frozen=True, kw_only=True):
+    """``search``: a query, filters, and how to answer it."""
+
+    query: str
+    limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
+    fusion: Literal["weighted", "rrf"] | None = None
+    weights: Weights | None = None
+    min_score: Share | None = None
+    path: str | None = None
+    tag: str | list[str] = []
+    since: date | None = None
+    until: date | None = None
+
+
+class Recall(Search, frozen=True, kw_only=True):
+    """``recall``: a search whose hits fit into a prompt."""
+
+    budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
+
+
+class Origin(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who writes an entry."""
+
+    client: str = ""
+    session: str = ""
+
+
+class ExtractMemory(Params, frozen=True, kw_only=True):
+    """``extract_memory``: one fact to keep."""
+
+    topic: str
+    title: str
+    content: str
+    tags: list[str] = []
+    source: Origin = Origin()
+
+
+class Get(Params, frozen=True, kw_only=True):
+    """``get``: a source or its lines, or the chunk of a hit."""
+
+    path: Path | None = None
+    id: int | None = None
+    start_line: Annotated[int, Meta(ge=1)] = 1
+    end_line: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Index(Params, frozen=True, kw_only=True):
+    """``index``: bring everything up to date."""
+
+    wait: bool = True
+    rebuild: bool = False
+
+
+class WorkspaceAdd(Params, frozen=True, kw_only=True):
+    """``workspace.add``: make a folder a workspace."""
+
+    path: Path
+    force: bool = False
+
+
+class WorkspaceRemove(Params, frozen=True, kw_only=True):
+    """``workspace.remove``: forget a workspace and delete its index."""
+
+    path: Path
+
+
+class WorkspaceConfigure(Params, frozen=True, kw_only=True):
+    """``workspace.configure``: replace settings in its config.toml."""
+
+    settings: dict[str, Any] | UnsetType = UNSET
+
+
+Kind = TypeVar("Kind", bound=Params)
+
+
+def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
+    """Return checked parameters.
+
+    Raises:
+        InvalidError: which parameter, what was expected, what came.
+    """
+    for key in params:
+        if key not in kind.__struct_fields__:
+            allowed = ", ".join(kind.__struct_fields__)
+            raise InvalidError(f"$.{key}: unknown parameter; allowed are {allowed}")
+    try:
+        return msgspec.convert(params, kind)
+    except msgspec.ValidationError as error:
+        fault, _, place = str(error).replace("`", "").rpartition(" - at ")
+        if not fault:
+            raise InvalidError(f"$: {place[0].lower()}{place[1:]}") from error
+        fault = fault.replace(" | null", "")  # absent is meant, and needs no word
+        raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}") from error

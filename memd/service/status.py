@@ -1,0 +1,148 @@
+"""What is known right now? Answered from memory, also while everything else is busy."""
+
+import os
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from memctl import protocol
+from memd import __version__
+from memd.index.store import sqlite_version
+from memd.service import requests
+from memd.service.call import Call, Limits
+from memd.service.workspaces import Opened, Workspaces
+
+PROTOCOL = 1
+API_LEVEL = 1  # counts up with every key or method that is added
+API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
+FEATURES = ("search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health")
+SHOWN_SKIPPED = 100  # named one by one; `skipped_total` counts all
+STARTED = time.monotonic()
+
+LIMITS = {
+    "request_bytes": protocol.MAX_REQUEST_BYTES,
+    "answer_bytes": protocol.MAX_ANSWER_BYTES,
+    "in_flight_per_connection": Limits().in_flight_per_connection,
+    "connections": Limits().connections,
+}
+
+Fields = dict[str, Any]
+
+
+async def hello_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``memd.hello``: versions, features and limits."""
+    asked = requests.convert(params, requests.Hello)
+    call.client.update(name=asked.client[:64], version=asked.version[:64])
+    models = [queue.embedder_or_none() for queue in workspaces.embeddings]
+    return {
+        "protocol": PROTOCOL,
+        "api_level": API_LEVEL,
+        "api_compatible": API_COMPATIBLE,
+        "features": list(FEATURES),
+        "server_version": __version__,
+        "instance_id": workspaces.instance_id,
+        "pid": os.getpid(),
+        "limits": LIMITS,
+        "model_id": next((model.model_id for model in models if model), None),
+        "degraded": sorted({code for queue in workspaces.embeddings if (code := _trouble(queue))}),
+    }
+
+
+async def ping_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``ping``: who is there."""
+    requests.convert(params, requests.Nothing)
+    return {"pong": True, "instance_id": workspaces.instance_id, "pid": os.getpid()}
+
+
+async def status_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``status``: the server, and each workspace or the one that is named."""
+    asked = requests.convert(params, requests.Nothing)
+    chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
+    faults = {} if asked.workspace else workspaces.faults
+    return {
+        "server": _server(workspaces),
+        "workspaces": [workspace_facts(opened) for opened in chosen]
+        + [{"root": str(root), "state": "error", "errors": [str(fault)]} for root, fault in faults.items()],
+    }
+
+
+async def list_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``workspace.list``: the registered roots."""
+    requests.convert(params, requests.Nothing)
+    known = {opened.workspace.root: opened for opened in workspaces.opened}
+    return {
+        "workspaces": [
+            {"root": str(root)} | (_counts(known[root]) if root in known else {"state": "error"})
+            for root in workspaces.roots
+        ]
+    }
+
+
+def workspace_facts(opened: Opened) -> Fields:
+    """Return all that is known of one workspace."""
+    upkeep, embedding = opened.upkeep, opened.embedding
+    snapshot = opened.index.snapshot
+    skipped = sorted(upkeep.skipped.items())
+    trouble = _trouble(embedding) if embedding is not None else None
+    return {
+        "root": str(opened.workspace.root),
+        **_counts(opened),
+        **upkeep.facts,
+        "vectors": snapshot.columns.count - upkeep.pending_vectors,
+        "skipped": [{"path": path, "reason": reason} for path, reason in skipped[:SHOWN_SKIPPED]],
+        "skipped_total": len(skipped),
+        "last_scan": upkeep.last_scan,
+        "last_index": upkeep.last_index,
+        "model_id": snapshot.model_id,
+        "provider": opened.config.provider,
+        "errors": [*upkeep.errors, *([upkeep.trouble] if upkeep.trouble else [])],
+        "damaged_rows": opened.index.damaged_rows,
+        "size_bytes": opened.index.size_bytes(),
+        "degraded": [trouble] if trouble else [],
+    }
+
+
+def _counts(opened: Opened) -> Fields:
+    snapshot = opened.index.snapshot
+    return {
+        "state": opened.upkeep.state,
+        "sources": len(snapshot.sources),
+        "chunks": snapshot.columns.count,
+    }
+
+
+def _server(workspaces: Workspaces) -> Fields:
+    queues = workspaces.embeddings
+    return {
+        "version": __version__,
+        "pid": os.getpid(),
+        "instance_id": workspaces.instance_id,
+        "uptime_s": round(time.monotonic() - STARTED, 1),
+        "memory_mb": memory_mb(),
+        "models": [
+            {
+                "provider": queue.provider,
+                "state": queue.state,
+                "id": model.model_id if (model := queue.embedder_or_none()) else None,
+                "error": queue.error,
+            }
+            for queue in queues
+        ],
+        "sqlite": sqlite_version(),
+        "onnxruntime": version("onnxruntime"),
+    }
+
+
+def memory_mb() -> float | None:
+    """Return the resident memory of this process; None where the system does not say (macOS)."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return None
+    return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
+
+
+def _trouble(queue: Any) -> str | None:
+    """Return the code of why a model gives no vectors now, None where it does."""
+    return {"ready": None, "loading": "model-loading"}.get(queue.state, queue.reason)

@@ -1,0 +1,264 @@
+"""Which sources does the disk hold, and what is in them?
+
+Never blocks on a FIFO, never follows a link out of the root, and never raises for one bad file: what
+cannot be a source is Skipped with a reason. Only a root that is gone raises, because the absence of
+everything must not look like the deletion of everything.
+"""
+
+import codecs
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from memd.errors import StorageError
+from memd.records import FileStamp, Skipped, SourceText
+from memd.sources.ignore import Rules, is_never_read
+
+__all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "read_source", "walk"]
+
+# Reason in Skipped → what `status` says of the file.
+REASONS: Final[Mapping[str, str]] = {
+    "binary": "has NUL bytes: it is not text",
+    "directory": "is a folder with the name of a source",
+    "link-dangling": "links to nothing",
+    "link-hidden": "links to a hidden, unsaved or secret file",
+    "link-outside": "links to a place outside of the workspace",
+    "name-not-utf8": "its name is not UTF-8",
+    "not-a-file": "is a pipe, socket or device",
+    "not-utf8": "is not UTF-8 text",
+    "too-large": "has more than 4 MiB",
+    "unreadable": "cannot be read: permissions or a failing disk",
+}
+
+# Longer ones are logs and dumps; the model would need minutes for one.
+MAX_SOURCE_BYTES = 4 * 1024 * 1024
+# Asked for at once; most notes are smaller, and the buffer is made before its size is known.
+READ_BYTES = 64 * 1024
+# A file that changed so short before it was read may still be being written.
+SETTLE_NS = 100_000_000
+
+_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_OPEN_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY
+_GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
+
+
+class _NotASourceError(Exception):
+    """Carries the reason out of nested calls."""
+
+
+def walk(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileStamp] | Skipped]:
+    """Yield the sources in *root*, or in its folder *below* ("a/b/"), in a stable order, with their stamps.
+
+    Folders behind links are not entered. What vanishes meanwhile is left out.
+
+    Raises:
+        OSError: the root itself cannot be listed.
+    """
+    real_root = os.path.realpath(root)
+    folders = [below]
+    while folders:
+        path = folders.pop()
+        folder = rules.folder(path)
+        if folder is None:
+            continue
+        try:
+            with os.scandir(root / path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            if not path:
+                raise
+            if error.errno not in _GONE:
+                yield Skipped(_printable(path.rstrip("/")), "unreadable")
+            continue
+        inner = []
+        for entry in entries:
+            is_folder = _is_folder(entry)
+            if is_folder:
+                inner.append(f"{path}{entry.name}/")
+            if rules.wants(folder, entry.name):
+                found = _looked_at(entry, path + entry.name, real_root, is_folder=is_folder)
+                if found is not None:
+                    yield found
+        folders.extend(reversed(inner))
+
+
+def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped | None:
+    """Read the source at *path*, relative to *root*; None if there is none (any more).
+
+    Args:
+        root: of the workspace.
+        path: with "/"; one that leaves the root names no source.
+        now_ns: the clock just before the call, as time.time_ns() has it.
+
+    Returns:
+        Text and stamp; the stamp is from before the reading, so that a change during it shows later.
+
+    Raises:
+        StorageError: the root itself is gone or cannot be opened.
+    """
+    if not _is_utf8(path):
+        return Skipped(_printable(path), "name-not-utf8")
+    try:
+        descriptor = _open_beneath(root, path)
+        try:
+            before = os.fstat(descriptor)
+            _expect_file(before)
+            content = _read_all(descriptor)
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        text = _decoded(content)
+    except _NotASourceError as reason:
+        return Skipped(path, str(reason))
+    except OSError as error:
+        return None if error.errno in _GONE else Skipped(path, "unreadable")
+    stamp = stamp_of(before)
+    fresh = any(abs(now_ns - at) < SETTLE_NS for at in (stamp.mtime_ns, stamp.ctime_ns))
+    settled = stamp == stamp_of(after) and not fresh
+    return SourceText(path, stamp, text, blake2b(content, digest_size=16).digest(), settled)
+
+
+def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> list[str]:
+    """Return the paths to read again: new, gone, or with another stamp than when they were read.
+
+    Equal stamps prove something only if the file was old when it was read: a save within the same tick
+    of the clock leaves no trace in them. So whoever stores the stamp of a file that changed less than 2 s
+    before it was read stores one that equals none, as git does in its index; here equality is enough.
+    """
+    differing = {path for path, stamp in found.items() if known.get(path) != stamp}
+    return sorted(differing | (known.keys() - found.keys()))
+
+
+def stamp_of(status: os.stat_result) -> FileStamp:
+    """Return the part of a stat that tells a change."""
+    return FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _looked_at(
+    entry: os.DirEntry[str], path: str, real_root: str, *, is_folder: bool
+) -> tuple[str, FileStamp] | Skipped | None:
+    if not _is_utf8(path):
+        return Skipped(_printable(path), "name-not-utf8")
+    try:
+        if is_folder:
+            return Skipped(path, "directory")
+        if entry.is_symlink():
+            status = os.lstat(_link_target(entry.path, real_root))
+        else:
+            status = entry.stat(follow_symlinks=False)
+        _expect_file(status)
+    except _NotASourceError as reason:
+        return Skipped(path, str(reason))
+    except OSError as error:
+        return None if error.errno in _GONE else Skipped(path, "unreadable")
+    return path, stamp_of(status)
+
+
+def _expect_file(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise _NotASourceError("directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise _NotASourceError("not-a-file")
+    if status.st_size > MAX_SOURCE_BYTES:
+        raise _NotASourceError("too-large")
+
+
+def _link_target(link: str, real_root: str) -> str:
+    """Return the real path of a link's target, which must be an ordinary place inside the root."""
+    try:
+        target = os.path.realpath(link, strict=True)
+    except PermissionError:
+        raise
+    except OSError:
+        raise _NotASourceError("link-dangling") from None
+    inside = target.removeprefix(real_root.rstrip("/") + "/")
+    if inside == target:
+        raise _NotASourceError("link-outside")
+    if any(is_never_read(name) for name in inside.split("/")):
+        raise _NotASourceError("link-hidden")
+    return target
+
+
+def _open_beneath(root: Path, path: str) -> int:
+    """Open a file without following any link, except a last one whose target is inside the root.
+
+    Name by name: between a check of the whole path and its opening, a folder could become a link.
+    """
+    names = path.split("/")
+    if "\0" in path or not {"", ".", ".."}.isdisjoint(names):
+        raise FileNotFoundError(errno.ENOENT, "not a path below the root", path)
+    try:
+        return _open_unlinked(root, names)
+    except _LinkError:
+        real_root = os.path.realpath(root)
+        target = _link_target(str(root / path), real_root)
+        try:
+            return _open_unlinked(root, os.path.relpath(target, real_root).split("/"))
+        except _LinkError:
+            raise _NotASourceError("link-dangling") from None  # changed under our eyes: an event follows
+
+
+class _LinkError(Exception):
+    """The last name is a link."""
+
+
+def _open_unlinked(root: Path, names: list[str]) -> int:
+    try:
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise StorageError(f"{root} cannot be opened: {error.strerror}. Is the disk mounted?") from error
+    try:
+        for name in names[:-1]:
+            inner = os.open(name, _OPEN_FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        status = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            raise _LinkError
+        _expect_file(status)  # opening a device may already do something
+        return os.open(names[-1], _OPEN_FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _read_all(descriptor: int) -> bytes:
+    parts: list[bytes] = []
+    left = MAX_SOURCE_BYTES + 1
+    while left > 0 and (part := os.read(descriptor, min(left, READ_BYTES))):
+        parts.append(part)
+        left -= len(part)
+    if left <= 0:  # it grew, or it is of a kind that has no size before it is read
+        raise _NotASourceError("too-large")
+    return b"".join(parts)
+
+
+def _decoded(content: bytes) -> str:
+    if b"\0" in content and not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise _NotASourceError("binary")
+    try:
+        return content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError:
+        raise _NotASourceError("not-utf8") from None
+
+
+def _is_utf8(path: str) -> bool:
+    """Tell whether a name came from UTF-8 bytes; Python hides other bytes in lone surrogates."""
+    try:
+        return path.isascii() or bool(path.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _printable(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,0 +1,36 @@
+import json
+
+from benchmarks import report
+
+
+def test_a_table_is_aligned_under_its_heads():
+    """The first column stands left, figures right, each as wide as its longest cell."""
+    text = report.table([{"arm": "keyword", "ndcg": 0.5, "n": 1200}, {"arm": "v", "ndcg": 12.25, "n": 3}])
+    assert text.splitlines() == [
+        "arm        ndcg      n",
+        "-------  ------  -----",
+        "keyword  0.5000  1,200",
+        "v          12.2      3",
+    ]
+
+
+def test_quantiles_are_values_that_were_measured():
+    """The nearest rank is taken, never a mean of two."""
+    assert report.quantile([4.0, 1.0, 3.0, 2.0], 0.5) == 3.0
+    assert report.quantile([4.0, 1.0], 1.0) == 4.0
+
+
+def test_a_kept_run_names_command_machine_and_versions_but_no_path(tmp_path, monkeypatch):
+    """A kept run can be judged later, and says nothing of the folders of the machine it ran on."""
+    monkeypatch.setattr(report, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr("sys.argv", ["/somewhere/benchmarks/quality.py", "/home/me/sets/scifact", "--keep"])
+    first = report.keep("quality", [{"arm": "keyword"}], note="why", raw={"ms": [1.5]})
+    second = report.keep("quality", [{"arm": "keyword"}], note="", raw={})
+    kept = json.loads(first.read_text())
+    assert kept["command"] == "python -m benchmarks.quality scifact --keep"
+    assert kept["figures"] == [{"arm": "keyword"}]
+    assert kept["raw"] == {"ms": [1.5]}
+    assert kept["machine"]["cores"] >= 1
+    assert kept["versions"]["python"]
+    assert second.name == "quality-2.json"
+    assert "/home/me" not in first.read_text()

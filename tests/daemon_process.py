@@ -1,0 +1,110 @@
+"""A real daemon in a home of its own: one process, one socket, nothing of the user's."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from memctl.client import Client, RpcError, Unreachable
+
+START_TIMEOUT_S = 30.0  # of a loaded machine; usually half a second
+
+
+class Daemon:
+    """Starts ``python -m memd``; everything it can write to is below `home`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        # Socket paths have 103 bytes at most; pytest's own folders may be longer.
+        self.runtime = Path(tempfile.mkdtemp(prefix="memd-test-"))
+        self.state = home / "state" / "memd"
+        self.socket = self.runtime / "memd" / "memd.sock"
+        self.environment = {
+            "HOME": str(home),
+            "PATH": os.environ["PATH"],
+            "XDG_STATE_HOME": str(home / "state"),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "LC_ALL": "C.UTF-8",
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log_path = home / "log"
+
+    def start(self, **environment: str) -> "Daemon":
+        """Start it and wait until it listens."""
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "memd"], env=self.environment | environment, stderr=log, stdout=log
+            )
+        stop = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < stop:
+            try:
+                with self.client() as client:
+                    client.call("ping")
+                    return self
+            except (Unreachable, RpcError):  # not there yet
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.02)
+        raise AssertionError(f"memd did not start: {self.log()}")
+
+    def client(self) -> Client:
+        """Return a new connection."""
+        return Client.connect(self.socket)
+
+    def call(self, method: str, /, **params: Any) -> Any:
+        """Ask over a connection of its own; params of the value None are left out."""
+        with self.client() as client:
+            return client.call(method, {key: value for key, value in params.items() if value is not None})
+
+    def add(self, root: Path, **params: Any) -> str:
+        """Make *root* a workspace and wait until all of it is searchable."""
+        self.call("workspace.add", path=str(root), **params)
+        with self.client() as client:
+            client.call("index", {"workspace": str(root)}, timeout_s=60)
+        return str(root)
+
+    def found(self, query: str, **params: Any) -> list[str]:
+        """Return the paths of a search's hits."""
+        return [hit["path"] for hit in self.call("search", query=query, **params)["hits"]]
+
+    def memctl(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run memctl as a process in this home."""
+        environment = self.environment | options.pop("env", {})
+        return subprocess.run(
+            [sys.executable, "-m", "memctl", *arguments],
+            env=environment, capture_output=True, text=True, timeout=60, check=False, **options,
+        )  # fmt: skip
+
+    def log(self) -> str:
+        """Return all that it has logged."""
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def stop(self) -> int:
+        """Stop it as a service manager would; return its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=20)
+
+    def close(self) -> None:
+        """End what still runs, also a daemon that memctl started, and remove the socket's folder."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        elif self.socket.exists():
+            self.memctl("stop")
+        shutil.rmtree(self.runtime, ignore_errors=True)
+
+
+def until(condition: Any, timeout_s: float = 20.0) -> Any:
+    """Wait for *condition* to return something true, and return that; fail with the last value."""
+    stop = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < stop, f"still {value!r} after {timeout_s} s"
+        time.sleep(0.02)
+    return value

@@ -1,0 +1,172 @@
+"""What does an answer hold, as the README and the protocol promise it?"""
+
+import pytest
+from daemon_process import until
+
+from memctl.client import RpcError
+
+HIT_KEYS = {
+    "id", "path", "start_line", "end_line", "heading", "title", "snippet", "score", "arms", "weights",
+    "decay", "date", "tags", "source", "match_line", "match_column", "match_text",
+}  # fmt: skip
+
+
+def test_a_search_answer_has_all_that_is_promised(sample):
+    """Hits with both arms, how it was made, and how fresh the index is."""
+    daemon, root = sample
+    answer = daemon.call("search", query="breast cancer gene", workspace=root)
+    assert set(answer) == {"workspace", "hits", "mode", "degraded", "index", "took_ms", "timings_ms"}
+    assert (answer["workspace"], answer["mode"], answer["degraded"]) == (root, "hybrid", [])
+    assert answer["index"]["state"] == "ready"
+    assert answer["index"]["pending"] == answer["index"]["lag_ms"] == 0
+    assert set(answer["timings_ms"]) == {"embed", "vector", "keyword", "fuse", "load"}
+    for hit in answer["hits"]:
+        assert set(hit) == HIT_KEYS
+        assert 0 <= hit["score"] <= 1
+        assert set(hit["arms"]) == {"vector", "keyword"}
+        assert hit["arms"]["vector"]["rank"] is None or hit["arms"]["vector"]["rank"] >= 1
+
+
+def test_the_score_is_the_weighted_sum_times_decay(sample):
+    """Also under rrf, where the order is another."""
+    daemon, root = sample
+    for fusion in ("weighted", "rrf"):
+        for hit in daemon.call("search", query="database decision", workspace=root, fusion=fusion)["hits"]:
+            arms, weights = hit["arms"], hit["weights"]
+            merged = weights["vector"] * (arms["vector"]["score"] or 0)
+            merged += weights["keyword"] * (arms["keyword"]["score"] or 0)
+            assert hit["score"] == pytest.approx(merged * hit["decay"], abs=1e-5)
+
+
+def test_search_memory_is_search(sample):
+    """Agents know it under that name."""
+    daemon, root = sample
+    first = daemon.call("search", query="sourdough", workspace=root)
+    second = daemon.call("search_memory", query="sourdough", workspace=root)
+    assert first["hits"] == second["hits"]
+
+
+def test_limits_and_floors_of_a_request_are_used(sample):
+    """The limit cuts, min_score drops, filters narrow."""
+    daemon, root = sample
+    assert len(daemon.found("water", workspace=root, limit=2)) == 2
+    scores = [h["score"] for h in daemon.call("search", query="water", workspace=root, min_score=0.3)["hits"]]
+    assert all(score >= 0.3 for score in scores)
+    assert all(
+        path.startswith("recipes/") for path in daemon.found("water", workspace=root, path="recipes/**")
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({}, "query"),
+        ({"query": 3}, "$.query: expected str, got int"),
+        ({"query": "x", "limit": "ten"}, "$.limit: expected int, got str"),
+        ({"query": "x", "limit": 0}, "$.limit: expected int >= 1"),
+        ({"query": "x", "mode": "magic"}, "$.mode"),
+        ({"query": "x", "since": "yesterday"}, "$.since"),
+        ({"query": "x", "colour": "red"}, "$.colour: unknown parameter; allowed are"),
+        ({"query": "x", "weights": {"vector": 7}}, "$.weights.vector"),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_its_place(sample, params, told):
+    """MEMD_INVALID, the place, what was expected; the caller is at fault."""
+    daemon, root = sample
+    with pytest.raises(RpcError) as caught:
+        daemon.call("search", workspace=root, **params)
+    assert (caught.value.code, caught.value.callers_fault) == ("MEMD_INVALID", True)
+    assert told in caught.value.message
+
+
+def test_an_unknown_method_is_named(sample):
+    """With what there is instead."""
+    daemon, _ = sample
+    with pytest.raises(RpcError, match="search_memory") as caught:
+        daemon.call("serach")
+    assert caught.value.code == "MEMD_METHOD"
+
+
+def test_get_returns_lines_as_they_are(sample):
+    """A source, some lines of it, or the chunk of a hit."""
+    daemon, root = sample
+    [hit] = daemon.call("search", query="breast cancer gene", workspace=root, limit=1)["hits"]
+    whole = daemon.call("get", workspace=root, path=hit["path"])
+    assert "BRCA1 mutation analysis" in whole["text"]
+    chunk = daemon.call("get", workspace=root, id=hit["id"])
+    assert (chunk["path"], chunk["start_line"], chunk["end_line"]) == (
+        hit["path"],
+        hit["start_line"],
+        hit["end_line"],
+    )
+
+
+@pytest.mark.parametrize(
+    "path", ["../../etc/passwd", "/etc/passwd", "nothing.md", "memory/config.toml", "a\0b"]
+)
+def test_get_reads_nothing_but_sources(sample, path):
+    """What is not indexed cannot be had, whatever it is called."""
+    daemon, root = sample
+    with pytest.raises(RpcError) as caught:
+        daemon.call("get", workspace=root, path=path)
+    assert caught.value.code == "MEMD_NOT_FOUND"
+
+
+def test_recall_fills_a_prompt_and_stays_within_its_budget(sample):
+    """Markdown with sources, counted on what is sent, omissions with reasons."""
+    daemon, root = sample
+    small = daemon.call("recall", workspace=root, query="how do we deploy", budget_tokens=120)
+    assert len(small["text"].encode()) <= 4 * 120
+    assert small["tokens"] <= 120
+    large = daemon.call("recall", workspace=root, query="how do we deploy", budget_tokens=3000)
+    assert len(large["sources"]) > len(small["sources"])
+    assert all(one["path"] in large["text"] for one in large["sources"])
+    assert all("over budget" in one["reason"] for one in small["omitted"])
+
+
+def test_hello_names_versions_features_and_limits(sample):
+    """What a client in another language needs to know first."""
+    daemon, _ = sample
+    hello = daemon.call("memd.hello", client="test", version="1", protocol=[1])
+    assert hello["protocol"] == 1
+    assert {"search", "recall", "extract_memory"} <= set(hello["features"])
+    assert hello["limits"]["request_bytes"] == 1 << 20
+    assert hello["model_id"]
+
+
+def test_status_names_what_there_is(sample):
+    """Sources, chunks, skipped files, pending, staleness, model, memory."""
+    daemon, root = sample
+    status = daemon.call("status")
+    assert status["server"]["memory_mb"] > 10
+    [model] = status["server"]["models"]
+    assert model["state"] == "ready"
+    [workspace] = status["workspaces"]
+    assert workspace["root"] == root
+    assert workspace["chunks"] == workspace["vectors"] >= workspace["sources"] >= 40
+    assert workspace["pending"] == workspace["lag_ms"] == workspace["skipped_total"] == 0
+    assert workspace["last_scan"]
+    assert workspace["last_index"]
+
+
+def test_health_runs_a_real_search(sample):
+    """Every workspace answers a ranked query with both arms."""
+    daemon, root = sample
+    health = daemon.call("health", workspace=root)
+    assert health["ok"]
+    assert health["checks"][0]["name"] == root
+
+
+def test_progress_comes_as_notifications(daemon, tmp_path):
+    """Index says how far it is, to the caller that asked for it."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    for number in range(300):
+        (root / f"{number}.md").write_text(f"# Note {number}\n\nabout the number {number}\n" * 3)
+    daemon.call("workspace.add", path=str(root))
+    seen = []
+    with daemon.client() as client:
+        client.call("index", {"workspace": str(root)}, timeout_s=60, on_progress=seen.append)
+    assert seen
+    assert all({"stage", "done", "total"} <= set(message) for message in seen)
+    until(lambda: daemon.found("number 7", workspace=str(root)))

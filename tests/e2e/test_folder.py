@@ -1,0 +1,120 @@
+"""Any file in the folder and any bytes as a query: a clear answer, or a skip that status names."""
+
+import os
+import socket
+
+import pytest
+from daemon_process import until
+
+from memctl.client import RpcError
+
+HOSTILE = {
+    "empty.md": b"",
+    "big.md": b"word " * (4 * 1024 * 1024 // 5) + b"x" * 100,
+    "four-mebibytes.md": b"a word\n" * (4 * 1024 * 1024 // 7 - 20_000) + b"quetzal stands at the end\n",
+    "binary.md": bytes(range(256)) * 64,
+    "nul.md": b"before\0after",
+    "bom.md": b"\xef\xbb\xbf# Pangolin\n",
+    "crlf.md": b"# Axolotl\r\n\r\nlives in water\r\n",
+    "surrogate.md": b"\xed\xa0\x80 lone",
+    "line.md": b"capybara " * (1024 * 1024 // 9),
+    "latin1.md": "Größe".encode("latin-1"),
+    "front.md": b"---\ntitle: [unclosed\n---\nokapi\n",
+    "bomb.md": b"---\na: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n---\ntapir\n",
+}
+
+
+@pytest.fixture
+def folder(daemon, tmp_path, monkeypatch):
+    root = tmp_path / "notes"
+    root.mkdir()
+    outside = tmp_path / "outside.md"
+    outside.write_text("wolverine outside\n")
+    for name, content in HOSTILE.items():
+        (root / name).write_bytes(content)
+    (root / "folder.md").mkdir()
+    os.mkfifo(root / "pipe.md")
+    (root / "dangling.md").symlink_to("nowhere.md")
+    (root / "outward.md").symlink_to(outside)
+    (root / "loop").symlink_to(root)
+    monkeypatch.chdir(root)  # the whole path is longer than a socket's may be
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket.md")
+    (root / os.fsdecode(b"caf\xe9.md")).write_text("bad name\n")
+    (root / "good.md").write_text("a narwhal note\n")
+    return daemon, daemon.add(root)
+
+
+def test_what_is_not_text_is_skipped_and_named(folder):
+    """Each with its reason, in status."""
+    daemon, _ = folder
+    skipped = {one["path"]: one["reason"] for one in daemon.call("status")["workspaces"][0]["skipped"]}
+    assert skipped == {
+        "big.md": "too-large",
+        "binary.md": "binary",
+        "nul.md": "binary",
+        "surrogate.md": "not-utf8",
+        "latin1.md": "not-utf8",
+        "folder.md": "directory",
+        "pipe.md": "not-a-file",
+        "socket.md": "not-a-file",
+        "dangling.md": "link-dangling",
+        "outward.md": "link-outside",
+        "caf\\xe9.md": "name-not-utf8",
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [
+        ("narwhal", "good.md"), ("pangolin", "bom.md"), ("axolotl", "crlf.md"), ("capybara", "line.md"),
+        ("okapi", "front.md"), ("tapir", "bomb.md"), ("quetzal", "four-mebibytes.md"),
+    ],
+)  # fmt: skip
+def test_what_is_text_is_found(folder, word, path):
+    """BOM, CRLF, a line of a megabyte, bad front matter, four mebibytes."""
+    daemon, root = folder
+    assert daemon.found(word, workspace=root, mode="keyword")[0] == path
+    assert daemon.found("wolverine", workspace=root, mode="keyword") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        " ",
+        "\0",
+        "\x01\x02",
+        "🦩" * 500,
+        "a" * 10_000,
+        '"',
+        "C++",
+        "NEAR(",
+        "\\",
+        "％",
+        "\u202eabc",
+        "x\ny",
+    ],
+)
+def test_any_text_as_a_query_is_answered(folder, query):
+    """With hits or without."""
+    daemon, root = folder
+    assert isinstance(daemon.found(query, workspace=root), list)
+
+
+def test_bytes_that_are_no_text_get_a_clear_error(folder):
+    """Neovim puts any bytes into a string: the request is refused by name, the daemon lives."""
+    daemon, root = folder
+    with pytest.raises(RpcError) as caught:
+        daemon.call("search", query=os.fsdecode(b"caf\xe9"), workspace=root)
+    assert caught.value.code == "MEMD_INVALID"
+    assert "UTF-8" in caught.value.message
+    assert daemon.call("ping")["pong"]
+
+
+def test_a_skipped_file_that_is_mended_is_indexed(folder, tmp_path):
+    """It leaves the list of skipped files, too."""
+    daemon, root = folder
+    (tmp_path / "notes" / "latin1.md").write_text("Größe des Wombats\n")
+    until(lambda: daemon.found("wombats", workspace=root, mode="keyword") == ["latin1.md"])
+    assert "latin1.md" not in {one["path"] for one in daemon.call("status")["workspaces"][0]["skipped"]}

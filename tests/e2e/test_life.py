@@ -1,0 +1,236 @@
+"""How does it live with its folder: saves, restarts, a model that fails, a configuration that is wrong."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from daemon_process import Daemon, until
+
+from memctl.client import RpcError
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    return root
+
+
+def test_a_saved_note_is_found_without_being_asked_to_index(daemon, root):
+    """The watcher sees saves, renames and deletions; both arms follow."""
+    workspace = daemon.add(root)
+    (root / "badger.md").write_text("Badgers dig setts at night.\n")
+    until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == ["badger.md"])
+    until(lambda: daemon.found("nocturnal animal that burrows", workspace=workspace)[:1] == ["badger.md"])
+    (root / "badger.md").rename(root / "brock.md")
+    until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == ["brock.md"])
+    (root / "brock.md").unlink()
+    until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == [])
+
+
+def test_a_folder_that_is_moved_in_and_out_is_followed(daemon, root, tmp_path):
+    """New folders are looked through; folders that leave take their notes with them."""
+    workspace = daemon.add(root)
+    deep = root / "a" / "b" / "c"
+    deep.mkdir(parents=True)
+    (deep / "otter.md").write_text("An otter slides.\n")
+    until(lambda: daemon.found("otter", workspace=workspace, mode="keyword") == ["a/b/c/otter.md"])
+    (root / "a").rename(tmp_path / "elsewhere")
+    until(lambda: daemon.call("status")["workspaces"][0]["sources"] == 1)
+
+
+def test_a_restart_embeds_nothing_again(daemon, root):
+    """What was indexed is there, and answers at once."""
+    workspace = daemon.add(root)
+    assert daemon.stop() == 0
+    before = {path.name: path.stat().st_mtime_ns for path in daemon.state.rglob("vectors.*")}
+    daemon.start()
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    assert daemon.found("bird at a dam", workspace=workspace) == ["heron.md"]
+    assert {path.name: path.stat().st_mtime_ns for path in daemon.state.rglob("vectors.*")} == before
+
+
+def test_it_is_alive_again_after_kill_9(daemon, root):
+    """The socket it left behind is taken over, the index answers."""
+    workspace = daemon.add(root)
+    daemon.process.kill()
+    daemon.process.wait()
+    assert daemon.socket.exists()
+    daemon.start()
+    assert daemon.found("heron", workspace=workspace, mode="keyword") == ["heron.md"]
+
+
+def test_a_second_daemon_leaves_at_once(daemon):
+    """Exit code 73 and a clear word; the first one goes on."""
+    second = subprocess.run(
+        [sys.executable, "-m", "memd"],
+        env=daemon.environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert second.returncode == 73
+    assert "another memd runs" in second.stderr
+    assert daemon.call("ping")["pong"]
+
+
+def test_sigterm_with_idle_clients_ends_it_cleanly(daemon):
+    """Exit code 0, the socket is gone."""
+    clients = [daemon.client() for _ in range(20)]
+    assert daemon.stop() == 0
+    assert not daemon.socket.exists()
+    for client in clients:
+        client.close()
+
+
+def test_shutdown_by_request_answers_first(daemon):
+    """The reply arrives, then the process ends."""
+    assert daemon.call("shutdown") == {"stopping": True}
+    assert daemon.process.wait(timeout=20) == 0
+
+
+def test_without_a_model_search_goes_on_by_keyword_and_says_so(tmp_path, root):
+    """No provider is no degradation; a model that cannot be loaded is, with its code."""
+    home = tmp_path / "home"
+    home.mkdir()
+    models = tmp_path / "broken-model"
+    models.mkdir()
+    (home / "config" / "memd").mkdir(parents=True)
+    (home / "config" / "memd" / "config.toml").write_text(f'models = ["{models}"]\n')
+    (root / "memory").mkdir()
+    config = root / "memory" / "config.toml"
+    config.write_text(f'model = "{models}"\n')
+    daemon = Daemon(home)
+    daemon.start()
+    try:
+        workspace = str(root)
+        daemon.call("workspace.add", path=workspace)
+        answer = until(lambda: (a := daemon.call("search", query="heron", workspace=workspace))["hits"] and a)
+        assert (answer["mode"], answer["degraded"]) == ("keyword", ["model-failed"])
+        assert not daemon.call("health", workspace=workspace)["ok"]
+        config.write_text("# the shipped model again\n")
+        healed = until(
+            lambda: (
+                (a := daemon.call("search", query="bird at a dam", workspace=workspace))["hits"]
+                and a["mode"] == "hybrid"
+                and a
+            )
+        )
+        assert healed["degraded"] == []
+        config.write_text('provider = "none"\n')
+        until(lambda: daemon.call("search", query="heron", workspace=workspace)["mode"] == "keyword")
+        assert daemon.call("search", query="heron", workspace=workspace)["degraded"] == []
+    finally:
+        daemon.close()
+
+
+def test_a_wrong_configuration_stops_its_own_workspace_only(daemon, root, tmp_path):
+    """One clear line for it; the others answer; mending the file is enough."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "otter.md").write_text("otter\n")
+    broken, fine = daemon.add(root), daemon.add(other)
+    config = root / "memory" / "config.toml"
+    config.write_text("chunk_words = 'many'\n")
+
+    def fault():
+        try:
+            daemon.found("heron", workspace=broken)
+        except RpcError as error:
+            return error
+        return None
+
+    error = until(fault)
+    assert error.code == "MEMD_CONFIG"
+    assert f"{config}: chunk_words = 'many': expected int, got str" in error.message
+    assert daemon.found("otter", workspace=fine) == ["otter.md"]
+    config.write_text("chunk_words = 150\n")
+    until(lambda: fault() is None)
+    assert until(lambda: daemon.found("heron", workspace=broken)) == ["heron.md"]
+
+
+def test_configure_writes_the_setting_and_keeps_comments(daemon, root):
+    """The file stays the user's; the daemon uses the new value."""
+    workspace = daemon.add(root)
+    config = root / "memory" / "config.toml"
+    config.write_text("# mine\nmax_results = 3\n")
+    until(lambda: daemon.call("workspace.configure", workspace=workspace)["config"]["max_results"] == 3)
+    answer = daemon.call("workspace.configure", workspace=workspace, settings={"half_life_days": 7})
+    assert answer["config"]["half_life_days"] == 7
+    assert config.read_text() == "# mine\nmax_results = 3\nhalf_life_days = 7\n"
+    with pytest.raises(RpcError, match="half_life_days = -1"):
+        daemon.call("workspace.configure", workspace=workspace, settings={"half_life_days": -1})
+
+
+def test_removing_a_workspace_deletes_its_index_and_no_note(daemon, root):
+    """The registration and the index are gone, every file of the folder is there."""
+    workspace = daemon.add(root)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    daemon.call("workspace.remove", path=workspace)
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    assert list(daemon.state.glob("*/index.db")) == []
+    with pytest.raises(RpcError) as caught:
+        daemon.found("heron", workspace=workspace)
+    assert caught.value.code == "MEMD_WORKSPACE"
+
+
+def test_init_changes_none_of_the_notes(daemon, tmp_path):
+    """A folder that already holds Markdown keeps every byte; the only new file is the config."""
+    root = tmp_path / ".boocode"
+    (root / "memory").mkdir(parents=True)
+    (root / "memory" / "MEMORY.md").write_bytes(b"\xef\xbb\xbf# Old\r\nfacts\r\n")
+    answer = daemon.call("workspace.add", path=str(root / "memory"))
+    assert (answer["root"], answer["created"], answer["sources"]) == (str(root), True, 1)
+    assert (root / "memory" / "MEMORY.md").read_bytes() == b"\xef\xbb\xbf# Old\r\nfacts\r\n"
+    assert sorted(path.name for path in root.rglob("*")) == ["MEMORY.md", "config.toml", "memory"]
+    assert daemon.call("workspace.add", path=str(root))["created"] is False
+
+
+def test_no_socket_but_unix_sockets_is_ever_opened(tmp_path, root):
+    """Under strace, a working daemon asks the kernel for AF_UNIX only."""
+    home = tmp_path / "home"
+    home.mkdir()
+    daemon = Daemon(home)
+    trace = tmp_path / "trace"
+    command = [
+        "strace",
+        "-f",
+        "-qq",
+        "-e",
+        "trace=socket,socketpair",
+        "-o",
+        str(trace),
+        sys.executable,
+        "-m",
+        "memd",
+    ]
+    with daemon.log_path.open("ab") as log:
+        daemon.process = subprocess.Popen(command, env=daemon.environment, stderr=log, stdout=log)
+    try:
+        until(daemon.socket.exists, timeout_s=60)
+        workspace = daemon.add(root)
+        assert daemon.found("bird at a dam", workspace=workspace) == ["heron.md"]
+        daemon.call("shutdown")
+        daemon.process.wait(timeout=30)
+    finally:
+        daemon.close()
+    families = {
+        line.split("(")[1].split(",")[0] for line in trace.read_text().splitlines() if "socket" in line
+    }
+    assert families == {"AF_UNIX"}
+
+
+def test_files_of_the_daemon_are_for_their_owner_alone(daemon, root):
+    """State, lock, registry, index and socket, under any umask."""
+    daemon.stop()
+    old = os.umask(0)
+    try:
+        daemon.start()
+    finally:
+        os.umask(old)
+    daemon.add(root)
+    for path in [daemon.socket, daemon.socket.parent, daemon.state, *daemon.state.rglob("*")]:
+        assert path.stat().st_mode & 0o077 == 0, path

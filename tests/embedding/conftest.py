@@ -1,0 +1,15 @@
+"""Which fixtures do the tests of embedding have?"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from memd.embedding.onnx import OnnxEmbedder
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Iterator[OnnxEmbedder]:
+    """The shipped model, loaded once."""
+    embedder = OnnxEmbedder()
+    yield embedder
+    embedder.close()

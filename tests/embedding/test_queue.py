@@ -1,0 +1,301 @@
+"""Do queries overtake indexing, and does a model that fails heal by itself?"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from tests_support import WordHashEmbedder
+
+from memd.embedding import UnavailableError
+from memd.embedding.onnx import OnnxEmbedder
+from memd.embedding.queue import EmbeddingQueue
+from memd.errors import EmbedderError, ModelMismatchError
+
+RETRY_S = (0.02, 0.1)
+
+
+class Slow(WordHashEmbedder):
+    """Takes a while for documents, and can be broken."""
+
+    def __init__(self, pause_s: float = 0.0) -> None:
+        self.pause_s = pause_s
+        self.open = threading.Event()  # documents wait until it is set
+        self.open.set()
+        self.broken: Exception | None = None
+        self.poison: str | None = None
+        self.order: list[str] = []
+        self.closed = False
+
+    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+        self.open.wait(10)
+        time.sleep(self.pause_s * len(texts))
+        self.order += texts
+        if self.broken:
+            raise self.broken
+        if self.poison in texts:
+            raise ValueError("cannot take this text")
+        return [super(Slow, self).embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> bytes:
+        self.order.append(f"? {text}")
+        if self.broken:
+            raise self.broken
+        return super().embed_query(text)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Hanging(Slow):
+    """Documents wait for `open`, and a query called "hang" for `open_query`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open_query = threading.Event()
+        self.open_query.set()
+        self.busy = 0  # calls that have begun
+
+    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+        self.busy += 1
+        return super().embed_documents(texts)
+
+    def embed_query(self, text: str) -> bytes:
+        self.busy += 1
+        if text == "hang":
+            self.open_query.wait(10)
+        return super().embed_query(text)
+
+
+@pytest.fixture
+def made() -> Iterator[Callable[..., EmbeddingQueue]]:
+    """Makes queues that are closed after the test."""
+    queues: list[EmbeddingQueue] = []
+
+    def make(load, threads: int = 2) -> EmbeddingQueue:
+        queues.append(EmbeddingQueue(load, threads, retry_s=RETRY_S))
+        return queues[-1]
+
+    yield make
+    for queue in queues:
+        queue.close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what must come; pytest's time limit ends a wait that is in vain."""
+    while not condition():
+        time.sleep(0.002)
+
+
+def test_documents_come_back_in_order(made):
+    """Many texts over several threads: each has its own vector, in its place."""
+    texts = [f"note {number}" for number in range(101)]
+    assert made(Slow).embed_documents(texts) == WordHashEmbedder().embed_documents(texts)
+    assert made(Slow).embed_documents([]) == []
+
+
+def test_a_query_does_not_wait_for_documents(made):
+    """With every indexing thread busy and a long queue, a query is answered at once."""
+    embedder = Slow()
+    embedder.open.clear()
+    queue = made(lambda: embedder)
+    queue.ready()
+    indexing = threading.Thread(target=queue.embed_documents, args=([f"note {n}" for n in range(50)],))
+    indexing.start()
+    assert queue.embed_query("tabs", 5) == WordHashEmbedder().embed_query("tabs")
+    assert embedder.order == ["? tabs"]
+    embedder.open.set()
+    indexing.join()
+
+
+def test_queries_overtake_waiting_documents(made):
+    """With the reserved thread busy too, the next thread that is free takes a query before documents."""
+    embedder = Hanging()
+    embedder.open.clear()
+    embedder.open_query.clear()
+    queue = made(lambda: embedder, threads=1)
+    queue.ready()
+    indexing = threading.Thread(target=queue.embed_documents, args=([f"note {n}" for n in range(8)],))
+    indexing.start()
+    until(lambda: embedder.busy == 1)
+    hanging = queue.query("hang", 10)
+    until(lambda: embedder.busy == 2)
+    overtaking = queue.query("next", 10)
+    embedder.open.set()
+    overtaking.result()
+    assert embedder.order[:3] == ["note 0", "note 1", "? next"]
+    embedder.open_query.set()
+    hanging.result()
+    indexing.join()
+
+
+def test_a_query_on_the_real_model_overtakes_indexing(made):
+    """While 256-piece chunks are embedded on every thread, a query takes a fraction of their queue."""
+    queue = made(OnnxEmbedder)
+    queue.ready()
+    chunks = [f"{number} " + "word " * 250 for number in range(60)]
+    indexing = threading.Thread(target=queue.embed_documents, args=(chunks,))
+    indexing.start()
+    time.sleep(0.1)
+    queue.embed_query("breast cancer gene", 10)
+    assert indexing.is_alive()
+    indexing.join()
+
+
+def test_while_the_model_loads_a_query_hears_it_at_once(made):
+    """The reason is "model-loading"; indexing waits; when it is loaded both work."""
+    go = threading.Event()
+
+    def load():
+        go.wait(10)
+        return Slow()
+
+    queue = made(load)
+    assert (queue.state, queue.reason, queue.error) == ("loading", "model-loading", None)
+    for ask in (lambda: queue.query("tabs", 5), queue.embedder, lambda: queue.ready(0.01)):
+        with pytest.raises(UnavailableError) as caught:
+            ask()
+        assert caught.value.reason == "model-loading"
+    assert queue.embedder_or_none() is None
+    threading.Timer(0.05, go.set).start()
+    assert len(queue.embed_documents(["a", "b", "c"])) == 3
+    assert (queue.state, queue.reason, len(queue.embed_query("tabs", 5))) == ("ready", None, 256)
+
+
+def test_a_load_that_fails_is_tried_again(made):
+    """Whatever the load raises is named, and once its cause is gone the model is there."""
+    faults: list[Exception] = [OSError("no such file"), UnavailableError("numpy-missing", "no numpy")]
+    seen = []
+
+    def load():
+        if faults:
+            raise faults.pop(0)
+        return Slow()
+
+    queue = made(load)
+    until(lambda: seen.append((queue.state, queue.reason)) or queue.state == "ready")
+    assert ("failed", "model-failed") in seen
+    assert ("failed", "numpy-missing") in seen
+    assert queue.error is None
+    assert len(queue.embed_query("tabs", 5)) == 256
+
+
+def test_a_provider_that_fails_heals(made):
+    """A server that goes away fails what was asked, is "failed", is loaded anew, and answers again."""
+    embedders: list[Slow] = []
+    down = threading.Event()
+
+    def load():
+        if down.is_set():
+            raise ConnectionError("still down")
+        embedders.append(Slow())
+        return embedders[-1]
+
+    queue = made(load)
+    queue.ready()
+    down.set()
+    embedders[0].broken = ConnectionError("gone")
+    with pytest.raises(EmbedderError, match="gone"):
+        queue.embed_documents(["a", "b", "c", "d", "e"])
+    until(lambda: queue.state == "failed")
+    with pytest.raises(UnavailableError) as caught:
+        queue.query("tabs", 5)
+    assert caught.value.reason == "model-failed"
+    with pytest.raises(UnavailableError):
+        queue.embed_documents(["a"])
+    down.clear()
+    until(lambda: queue.state == "ready")
+    assert len(queue.embed_documents(["a"])) == 1
+    assert (len(embedders), embedders[0].closed) == (2, True)
+
+
+def test_a_text_that_fails_does_not_take_the_model_down(made):
+    """If the model still answers after a failure, that one call failed and nothing else."""
+    embedder = Slow()
+    embedder.poison = "poison"
+    queue = made(lambda: embedder)
+    with pytest.raises(UnavailableError, match="cannot take this text"):
+        queue.embed_documents(["a", "poison"])
+    until(lambda: "? memd" in embedder.order)
+    assert len(queue.embed_documents(["a", "b"])) == 2
+    assert (queue.state, embedder.closed) == ("ready", False)
+
+
+def test_a_slow_model_is_given_up_in_time(made):
+    """A query that is not answered in time hears "model-slow", whatever its thread is doing."""
+    embedder = Hanging()
+    queue = made(lambda: embedder)
+    queue.ready()
+    embedder.open_query.clear()
+    start = time.monotonic()
+    futures = [queue.query("hang", 0.1 + 0.01 * number) for number in range(6)]
+    for future in futures:
+        with pytest.raises(UnavailableError) as caught:
+            future.result()
+        assert caught.value.reason == "model-slow"
+    assert time.monotonic() - start < 5
+    embedder.open_query.set()
+    assert len(queue.embed_query("tabs", 5)) == 256
+
+
+def test_a_cancelled_query_is_not_embedded(made):
+    """A client that went away costs nothing once its turn comes."""
+    embedder = Slow()
+    queue = made(lambda: embedder, threads=0)
+    queue.ready()
+    block = threading.Event()
+    embedder.embed_query = lambda text: embedder.order.append(text) or block.wait(5) or b""
+    first = queue.query("first", 5)
+    until(lambda: embedder.order == ["first"])
+    second, third = queue.query("second", 5), queue.query("third", 5)
+    assert second.cancel()
+    block.set()
+    first.result()
+    third.result()
+    assert embedder.order == ["first", "third"]
+
+
+def test_vectors_of_another_model_are_refused(made):
+    """Who asks for the vectors of one model never gets those of its successor."""
+    queue = made(Slow)
+    assert len(queue.embed_documents(["a"], model_id="word-hash")) == 1
+    with pytest.raises(ModelMismatchError, match="'older'"):
+        queue.embed_documents(["a"], model_id="older")
+    assert queue.state == "ready"
+
+
+def test_close_ends_what_waits(made):
+    """Texts that wait fail at once with an EmbedderError, the model is freed, the threads are gone."""
+    embedder = Slow(pause_s=0.01)
+    queue = made(lambda: embedder)
+    queue.ready()
+    heard = []
+
+    def index():
+        try:
+            queue.embed_documents(["text"] * 500)
+        except EmbedderError as error:
+            heard.append(str(error))
+
+    indexing = threading.Thread(target=index)
+    indexing.start()
+    until(lambda: bool(embedder.order))
+    queue.close()
+    indexing.join()
+    assert "stopping" in heard[0]
+    assert embedder.closed
+    assert not [thread for thread in (*queue._threads, queue._keeper._thread) if thread.is_alive()]
+    for ask in (lambda: queue.query("tabs", 1), lambda: queue.embed_documents(["a"]), queue.embedder):
+        with pytest.raises(UnavailableError, match="stopping"):
+            ask()
+
+
+def test_close_while_loading_frees_the_model():
+    """A model whose loading ends after the close is freed, and nobody gets it."""
+    go = threading.Event()
+    embedder = Slow()
+    queue = EmbeddingQueue(lambda: go.wait(10) and embedder, retry_s=RETRY_S)
+    threading.Timer(0.05, go.set).start()
+    queue.close()
+    assert embedder.closed
+    assert queue.embedder_or_none() is None

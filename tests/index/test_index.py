@@ -1,0 +1,159 @@
+import threading
+
+import pytest
+
+from memd.errors import ModelMismatchError
+
+
+def test_a_deleted_note_is_gone_from_both_arms(notes):
+    """After a note is deleted, neither its words nor its meaning find it."""
+    notes.save({"a.md": "alpha zebra\n", "b.md": "beta lion\n"})
+    (notes.root / "a.md").unlink()
+    notes.indexer.apply(["a.md"])
+    for mode in ("keyword", "vector", "hybrid"):
+        assert "a.md" not in notes.found("alpha zebra", mode=mode, min_score=0.0)
+
+
+def test_an_edited_note_answers_with_its_new_text_only(notes):
+    """The words that an edit took out find nothing any more."""
+    notes.save({"a.md": "alpha zebra\n"})
+    notes.save({"a.md": "alpha giraffe\n"})
+    assert notes.found("zebra") == []
+    assert notes.found("giraffe") == ["a.md"]
+
+
+def test_a_note_is_found_by_its_words_before_it_has_a_vector(notes):
+    """Keyword search does not wait for the model, in hybrid mode either."""
+    notes.save({"a.md": "alpha zebra\n"}, embed=False)
+    assert notes.found("zebra", mode="hybrid") == ["a.md"]
+
+
+def test_a_touched_note_is_neither_cut_nor_embedded_again(notes):
+    """A new stamp over the same bytes changes nothing that a query could see."""
+    notes.save({"a.md": "alpha zebra\n"})
+    before = notes.index.snapshot
+    (notes.root / "a.md").touch()
+    done = notes.indexer.apply(["a.md"])
+    assert done.indexed == []
+    assert notes.index.snapshot is before
+
+
+def test_a_renamed_note_is_not_embedded_again(notes):
+    """The vector belongs to the text, not to the path."""
+    notes.save({"a.md": "# Title\n\nalpha zebra\n"})
+    (notes.root / "a.md").rename(notes.root / "b.md")
+    notes.indexer.apply(["a.md", "b.md"])
+    assert notes.index.pending(10) == {}
+    assert notes.found("zebra", mode="vector") == ["b.md"]
+
+
+def test_equal_texts_share_a_vector(notes):
+    """The same text in two notes is embedded once."""
+    notes.save({"a.md": "the same words\n", "b.md": "the same words\n"})
+    assert notes.index.snapshot.rows.count == 1
+    assert sorted(notes.found("same words", mode="vector")) == ["a.md", "b.md"]
+
+
+def test_a_view_sees_one_moment(notes):
+    """A query that began before a commit goes on with what there was."""
+    notes.save({"a.md": "alpha zebra\n"})
+    with notes.index.view() as view:
+        notes.save({"a.md": "alpha giraffe\n"})
+        ids = view.reader.matching("words", '"zebra"')
+        assert len(ids) == 1
+        assert view.reader.chunks(ids)[ids[0]].text.strip() == "alpha zebra"
+        assert view.snapshot.columns.source[ids[0]] != 0
+
+
+def test_snapshot_and_transaction_are_of_the_same_generation(notes):
+    """Whatever the writer does meanwhile, every view holds one generation in both of its parts."""
+    notes.save({"a.md": "start\n"})
+    stop = threading.Event()
+    wrong = []
+
+    def look() -> None:
+        while not stop.is_set():
+            with notes.index.view() as view:
+                live = {number for number, source in enumerate(view.snapshot.columns.source) if source}
+                stored = set(view.reader.chunks(sorted(live)))
+                if stored != live:
+                    wrong.append((live, stored))
+
+    readers = [threading.Thread(target=look) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(60):
+        notes.save({"a.md": f"text {number}\n", f"n{number % 7}.md": f"other {number}\n"})
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+
+
+def test_a_failed_change_leaves_everything_as_it_was(notes):
+    """An exception inside of a change undoes all of it, and the note is read again later."""
+    notes.save({"a.md": "alpha zebra\n"})
+    generation = notes.index.snapshot.generation
+    notes.write("a.md", "alpha giraffe\n")
+    real = notes.indexer._prepared
+    notes.indexer._prepared = lambda *_: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        notes.indexer.apply(["a.md"])
+    assert notes.index.snapshot.generation == generation
+    notes.indexer._prepared = real
+    assert notes.indexer.apply(["a.md"]).indexed == ["a.md"]
+
+
+def test_an_index_opened_again_answers_the_same(notes):
+    """What was committed is there after a restart, vectors and all."""
+    notes.save({f"n{number}.md": f"word{number} zebra lion\n" for number in range(20)})
+    before = [
+        (hit.source.path, hit.candidate.score) for hit in notes.search("zebra word7", mode="hybrid").hits
+    ]
+    notes.reopen()
+    assert notes.index.pending(1) == {}
+    assert [
+        (hit.source.path, hit.candidate.score) for hit in notes.search("zebra word7", mode="hybrid").hits
+    ] == before
+
+
+def test_a_damaged_row_is_embedded_again_and_no_other(notes):
+    """A flipped bit in the matrix costs one vector."""
+    notes.save({f"n{number}.md": f"word{number}\n" for number in range(5)})
+    notes.index.close()
+    [matrix] = notes.state.glob("vectors.*.f32")
+    with matrix.open("r+b") as stream:
+        stream.seek(2 * 64 * 4 + 1)
+        stream.write(b"\xff")
+    notes.open()
+    assert notes.index.damaged_rows == 1
+    assert len(notes.index.pending(10)) == 1
+    notes.embed()
+    assert notes.found("word2", mode="vector")[0] == "n2.md"
+
+
+def test_vectors_of_another_model_are_never_mixed_in(notes):
+    """A change of model forgets all rows; rows of the old one are refused."""
+    notes.save({"a.md": "alpha zebra\n"})
+    notes.index.begin_model("another", 64)
+    assert notes.index.snapshot.rows.count == 0
+    assert notes.found("zebra") == ["a.md"]
+    with pytest.raises(ModelMismatchError):
+        notes.indexer.embed({b"h" * 16: bytes(256)}, model_id="word-hash")
+
+
+def test_index_files_are_for_their_owner_alone(notes):
+    """0700 and 0600, whatever the umask."""
+    notes.save({"a.md": "alpha\n"})
+    assert notes.state.stat().st_mode & 0o777 == 0o700
+    assert {path.name: path.stat().st_mode & 0o777 for path in notes.state.iterdir()} == {
+        path.name: 0o600 for path in notes.state.iterdir()
+    }
+
+
+def test_a_change_of_chunk_limits_cuts_everything_again(notes):
+    """Chunks of two sizes are never mixed: the next scan sees every source as changed."""
+    notes.save({"a.md": "alpha\n"})
+    notes.indexer._limits = type(notes.indexer._limits)(100, 20, 254)
+    notes.indexer.begin()
+    assert notes.indexer.apply(["a.md"]).indexed == ["a.md"]

@@ -1,0 +1,76 @@
+import array
+import resource
+import zlib
+
+import pytest
+
+from memd.errors import NoSpaceError, StorageError
+from memd.index.vectors import Matrix
+
+
+def row(*values: float) -> bytes:
+    return array.array("f", values).tobytes()
+
+
+@pytest.fixture
+def matrix(tmp_path):
+    matrix = Matrix(tmp_path / "vectors.1.f32", dim=2, rows=0)
+    yield matrix
+    matrix.close()
+
+
+def test_appended_rows_are_readable_with_their_crc(matrix):
+    """Appending returns row numbers from 0 and the CRC-32 of each row's bytes."""
+    first, second = row(1, 0), row(0, 1)
+    assert matrix.append([first, second]) == [(0, zlib.crc32(first)), (1, zlib.crc32(second))]
+    assert bytes(matrix.rows.buffer[:16]) == first + second
+
+
+def test_rows_held_by_a_reader_stay_valid_while_the_file_grows(matrix, monkeypatch):
+    """A mapping taken before the file outgrew it still shows its rows."""
+    monkeypatch.setattr("memd.index.vectors.CAPACITY_STEP_BYTES", 4096)
+    matrix.append([row(1, 2)])
+    held = matrix.rows
+    matrix.append([row(3, 4)] * 5000)
+    assert held.count == 1
+    assert bytes(held.buffer[:8]) == row(1, 2)
+    assert matrix.rows.count == 5001
+
+
+def test_a_flipped_bit_is_found_and_only_its_row(matrix, tmp_path):
+    """The row whose bytes are not those of its CRC is named, and no other."""
+    crcs = matrix.append([row(1, 0), row(0, 1), row(1, 1)])
+    with (tmp_path / "vectors.1.f32").open("r+b") as stream:
+        stream.seek(9)
+        stream.write(b"\xff")
+    assert matrix.damaged(crcs) == [1]
+
+
+def test_rows_beyond_the_end_of_the_file_are_damaged(matrix):
+    """A row that SQLite names and the file has not is missing, not zero."""
+    assert matrix.damaged([(10_000_000, 0)]) == [10_000_000]
+
+
+def test_a_vector_of_another_length_is_refused(matrix):
+    """Nothing is written that would shift the rows after it."""
+    with pytest.raises(StorageError, match="another length"):
+        matrix.append([row(1, 2, 3)])
+    assert matrix.rows.count == 0
+
+
+def test_a_full_disk_is_a_clean_error(matrix):
+    """Where no space can be had, the rows before stay and the error says so."""
+    matrix.append([row(1, 2)])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9 * 1024 * 1024, hard))
+    try:
+        with pytest.raises((NoSpaceError, StorageError)):
+            matrix.append([row(1, 2)] * 2_000_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert bytes(matrix.rows.buffer[:8]) == row(1, 2)
+
+
+def test_the_file_is_for_its_owner_alone(matrix, tmp_path):
+    """Mode 0600, whatever the umask."""
+    assert (tmp_path / "vectors.1.f32").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,73 @@
+"""A socket that answers as the test says: for what a real daemon does not do on request (old versions,
+errors, a first index that is never complete), and to count what was asked.
+"""
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from memctl.protocol import Notification, Reader, Request, Response, pack
+
+Answer = Callable[[dict[str, Any]], Any]
+
+
+class Refusal(Exception):  # noqa: N818 (an answer, not a fault of the test)
+    """An answer that is an error: code, text."""
+
+
+class Peer:
+    """Listens at *path*; `asked` holds each request's method and parameters."""
+
+    def __init__(self, path: Path, answers: dict[str, Answer]) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self._answers = answers
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen()
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    @property
+    def methods(self) -> list[str]:
+        """Return the methods that were asked for, in order."""
+        return [method for method, _ in self.asked]
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join(5)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection, suppress(ConnectionError):  # a client may leave before its answer
+                self._serve(connection)
+
+    def _serve(self, connection: socket.socket) -> None:
+        reader = Reader()
+        while received := connection.recv(65536):
+            for request in reader.feed(received):
+                assert isinstance(request, Request)
+                self.asked.append((request.method, request.params))
+                if request.params.get("progress"):
+                    progress = {"id": request.id, "stage": "index", "done": 1, "total": 3}
+                    connection.sendall(pack(Notification("progress", progress)))
+                connection.sendall(pack(self._answer(request)))
+
+    def _answer(self, request: Request) -> Response:
+        try:
+            answer = self._answers.get(request.method, _unknown)
+            return Response(request.id, None, answer(request.params))
+        except Refusal as refusal:
+            return Response(request.id, [1, f"{refusal.args[0]}: {refusal.args[1]}"], None)
+
+
+def _unknown(_params: dict[str, Any]) -> Any:
+    raise Refusal("MEMD_METHOD", "there is no such method")

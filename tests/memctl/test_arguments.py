@@ -1,0 +1,168 @@
+"""Is what the user types understood, or refused with words?"""
+
+import os
+
+import pytest
+
+from memctl.arguments import filters_of, overview, parse, parser_of
+from memctl.commands import COMMANDS
+from memctl.commands.find import recall_arguments, search_arguments
+from memctl.commands.setup import init_arguments, settings_of, workspaces_arguments
+from memctl.exits import CommandError
+
+
+def searched(*argv):
+    """Return the parsed arguments of `memctl search`."""
+    return parse(parser_of("search", search_arguments), argv)
+
+
+def test_options_stand_anywhere_among_the_words():
+    """Words before, between and after options are one query."""
+    args = searched("breast", "--json", "cancer", "-n", "3", "gene")
+    assert (args.words, args.json, args.limit) == (["breast", "cancer", "gene"], True, 3)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--", "--json", "-x"], ["--json", "-x"]),
+        (["a", "--", "b", "--", "c"], ["a", "b", "--", "c"]),
+        (["--json", "--"], []),
+        (["-"], ["-"]),
+        (["-5"], ["-5"]),
+        (["a b", "-c d"], ["a b", "-c d"]),
+        ([""], [""]),
+    ],
+)
+def test_after_two_dashes_all_are_words(argv, words):
+    """Two dashes end the options once; a lone dash, numbers and sentences are words anyway."""
+    assert searched(*argv).words == words
+
+
+def test_any_bytes_are_words():
+    """Bytes that are not UTF-8 arrive as U+FFFD and can travel."""
+    args = searched(os.fsdecode(b"caf\xe9"), "--", os.fsdecode(b"\xff"))
+    assert args.words == ["caf\ufffd", "\ufffd"]
+
+
+def test_only_what_was_given_is_sent():
+    """Defaults are the daemon's: nothing that was not typed becomes a parameter."""
+    assert filters_of(searched("x")) == {}
+
+
+def test_every_filter_reaches_its_parameter():
+    """The names and types are those of the search request."""
+    args = searched(
+        *["x", "--mode", "vector", "--fusion", "rrf", "--path", "daily/*.md", "--tag", "a", "--tag", "b"],
+        *[
+            "--since",
+            "2026-05-01",
+            "--until",
+            "2026-05-31",
+            "--min-score",
+            "0.25",
+            "--limit",
+            "7",
+            "--no-wait",
+        ],
+    )
+    assert args.no_wait
+    assert filters_of(args) == {
+        "mode": "vector",
+        "fusion": "rrf",
+        "path": "daily/*.md",
+        "tag": ["a", "b"],
+        "since": "2026-05-01",
+        "until": "2026-05-31",
+        "min_score": 0.25,
+        "limit": 7,
+    }
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--limit", "0"],
+        ["--limit", "-1"],
+        ["--limit", "1.5"],
+        ["--limit", "٣"],
+        ["--min-score", "1.1"],
+        ["--min-score", "nan"],
+        ["--min-score", "half"],
+        ["--since", "yesterday"],
+        ["--until", "2026-02-30"],
+        ["--mode", "fuzzy"],
+        ["--fusion", "sum"],
+        ["--color", "blue"],
+        ["--json", "--files"],
+        ["--js"],
+        ["--unknown"],
+        ["--tag"],
+    ],
+)
+def test_impossible_values_and_abbreviations_are_refused(argv, capsys):
+    """The exit code is 2 and stderr names the option or what was unknown."""
+    with pytest.raises(SystemExit) as leaving:
+        searched("x", *argv)
+    assert leaving.value.code == 2
+    assert argv[0] in capsys.readouterr().err
+
+
+def test_recall_has_a_budget_and_the_same_filters():
+    """--budget is a whole number; --tag and --since are known."""
+    args = parse(parser_of("recall", recall_arguments), ["x", "--budget", "800", "--tag", "t"])
+    assert (args.budget, args.tag) == (800, ["t"])
+
+
+def test_init_takes_one_folder_the_current_one_without():
+    """The folder is optional, a second one is refused."""
+    parser = parser_of("init", init_arguments)
+    assert parse(parser, []).folder == "."
+    with pytest.raises(SystemExit):
+        parse(parser, ["a", "b"])
+
+
+def test_workspaces_has_its_actions():
+    """An action may be absent (list) and has its own options."""
+    parser = parser_of("workspaces", workspaces_arguments)
+    assert parse(parser, []).action is None
+    assert parse(parser, ["remove", "x"]).folder == "x"
+    assert parse(parser, ["configure", "-w", "d", "a=1", "b=2"]).settings == ["a=1", "b=2"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("min_score=0.2", 0.2),
+        ("per=3", 3),
+        ("sidecars=true", True),
+        ('ignore=["a/", "b"]', ["a/", "b"]),
+        ('model="a b"', "a b"),
+        ("fusion=rrf", "rrf"),
+        ("weights={vector=0.5, keyword=0.5}", {"vector": 0.5, "keyword": 0.5}),
+        ("since=2026-05-01", "2026-05-01"),
+        ("x = 1 ", 1),
+        ("a=b=c", None),
+        ("empty=", None),
+        ("plain", None),
+        ("=1", None),
+        ("x=1\ny=2", None),
+        ("x=two words", None),
+    ],
+)
+def test_settings_are_toml_values_or_bare_words(pair, value):
+    """KEY=VALUE as config.toml has it; what is neither is refused with the pair named."""
+    key = pair.partition("=")[0].strip()
+    if value is None:
+        with pytest.raises(CommandError):
+            settings_of([pair])
+    else:
+        assert settings_of([pair]) == {key: value}
+
+
+def test_the_overview_names_every_command():
+    """`memctl --help` lists each command, the variables and the exit codes."""
+    page = overview()
+    assert all(f"\n  {name} " in page for name in COMMANDS)
+    assert "MEMD_WORKSPACE" in page
+    assert "3  daemon not reachable" in page

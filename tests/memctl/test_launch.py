@@ -1,0 +1,171 @@
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from memctl import launch
+from memctl.client import Client, NoDaemonError, Unreachable
+from memctl.launch import ensure_daemon, restart, stop_daemon
+from memctl.paths import make_private_dir, socket_path, state_dir
+
+FAKE = [sys.executable, str(Path(__file__).with_name("fake_memd.py"))]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """Give each test folders of its own, and leave no daemon behind."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.split("_")[1].lower()))
+    for name in ("MEMD_SOCKET", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    # pytest's own folders are too deep for a socket's path where TMPDIR is long.
+    assert len(str(socket_path())) < 104
+    yield tmp_path
+    for pid in starts():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def starts():
+    """Return the process of each daemon that began to start."""
+    path = state_dir() / "starts"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def test_a_daemon_is_started_where_none_runs():
+    """The connection that comes back is one to a daemon that answers."""
+    with ensure_daemon(command=FAKE) as memd:
+        assert memd.call("ping")["pid"] == starts()[0]
+
+
+def test_a_running_daemon_is_used():
+    """The second call starts nothing."""
+    with ensure_daemon(command=FAKE) as first, ensure_daemon(command=FAKE) as second:
+        assert first.call("ping") == second.call("ping")
+    assert len(starts()) == 1
+
+
+def test_a_socket_that_nobody_listens_at_any_more_counts_as_no_daemon():
+    """After kill -9 the file is still there, and a new daemon is started."""
+    with ensure_daemon(command=FAKE) as memd:
+        pid = memd.call("ping")["pid"]
+        os.kill(pid, signal.SIGKILL)
+        assert launch._wait_for_end(pid, 5)
+    assert socket_path().exists()
+    with ensure_daemon(command=FAKE) as memd:
+        assert memd.call("ping")["pid"] == starts()[1]
+
+
+def test_a_hundred_starters_make_one_daemon():
+    """All of them get an answer, from the same process."""
+    program = (
+        "import sys\nfrom memctl.launch import ensure_daemon\n"
+        "with ensure_daemon(command=sys.argv[1:]) as memd: print(memd.call('ping')['pid'])"
+    )
+    tree = str(Path(launch.__file__).parents[1])
+    began = time.monotonic()
+    clients = [
+        subprocess.Popen([sys.executable, "-c", program, *FAKE], stdout=subprocess.PIPE, cwd=tree)
+        for _ in range(100)
+    ]
+    answers = {client.communicate()[0] for client in clients}
+    print(f"100 starters: {time.monotonic() - began:.1f} s")
+    assert len(answers) == 1
+    assert [client.returncode for client in clients] == [0] * 100
+    assert len(starts()) == 1
+
+
+def test_the_daemons_own_words_say_why_it_did_not_start():
+    """What it wrote into the pipe is the error's text."""
+    with pytest.raises(Unreachable, match=r"exit code 78.*config\.toml: unknown key"):
+        ensure_daemon(command=[*FAKE, "--fail", "config.toml: unknown key"])
+
+
+def test_a_daemon_that_dies_silently_is_explained_by_its_log():
+    """Its last line is in the error."""
+    with pytest.raises(Unreachable, match="the last line of the log"):
+        ensure_daemon(command=[*FAKE, "--silent"])
+
+
+def test_a_program_that_is_not_there_is_named():
+    """The error names the file."""
+    with pytest.raises(Unreachable, match="/nowhere/memd"):
+        ensure_daemon(command=["/nowhere/memd"])
+
+
+def test_a_slow_daemon_is_waited_for_only_so_long():
+    """The caller hears of its pid, and the daemon goes on starting."""
+    with pytest.raises(Unreachable, match=r"pid \d+\) is not ready yet"):
+        ensure_daemon(command=[*FAKE, "--slow", "3"], timeout_s=0.7)
+    with ensure_daemon(command=FAKE, timeout_s=8) as memd:
+        assert memd.call("ping")["pid"] == starts()[0]
+
+
+def test_a_daemon_at_another_socket_is_told_apart(monkeypatch, tmp_path):
+    """The lock is held and nobody listens here: the error says which folder and which socket."""
+    ensure_daemon(command=FAKE).close()
+    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "other.sock"))
+    with pytest.raises(Unreachable, match=r"not at .*other\.sock"):
+        ensure_daemon(command=FAKE, timeout_s=2)
+
+
+def test_a_stopped_daemon_is_gone_when_stop_returns():
+    """Its process has ended and nobody listens."""
+    with ensure_daemon(command=FAKE) as memd:
+        pid = memd.call("ping")["pid"]
+    assert stop_daemon()
+    assert not Path(f"/proc/{pid}/exe").exists()
+    with pytest.raises(NoDaemonError):
+        Client.connect()
+
+
+def test_stopping_nothing_is_no_error():
+    """Without a daemon the answer is False."""
+    assert not stop_daemon()
+
+
+def test_a_restart_gives_another_process():
+    """The old daemon's lock is free before the new one asks for it."""
+    with ensure_daemon(command=FAKE) as memd:
+        before = memd.call("ping")["pid"]
+    with restart(command=FAKE) as memd:
+        assert memd.call("ping")["pid"] != before
+
+
+def test_the_log_is_private_and_bounded():
+    """A log over the limit is set aside at the next start; both are for the user alone."""
+    make_private_dir(state_dir())
+    log = state_dir() / launch.LOG_NAME
+    log.write_bytes(b"x" * (launch.LOG_BYTES + 1))
+    log.chmod(0o600)
+    ensure_daemon(command=FAKE).close()
+    assert log.stat().st_size < 1000
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert log.with_suffix(".log.1").stat().st_size > launch.LOG_BYTES
+
+
+def test_a_state_directory_open_to_others_is_refused():
+    """The error gives the command that mends it."""
+    state_dir().mkdir(parents=True, mode=0o755)
+    state_dir().chmod(0o755)
+    with pytest.raises(Unreachable, match="chmod 700"):
+        ensure_daemon(command=FAKE)
+
+
+def test_what_belongs_to_our_own_service_manager_is_not_handed_on(monkeypatch, tmp_path):
+    """Started from within a service, memd does not speak in that service's name."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(0)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        ensure_daemon(command=FAKE).close()
+        with pytest.raises(BlockingIOError):
+            manager.recv(100)

@@ -1,0 +1,411 @@
+"""Does each command print what it should, where it should, and end with its exit code?"""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sample_answers import found, hit, known, status
+from scripted_peer import Peer, Refusal
+
+from memctl import exits
+from memctl.__main__ import main
+from memctl.commands import COMMANDS
+
+READY = {
+    "state": "ready",
+    "sources": 3,
+    "chunks": 9,
+    "vectors": 9,
+    "skipped": 0,
+    "changed": True,
+    "took_ms": 1500,
+}
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A workspace as the current folder, and a socket path of our own."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "config.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
+    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "s"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(exits.__file__).parent.parent))
+    return tmp_path
+
+
+@pytest.fixture
+def peer(root):
+    """Make a scripted peer: its keyword arguments are answers, or functions, by method."""
+    peers = []
+
+    def listen(**answers):
+        functions = {
+            method.replace("__", "."): answer if callable(answer) else lambda _, answer=answer: answer
+            for method, answer in answers.items()
+        }
+        peers.append(Peer(root / "s", functions))
+        return peers[-1]
+
+    yield listen
+    for one in peers:
+        one.close()
+
+
+def refuse(code, text="it is refused"):
+    """Return an answer that is an error."""
+
+    def answer(_params):
+        raise Refusal(code, text)
+
+    return answer
+
+
+def run(*argv, stdin=b""):
+    """Run memctl as a process with pipes for all streams."""
+    return subprocess.run(
+        [sys.executable, "-m", "memctl", *argv], input=stdin, capture_output=True, timeout=30, check=False
+    )
+
+
+def test_a_search_of_a_ready_workspace_is_one_round_trip(root, peer, capsys):
+    """One request, which names the workspace and the query; hits on stdout, nothing on stderr."""
+    daemon = peer(search=found(hit()))
+    assert main(["search", "breast", "cancer"]) == exits.OK
+    assert daemon.methods == ["search"]
+    params = daemon.asked[0][1]
+    assert {key: params[key] for key in params if key != "timeout_ms"} == {
+        "workspace": str(root),
+        "query": "breast cancer",
+    }
+    out, err = capsys.readouterr()
+    assert "BRCA1 mutation analysis" in out
+    assert err == ""
+
+
+def test_no_hits_end_with_1_and_a_word_on_stderr(peer, capsys):
+    """Grep's convention; stdout stays empty."""
+    peer(search=found())
+    assert main(["search", "x"]) == exits.NONE
+    assert capsys.readouterr() == ("", "memctl: no hits\n")
+
+
+def test_json_is_one_object_also_without_hits(peer, capsys):
+    """Stdout is the answer, stderr is empty, the exit code tells."""
+    answer = found(mode="keyword", degraded=["model-loading"])
+    peer(search=answer)
+    assert main(["search", "--json", "x"]) == exits.NONE
+    out, err = capsys.readouterr()
+    assert (json.loads(out), err) == (answer, "")
+    assert out.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", ["--jsonl", "--vimgrep", "--files", "--color=never"])
+def test_line_forms_tell_degraded_on_stderr(peer, capsys, form):
+    """What a line can't say stands on stderr, as in "keyword only: model-loading"."""
+    peer(search=found(hit(), mode="keyword", degraded=["model-loading"]))
+    assert main(["search", form, "x"]) == exits.OK
+    out, err = capsys.readouterr()
+    assert "genetics.md" in out
+    assert err.startswith("memctl: keyword only: model-loading")
+
+
+def test_a_search_right_after_init_waits_for_the_first_index(peer, capsys):
+    """It asks, waits with progress on stderr, and asks again: the answer is complete."""
+    answers = iter([found(index={"state": "scanning", "first": True}), found(hit())])
+    daemon = peer(search=lambda _: next(answers), index=READY)
+    assert main(["search", "x"]) == exits.OK
+    assert daemon.methods == ["search", "index", "search"]
+    out, err = capsys.readouterr()
+    assert "BRCA1" in out
+    assert "--no-wait" in err
+    assert err.endswith("memctl: indexing 1/3\n")
+
+
+def test_no_wait_takes_the_first_answer(peer, capsys):
+    """--no-wait shows what is there and that more is to come."""
+    index = {"state": "scanning", "first": True, "pending_files": 2}
+    daemon = peer(search=found(hit(), index=index))
+    assert main(["search", "--no-wait", "x"]) == exits.OK
+    assert daemon.methods == ["search"]
+    assert "2 changed files not searched yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "status_code"),
+    [
+        ("MEMD_INVALID", 2),
+        ("MEMD_STOPPING", 3),
+        ("MEMD_NOT_FOUND", 5),
+        ("MEMD_BUSY", 6),
+        ("MEMD_TIMEOUT", 6),
+        ("MEMD_UNSAFE", 7),
+        ("MEMD_SECRET", 7),
+        ("MEMD_CONFIG", 8),
+        ("MEMD_EMBEDDER", 9),
+        ("MEMD_INTERNAL", 70),
+        ("MEMD_BRAND_NEW", 70),
+        ("MEMD_NOSPACE", 74),
+    ],
+)
+def test_each_class_of_error_has_its_exit_code(peer, capsys, code, status_code):
+    """Memd's own text is on stderr, nothing on stdout."""
+    peer(search=refuse(code, "no luck with \x1b[2J"))
+    assert main(["search", "x"]) == status_code
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "memctl: no luck with ␛[2J\n")
+
+
+def test_a_bug_of_ours_is_70_and_never_looks_like_no_hits(peer, capsys):
+    """The traceback is for the report, the exit code for the script."""
+    peer(search={"unexpected": True})
+    assert main(["search", "x"]) == exits.INTERNAL
+    assert "KeyError" in capsys.readouterr().err
+
+
+def test_every_error_code_of_memd_has_an_exit_code():
+    """The client's table misses none of the daemon's error tree."""
+    from memd.errors import MemdError
+
+    def codes(cls):
+        return {cls.code}.union(*(codes(sub) for sub in cls.__subclasses__()))
+
+    assert codes(MemdError) == set(exits.OF_CODE)
+
+
+def test_a_workspace_that_memd_does_not_know_is_told_to_be_registered(root, peer, capsys):
+    """A clone on a new machine: exit code 4 and the command to paste."""
+    peer(search=refuse("MEMD_WORKSPACE"))
+    assert main(["search", "x"]) == exits.WORKSPACE
+    assert f"memctl init {root}" in capsys.readouterr().err
+
+
+def test_without_a_workspace_nothing_is_asked(tmp_path, peer, monkeypatch, capsys):
+    """Exit code 4 before any connection."""
+    daemon = peer()
+    (tmp_path / "memory" / "config.toml").unlink()
+    assert main(["search", "x"]) == exits.WORKSPACE
+    assert daemon.asked == []
+    assert "memctl init" in capsys.readouterr().err
+
+
+def test_a_query_may_be_any_bytes(peer):
+    """Bytes from the shell and from stdin reach memd as text."""
+    daemon = peer(search=found(hit()))
+    assert subprocess.run(
+        [sys.executable, "-m", "memctl", "search", b"caf\xe9 \xff"], capture_output=True, check=False
+    ).returncode == 0  # fmt: skip
+    assert run("search", "-", stdin=b"\xffa\x00b").returncode == 0
+    assert [params["query"] for _, params in daemon.asked] == ["caf\ufffd \ufffd", "\ufffda\x00b"]
+
+
+@pytest.mark.parametrize("argv", [["search"], ["search", "  "], ["search", "--", ""], ["recall"]])
+def test_an_empty_query_is_wrong_usage(root, capsys, argv):
+    """Exit code 2, with where to look."""
+    assert main(argv) == exits.USAGE
+    assert "--help" in capsys.readouterr().err
+
+
+def test_recall_prints_its_text_and_names_what_was_left_out(peer, capsys):
+    """Markdown on stdout; omissions with reasons on stderr."""
+    omitted = [{"path": "b.md", "start_line": 3, "end_line": 9, "reason": "budget"}]
+    source = {"path": "a.md", "start_line": 1, "end_line": 2, "id": 1}
+    answer = {"text": "## a\nfact", "tokens": 3, "sources": [source], "omitted": omitted, "index": {}}
+    daemon = peer(recall=answer)
+    assert main(["recall", "--budget", "9", "x"]) == exits.OK
+    assert daemon.asked[0][1]["budget_tokens"] == 9
+    assert capsys.readouterr() == ("## a\nfact\n", "memctl: left out: b.md:3 (budget)\n")
+
+
+def test_get_prints_the_lines_that_were_named(peer, capsys):
+    """PATH:LINE-LINE becomes path and lines; the text comes as it is."""
+    daemon = peer(get={"path": "a.md", "start_line": 2, "end_line": 3, "text": "two\nthree"})
+    assert main(["get", "a.md:2-3"]) == exits.OK
+    wanted = {"path": "a.md", "start_line": 2, "end_line": 3}
+    assert wanted.items() <= daemon.asked[0][1].items()
+    assert capsys.readouterr().out == "two\nthree\n"
+
+
+def test_add_sends_stdin_and_prints_the_path(peer):
+    """Content from a pipe, tags in order, provenance."""
+    daemon = peer(extract_memory={"path": "memory/t/x-1.md", "id": "1", "created": True, "similar": []})
+    done = run("add", "--topic", "t", "--title", "T", "--tag", "a", "--tag", "b", stdin="föö\n".encode())
+    assert (done.returncode, done.stdout) == (0, b"memory/t/x-1.md\n")
+    sent = daemon.asked[0][1]
+    assert (sent["content"], sent["tags"], sent["source"]) == ("föö\n", ["a", "b"], {"client": "memctl"})
+
+
+def test_init_tells_what_was_found_and_what_to_do_next(root, peer, capsys):
+    """The folder travels absolute; the next command is ready to paste."""
+    answer = {"root": str(root), "created": True, "sources": 12, "config": f"{root}/memory/config.toml"}
+    daemon = peer(workspace__add=answer)
+    assert main(["init"]) == exits.OK
+    assert daemon.asked[0][1]["path"] == str(root)
+    out = capsys.readouterr().out
+    assert all(part in out for part in ("12 sources", f"{root}/memory/config.toml", "memctl search"))
+
+
+def test_index_waits_and_counts(peer, capsys):
+    """The figures on stdout, progress on stderr."""
+    daemon = peer(index=READY)
+    assert main(["index", "--rebuild"]) == exits.OK
+    sent = daemon.asked[0][1]
+    assert (sent["wait"], sent["rebuild"], sent["progress"]) == (True, True, True)
+    out, err = capsys.readouterr()
+    assert out == "3 sources, 9 chunks, 9 vectors, 0 skipped, 1.5 s\n"
+    assert "indexing" in err
+
+
+def test_index_without_waiting_returns_at_once(peer, capsys):
+    """--no-wait asks for no progress."""
+    daemon = peer(index={"state": "scanning"})
+    assert main(["index", "--no-wait"]) == exits.OK
+    assert "progress" not in daemon.asked[0][1]
+    assert "memctl status" in capsys.readouterr().out
+
+
+def test_status_of_a_dead_daemon_starts_none(root, capsys):
+    """Exit code 3, at once, and no socket appears."""
+    assert main(["status"]) == exits.UNREACHABLE
+    assert "not running" in capsys.readouterr().out
+    assert main(["status", "--json"]) == exits.UNREACHABLE
+    assert json.loads(capsys.readouterr().out)["server"]["state"] == "dead"
+    assert not (root / "s").exists()
+
+
+def test_status_needs_no_workspace(peer, tmp_path, capsys):
+    """It shows all of them, from any folder."""
+    (tmp_path / "memory" / "config.toml").unlink()
+    peer(status=status(known()))
+    assert main(["status"]) == exits.OK
+    assert "/home/ada/work" in capsys.readouterr().out
+
+
+def test_a_daemon_that_does_not_answer_is_stuck_not_dead(peer, capsys, monkeypatch):
+    """Exit code 6 and the state "stuck"."""
+    monkeypatch.setattr("memctl.commands.see.STATUS_TIMEOUT_S", 0.1)
+    peer(status=lambda _: time.sleep(2))
+    assert main(["status", "--json"]) == exits.BUSY
+    assert json.loads(capsys.readouterr().out)["server"]["state"] == "stuck"
+
+
+def test_health_is_9_when_a_check_fails(peer, capsys):
+    """For scripts: 0 or 9."""
+    peer(health={"ok": False, "checks": [{"name": "search", "ok": False, "detail": "no hit"}]})
+    assert main(["health"]) == exits.UNHEALTHY
+    assert "FAIL  search  no hit" in capsys.readouterr().out
+
+
+def test_workspaces_are_listed_removed_and_configured(root, peer, capsys):
+    """Each action is its method, with the values of TOML."""
+    listed = {"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2}]}
+    daemon = peer(
+        workspace__list=listed,
+        workspace__remove={"root": "/a", "removed": True},
+        workspace__configure={"root": str(root), "config": {}},
+    )
+    assert main(["workspaces"]) == exits.OK
+    assert main(["workspaces", "remove", "/a"]) == exits.OK
+    assert main(["workspaces", "configure", "min_score=0.2"]) == exits.OK
+    assert daemon.methods == ["workspace.list", "workspace.remove", "workspace.configure"]
+    assert daemon.asked[2][1]["settings"] == {"min_score": 0.2}
+    assert capsys.readouterr().out.startswith("/a\tready\t1 source\t2 chunks\n")
+
+
+def test_an_older_daemon_that_lacks_a_method_is_named(peer, capsys, monkeypatch):
+    """The error brings one line with both versions and what to do."""
+    monkeypatch.setattr("memctl.versions.own", lambda: "9.9.9")
+    peer(health=refuse("MEMD_METHOD", "no method health"), memd__hello={"server_version": "0.0.1"})
+    assert main(["health"]) == exits.USAGE
+    assert "this memctl is 9.9.9, the running memd is 0.0.1" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_ends_us_quietly(peer, monkeypatch):
+    """`memctl search | head -1` prints no traceback."""
+    # Python without buffers takes a write that was cut short for a whole one, and sees no error.
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    peer(search=found(*[hit(snippet="x" * 5000) for _ in range(500)]))
+    searching = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "search", "x"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    searching.stdout.read(10)
+    searching.stdout.close()
+    assert searching.stderr.read() == b""
+    searching.stderr.close()
+    assert searching.wait(10) == exits.PIPE
+
+
+def test_ctrl_c_ends_us_quietly(peer):
+    """Exit code 130, no traceback, while the daemon thinks."""
+    daemon = peer(search=lambda _: time.sleep(3))
+    searching = subprocess.Popen([sys.executable, "-m", "memctl", "search", "x"], stderr=subprocess.PIPE)
+    while not daemon.asked:
+        time.sleep(0.01)
+    searching.send_signal(signal.SIGINT)
+    assert searching.wait(2) == exits.INTERRUPTED
+    assert searching.stderr.read() == b""
+    searching.stderr.close()
+
+
+def test_output_that_the_terminals_encoding_lacks_is_escaped(peer):
+    """An ASCII stdout gets escapes, in JSON as JSON has them."""
+    answer = found(hit(snippet="日本 🎉"))
+    peer(search=answer)
+    ascii_out = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "memctl", "search", "x"]
+    plain = subprocess.run(command, capture_output=True, env=ascii_out, check=True)
+    assert b"\\u65e5" in plain.stdout
+    as_json = subprocess.run([*command, "--json"], capture_output=True, env=ascii_out, check=True)
+    assert json.loads(as_json.stdout) == answer
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself(name, capsys):
+    """--help of every command has usage, exit codes, and no traceback."""
+    assert main([name, "--help"]) == exits.OK
+    page = capsys.readouterr().out
+    assert page.startswith(f"usage: memctl {name}")
+    assert "exit codes:" in page
+    assert main(["help", name]) == exits.OK
+    assert capsys.readouterr().out == page
+
+
+def test_an_unknown_command_gets_the_nearest_one(capsys):
+    """Exit code 2 with a suggestion."""
+    assert main(["serach", "x"]) == exits.USAGE
+    assert "did you mean search?" in capsys.readouterr().err
+
+
+def test_without_a_command_the_overview_goes_to_stderr(capsys):
+    """Exit code 2: nothing was asked."""
+    assert main([]) == exits.USAGE
+    assert "usage: memctl COMMAND" in capsys.readouterr().err
+    assert main(["--help"]) == exits.OK
+    assert "usage: memctl COMMAND" in capsys.readouterr().out
+
+
+def test_a_search_imports_no_heavy_library(peer):
+    """Neither rich nor pathlib's friends: only msgpack and what the standard library needs."""
+    peer(search=found(hit()))
+    code = (
+        "import sys; from memctl.__main__ import main; status = main(['search', 'x']);"
+        "heavy = {'rich', 'numpy', 'asyncio', 'dataclasses', 'subprocess', 'memd', 'tomllib', 'inspect'};"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stderr == b"[]\n"
+
+
+def test_nothing_of_memd_is_imported():
+    """The client starts without the daemon's libraries: no module of it names one."""
+    folder = Path(exits.__file__).parent
+    lines = [line for path in folder.rglob("*.py") for line in io.StringIO(path.read_text())]
+    assert not [line for line in lines if line.strip().startswith(("import memd", "from memd "))]
+    assert not [line for line in lines if line.strip().startswith("from memd.")]

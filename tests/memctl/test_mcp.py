@@ -1,0 +1,212 @@
+"""Do agents get memd's tools, through the SDK's own client over stdio?"""
+
+import json
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.types import Implementation
+from sample_answers import found, hit
+from scripted_peer import Peer, Refusal
+
+from memctl import exits
+
+SOURCE = {"id": 1, "path": "a.md", "start_line": 1, "end_line": 2, "score": 0.5, "origin": "human"}
+RECALLED = {
+    "text": "## a.md:1-2\nfact",
+    "tokens": 6,
+    "budget_tokens": 500,
+    "estimator": "ceil(UTF-8 bytes / 4)",
+    "sources": [SOURCE],
+    "omitted": [SOURCE | {"reason": "budget"}],
+    "degraded": [],
+    "index": {"first": False},
+    "workspace": "/home/ada/work",
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A workspace folder."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "config.toml").write_text("")
+    return tmp_path
+
+
+@pytest.fixture
+def daemon(root):
+    """A scripted peer with one answer a tool; tests may replace them."""
+    answers = {
+        "search_memory": lambda _: found(hit()),
+        "recall": lambda _: RECALLED,
+        "get": lambda _: {"path": "a.md", "start_line": 1, "end_line": 1, "lines": 1, "text": "fact"},
+        "extract_memory": lambda _: {"path": "memory/t/x-1.md", "id": "x-1", "created": "now", "similar": []},
+    }
+    peer = Peer(root / "s", answers)
+    peer.answers = answers
+    yield peer
+    peer.close()
+
+
+@asynccontextmanager
+async def agent(root):
+    """Connect the SDK's client to `memctl mcp`, spawned as an agent's program does it."""
+    environment = {"MEMD_SOCKET": str(root / "s"), "PYTHONPATH": str(Path(exits.__file__).parent.parent)}
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "memctl", "mcp"], env=environment, cwd=root
+    )
+    async with Client(server, client_info=Implementation(name="tester", version="1")) as client:
+        yield client
+
+
+def ask(root, tool, **arguments):
+    """Call one tool in a session of its own."""
+
+    async def session():
+        async with agent(root) as client:
+            return await client.call_tool(tool, arguments)
+
+    return anyio.run(session)
+
+
+def test_the_tools_say_what_they_are_for(root, daemon):
+    """Four tools, each with a description, described parameters, and the schema of its answer."""
+
+    async def session():
+        async with agent(root) as client:
+            return (await client.list_tools()).tools, client.instructions
+
+    tools, instructions = anyio.run(session)
+    assert {tool.name for tool in tools} == {"search_memory", "recall", "get", "extract_memory"}
+    assert "never as instructions" in instructions
+    for tool in tools:
+        assert len(tool.description) > 50
+        assert all("description" in field for field in tool.input_schema["properties"].values())
+        assert tool.output_schema["properties"]
+    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {
+        "search_memory",
+        "recall",
+        "get",
+    }
+
+
+def test_a_search_gives_hits_as_data(root, daemon):
+    """Structured content with what an agent can use; the call names the workspace."""
+    answer = ask(root, "search_memory", query="breast cancer", limit=3, tag=["x"])
+    assert not answer.is_error
+    assert answer.structured_content["complete"] is True
+    assert answer.structured_content["hits"] == [
+        {
+            "path": "notes/genetics.md",
+            "start_line": 12,
+            "end_line": 18,
+            "heading": "Genetics > BRCA1 mutation analysis",
+            "title": "Genetics",
+            "snippet": hit()["snippet"],
+            "score": 0.831,
+            "date": "2026-05-01",
+            "origin": "human",
+        }
+    ]
+    assert json.loads(answer.content[0].text) == answer.structured_content
+    sent = daemon.asked[0][1]
+    assert (sent["workspace"], sent["query"], sent["limit"], sent["tag"]) == (
+        str(root),
+        "breast cancer",
+        3,
+        ["x"],
+    )
+    assert "path" not in sent
+
+
+def test_recall_gives_text_to_read_and_its_sources_as_data(root, daemon):
+    """The content is the Markdown itself; places with reasons are structured."""
+    answer = ask(root, "recall", query="x", budget_tokens=500)
+    assert answer.content[0].text == RECALLED["text"]
+    assert answer.structured_content["omitted"][0]["reason"] == "budget"
+    assert daemon.asked[0][1]["budget_tokens"] == 500
+
+
+def test_a_note_can_be_read(root, daemon):
+    """Get passes path and lines and returns the text."""
+    answer = ask(root, "get", path="a.md", start_line=1, end_line=1)
+    assert answer.structured_content["text"] == "fact"
+
+
+def test_what_an_agent_stores_carries_its_name(root, daemon):
+    """The client's own name is the entry's provenance."""
+    answer = ask(root, "extract_memory", topic="t", title="T", content="c", tags=["a"])
+    assert answer.structured_content["path"] == "memory/t/x-1.md"
+    assert daemon.asked[0][1]["source"] == {"client": "mcp:tester"}
+
+
+def test_memds_errors_are_the_tools_errors(root, daemon):
+    """The agent reads memd's own words and can mend its call."""
+
+    def refuse(_):
+        raise Refusal("MEMD_SECRET", "the content holds a GitHub token, which is not written")
+
+    daemon.answers["extract_memory"] = refuse
+    answer = ask(root, "extract_memory", topic="t", title="T", content="c")
+    assert answer.is_error
+    assert "holds a GitHub token" in answer.content[0].text
+
+
+def test_impossible_arguments_are_refused_before_the_daemon_is_asked(root, daemon):
+    """The schema's bounds hold."""
+    assert ask(root, "search_memory", query="x", limit=0).is_error
+    assert daemon.asked == []
+
+
+def test_a_first_search_waits_for_the_first_index(root, daemon):
+    """An agent's first answer is complete, as memctl's is."""
+    answers = iter([found(index={"first": True}), found(hit(), index={"first": False})])
+    daemon.answers["search_memory"] = lambda _: next(answers)
+    daemon.answers["index"] = lambda _: {}
+    answer = ask(root, "search_memory", query="x")
+    assert daemon.methods == ["search_memory", "index", "search_memory"]
+    assert len(answer.structured_content["hits"]) == 1
+
+
+def test_an_index_that_takes_too_long_is_told_as_incomplete(root, daemon):
+    """The tool answers with what there is, and says so."""
+
+    def too_long(_):
+        raise Refusal("MEMD_TIMEOUT", "not done yet")
+
+    daemon.answers["search_memory"] = lambda _: found(hit(), index={"first": True})
+    daemon.answers["index"] = too_long
+    answer = ask(root, "search_memory", query="x")
+    assert answer.structured_content["complete"] is False
+
+
+def test_without_a_workspace_the_server_does_not_start(tmp_path):
+    """The agent's log says why at once, exit code 4."""
+    environment = {"PATH": "/usr/bin", "PYTHONPATH": str(Path(exits.__file__).parent.parent)}
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl", "mcp"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == exits.WORKSPACE
+    assert b"memctl init" in done.stderr
+
+
+def test_without_the_extra_one_line_says_how_to_install_it(root):
+    """No traceback where the SDK is missing."""
+    code = (
+        "import sys; sys.modules['mcp'] = None\n"
+        "from memctl.__main__ import main; sys.exit(main(['mcp', '--workspace', '.']))"
+    )
+    environment = {"PYTHONPATH": str(Path(exits.__file__).parent.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == exits.USAGE
+    assert done.stderr == b"memctl: the MCP SDK is not installed. Install it: pip install 'memd[mcp]'\n"

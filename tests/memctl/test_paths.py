@@ -1,0 +1,129 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from memctl import paths
+from memctl.paths import (
+    PathError,
+    check_private_dir,
+    config_dir,
+    make_private_dir,
+    runtime_dir,
+    socket_path,
+    state_dir,
+)
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch):
+    for name in ("MEMD_SOCKET", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TMPDIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/ada")
+
+
+def test_the_socket_lies_in_the_users_runtime_directory(monkeypatch):
+    """It is where memd.socket puts it."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
+    assert socket_path() == Path("/run/user/1000/memd/memd.sock")
+
+
+def test_without_a_runtime_directory_each_user_has_a_folder_among_temporary_files(monkeypatch):
+    """The user's number keeps two users apart."""
+    assert socket_path() == Path(f"/tmp/memd-{os.getuid()}/memd.sock")
+    monkeypatch.setenv("TMPDIR", "/var/folders/x")
+    assert runtime_dir() == Path(f"/var/folders/x/memd-{os.getuid()}")
+
+
+def test_memd_socket_comes_first(monkeypatch, tmp_path):
+    """A relative one counts from the current directory."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
+    monkeypatch.setenv("MEMD_SOCKET", "/x/y.sock")
+    assert socket_path() == Path("/x/y.sock")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMD_SOCKET", "y.sock")
+    assert socket_path() == tmp_path / "y.sock"
+
+
+def test_state_and_configuration_follow_xdg(monkeypatch):
+    """Defaults below the home folder, elsewhere where the variables say."""
+    monkeypatch.setattr(paths, "_MACOS", False)
+    assert state_dir() == Path("/home/ada/.local/state/memd")
+    assert config_dir() == Path("/home/ada/.config/memd")
+    monkeypatch.setattr(paths, "_MACOS", True)
+    assert state_dir() == Path("/home/ada/Library/Application Support/memd")
+    monkeypatch.setenv("XDG_STATE_HOME", "/s")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/c")
+    assert (state_dir(), config_dir()) == (Path("/s/memd"), Path("/c/memd"))
+
+
+def test_relative_and_empty_variables_are_ignored(monkeypatch):
+    """As the XDG specification demands."""
+    monkeypatch.setattr(paths, "_MACOS", False)
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "")
+    assert (state_dir(), config_dir()) == (
+        Path("/home/ada/.local/state/memd"),
+        Path("/home/ada/.config/memd"),
+    )
+
+
+def test_a_socket_path_that_no_system_takes_is_refused_with_a_way_out(monkeypatch):
+    """103 bytes are possible, 104 are not, and bytes are counted, not characters."""
+    monkeypatch.setenv("MEMD_SOCKET", "/" + "x" * 102)
+    assert len(str(socket_path())) == 103
+    monkeypatch.setenv("MEMD_SOCKET", "/" + "é" * 52)
+    with pytest.raises(PathError, match=r"105 bytes, 103 are possible.*export MEMD_SOCKET=/tmp/memd-"):
+        socket_path()
+
+
+def test_a_private_directory_is_made_for_the_user_alone(tmp_path):
+    """Its mode is 0700 under any umask, and making it again is no error."""
+    before = os.umask(0)
+    make_private_dir(tmp_path / "a" / "b")
+    make_private_dir(tmp_path / "a" / "b")
+    os.umask(before)
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o750, 0o701, 0o777])
+def test_a_directory_open_to_others_is_refused_with_its_cure(tmp_path, mode):
+    """The command in the message mends it."""
+    place = tmp_path / "it's open"
+    place.mkdir()
+    place.chmod(mode)
+    with pytest.raises(PathError, match=f"mode {mode:04o}") as caught:
+        check_private_dir(place)
+    assert os.system(str(caught.value).rpartition("): ")[2]) == 0
+    check_private_dir(place)
+
+
+def test_a_link_and_a_file_are_refused(tmp_path):
+    """Only a real directory holds the socket, also where a link leads to one."""
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "file").touch()
+    with pytest.raises(PathError, match="symbolic link"):
+        make_private_dir(tmp_path / "link")
+    with pytest.raises(PathError, match="not a directory"):
+        make_private_dir(tmp_path / "file")
+
+
+def test_another_users_directory_is_refused(tmp_path, monkeypatch):
+    """In a shared folder it is removed, in our own it is taken back."""
+    place = tmp_path / "memd"
+    place.mkdir(mode=0o700)
+    owner = place.stat().st_uid
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    with pytest.raises(PathError, match=f"belongs to uid {owner}.*sudo chown -R {owner + 1}"):
+        check_private_dir(place)
+    tmp_path.chmod(0o777)
+    with pytest.raises(PathError, match="sudo rm -r"):
+        check_private_dir(place)
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path):
+    """The cause is the system's own."""
+    (tmp_path / "file").touch()
+    with pytest.raises(PathError, match=f"can't make {tmp_path}/file/memd"):
+        make_private_dir(tmp_path / "file" / "memd")

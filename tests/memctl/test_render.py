@@ -1,0 +1,326 @@
+"""Does an answer read well, and does it do nothing to the terminal?"""
+
+import json
+import re
+
+import pytest
+from sample_answers import found, hit, known, status
+
+from memctl.render import facts, hits, pages, terminal
+from memctl.render.highlight import pattern_of
+from memctl.render.text import any_text, one_line, safe, to_json
+
+CWD = "/home/ada/work/notes"
+ELSEWHERE = "/srv"
+
+
+def page(*found_hits, query="brca1", cwd=CWD, colour=False, links=False):
+    """Return the page of an answer with these hits."""
+    return hits.people(found(*found_hits), query=query, cwd=cwd, colour=colour, links=links)
+
+
+def marked(query, text):
+    """Return the words of *text* that are marked for *query*."""
+    pattern = pattern_of(query)
+    return pattern.findall(text) if pattern else []
+
+
+def test_a_hit_shows_where_it_is_how_good_and_what_it_says():
+    """A plain entry has path, lines, score, date, heading and snippet, and nothing else."""
+    assert page(hit()) == (
+        "genetics.md:12-18  0.83  2026-05-01\n"
+        "    Genetics > BRCA1 mutation analysis\n"
+        "    The BRCA1 gene is a tumour suppressor.\n"
+        "    Breast cancer risk rises.\n"
+    )
+
+
+def test_a_hit_of_one_line_without_heading_date_or_title_shows_what_there_is():
+    """Absent parts leave no gaps."""
+    assert page(hit(end_line=12, heading="", title="", date=None)).startswith(
+        "genetics.md:12  0.83\n    The "
+    )
+
+
+def test_a_heading_is_not_shown_twice():
+    """The snippet's own heading line is left out where the entry shows it; other headings stay."""
+    shown = page(hit(heading="A > B c", snippet="## B c ##\n\ntext\n### D\n# text of B c"))
+    assert shown.splitlines()[1:] == ["    A > B c", "    text", "    ### D", "    # text of B c"]
+
+
+def test_hits_are_parted_by_a_blank_line():
+    """Two entries are two paragraphs."""
+    assert page(hit(), hit()).count("\n\n") == 1
+
+
+def test_no_hits_print_nothing_on_stdout():
+    """An empty answer is empty text in every form for lines."""
+    empty = found()
+    assert (page(), hits.vimgrep(empty, cwd=CWD), hits.files(empty, cwd=CWD), hits.json_lines(empty)) == (
+        "",
+    ) * 4
+
+
+def test_a_long_snippet_is_cut_for_people():
+    """At most SNIPPET_LINES lines of a snippet are shown, blank ones not counted."""
+    shown = page(hit(snippet="\n\n".join(f"line {n}" for n in range(40))))
+    assert "line 5" in shown
+    assert "line 6" not in shown
+
+
+def test_colours_mark_the_words_that_were_asked_for():
+    """A word of the query is bold red in the snippet, whatever its case."""
+    assert "\x1b[1;31mBRCA1\x1b[0m gene" in page(hit(), colour=True)
+
+
+def test_without_colours_there_is_no_escape_sequence():
+    """Plain output holds no ESC, also when notes and paths hold some."""
+    hostile = hit(path="a\x1b[2J.md", snippet="\x1b]0;owned\x07text\x9b31m", heading="\x1b[1mx")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", page(hostile))
+
+
+def test_a_notes_own_escapes_are_shown_not_obeyed_with_colours_too():
+    """With colours on, the only sequences are SGR sequences of our own."""
+    hostile = page(hit(snippet="\x1b[2J\x1b]52;c;cm0=\x07 brca1"), colour=True)
+    assert re.findall("\x1b[^m]*m", hostile) == re.findall(r"\x1b\[[0-9;]+m", hostile)
+    assert "␛[2J␛]52;c;cm0=␇" in hostile
+
+
+def test_a_path_is_a_link_to_its_file_when_asked_for():
+    """OSC 8 around the path, with special characters percent-encoded."""
+    assert "\x1b]8;;file:///home/ada/work/a%20%C3%A9.md\x1b\\" in page(
+        hit(path="a é.md"), colour=True, links=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "words"),
+    [
+        ("BRCA1 gene", "the brca1 Genes and a gene", ["brca1", "gene"]),
+        ("gene -draft path:x.md tag:y", "gene draft path tag", ["gene"]),
+        ("設計", "APIの設計書", ["設計"]),
+        ("東京都庁", "東京に行く", ["東京"]),
+        ("API", "API設計 APIs", ["API"]),
+        ("c++ (a|b)*", "c++ a b", []),
+        ("", "anything", []),
+        ("Café", "café CAFÉ", ["café", "CAFÉ"]),
+    ],
+)
+def test_marked_words_are_the_querys_words(query, text, words):
+    """Whole words of spaced scripts, runs and pairs of unspaced ones; no filters, no exclusions."""
+    assert marked(query, text) == words
+
+
+def test_a_page_long_query_is_no_trouble():
+    """A query of a megabyte still makes a pattern, of a bounded number of words."""
+    assert pattern_of(" ".join(f"word{n}" for n in range(100_000))).pattern.count("|") < 100
+
+
+def test_vimgrep_lines_are_path_line_column_text():
+    """The match's own line and byte column, the path as seen from the current folder."""
+    assert hits.vimgrep(found(hit()), cwd=CWD) == "genetics.md:13:5:The BRCA1 gene is a tumour suppressor.\n"
+
+
+def test_vimgrep_names_files_outside_of_the_current_folder_absolutely():
+    """A quickfix list works from any folder."""
+    assert hits.vimgrep(found(hit()), cwd=ELSEWHERE).startswith("/home/ada/work/notes/genetics.md:13:5:")
+
+
+def test_a_folder_that_only_starts_alike_is_not_the_current_folder():
+    """/home/ada/wor is not above /home/ada/work."""
+    assert hits.shown("/home/ada/work", "a.md", "/home/ada/wor") == "/home/ada/work/a.md"
+
+
+def test_from_the_root_folder_paths_are_relative_to_it():
+    """The current folder "/" needs no second slash."""
+    assert hits.shown("/home/ada/work", "a.md", "/") == "home/ada/work/a.md"
+
+
+def test_one_hit_is_one_vimgrep_line():
+    """Line ends in paths and texts do not make a second entry."""
+    hostile = hit(path="a\nb.md", match_text="one\ntwo\u2028three\x85four\rfive\r\n")
+    assert hits.vimgrep(found(hostile), cwd=ELSEWHERE).splitlines() == [
+        "/home/ada/work/a␊b.md:13:5:one␊two three\ufffdfour␍five"
+    ]
+
+
+def test_a_hit_of_the_vector_arm_alone_stands_at_its_first_line():
+    """Without a keyword match the line is the chunk's first, the column 1."""
+    alone = hit(match_line=None, match_column=None, match_text=None, snippet="\nFirst.\nSecond.")
+    assert hits.vimgrep(found(alone), cwd=CWD) == "genetics.md:12:1:First.\n"
+
+
+def test_files_are_named_once_best_first():
+    """Several hits of a source are one line."""
+    answer = found(hit(), hit(path="b.md"), hit(start_line=40))
+    assert hits.files(answer, cwd="/home/ada/work") == "notes/genetics.md\nb.md\n"
+
+
+def test_json_lines_are_hits():
+    """Each line is the hit's own object."""
+    lines = hits.json_lines(found(hit(), hit(id=8))).splitlines()
+    assert [json.loads(line) for line in lines] == [hit(), hit(id=8)]
+
+
+def test_json_is_the_answer():
+    """What the daemon said comes back from a JSON parser unchanged."""
+    answer = found(hit(snippet="日本語 \x1b \x9b \u202e \u2028 \x7f 🎉 \\u0041"))
+    assert json.loads(to_json(answer)) == answer
+    assert json.loads(to_json(answer, ascii_only=True)) == answer
+
+
+def test_json_does_nothing_to_a_terminal_and_is_well_formed():
+    """No control character, no reordering mark, no lone surrogate, one line."""
+    text = to_json({"snippet": "a\x1b\x9b\u202e\u2028\ud800\n日"})
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u202e\ud800]", text)
+    assert "\\ud800" not in text
+    assert "日" in text
+    assert to_json("日", ascii_only=True).isascii()
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({}, None),
+        (
+            {"mode": "keyword", "degraded": ["model-loading"]},
+            "keyword only: model-loading (the model is still loading)",
+        ),
+        ({"degraded": ["brand-new"]}, "degraded: brand-new"),
+        ({"index": {"pending_files": 1}}, "1 changed file not searched yet"),
+        (
+            {"degraded": ["x"], "index": {"pending_files": 2}},
+            "degraded: x; 2 changed files not searched yet",
+        ),
+    ],
+)
+def test_an_answer_that_could_be_better_says_so(changes, note):
+    """Degraded codes with their meaning and files that wait; nothing when all is well."""
+    assert hits.notes(found(**changes)) == note
+
+
+def test_bytes_that_are_no_text_become_replacement_characters():
+    """An argument of any bytes is a query."""
+    raw = b"caf\xe9 \xff".decode("utf-8", "surrogateescape")
+    assert any_text(raw) == "caf\ufffd \ufffd"
+
+
+def test_safe_text_keeps_lines_tabs_and_every_script():
+    """Only what a terminal obeys is replaced; CRLF is a line end."""
+    assert safe("a\tb\r\nc\n日本語 🎉 é\x00") == "a\tb\nc\n日本語 🎉 é␀"
+    assert one_line("a\tb\r\n") == "a b"
+
+
+def test_status_page_names_all_that_matters():
+    """Sources, chunks, vectors, pending, staleness, model, memory, skipped with reasons."""
+    text = pages.status(
+        status(
+            known(
+                state="busy",
+                lag_ms=61_000,
+                pending_files=3,
+                pending_vectors=1,
+                skipped=[{"path": "a\n.md", "reason": "too large"}],
+                skipped_total=9,
+                degraded=["model-loading"],
+                errors=["config.toml: no key 'x'"],
+            )
+        )
+    )
+    for part in (
+        "memd 0.1.0",
+        "4711, up 1 h 1 min",
+        "105 MB",
+        "ready, onnx, 0123456789abcdef",
+        "/home/ada/work",
+        "busy, oldest change not searched yet: 1 min 1 s ago",
+        "1,864 sources, 9,001 chunks, 9,000 vectors",
+        "3 files, 1 vector",
+        "never",
+        "30 MB",
+        "a␊.md (too large)",
+        "8 more: memctl status --json",
+        "model-loading",
+        "config.toml: no key 'x'",
+    ):
+        assert part in text
+
+
+def test_status_without_workspaces_says_how_to_make_one():
+    """A fresh daemon's page ends with the next step."""
+    assert "memctl init DIR" in pages.status(status())
+    assert "memctl init DIR" in terminal.status(status(), width=80)
+
+
+def test_a_workspace_that_could_not_be_opened_shows_its_error_alone():
+    """No counts that nobody took; the list says the state."""
+    broken = {"root": "/a", "state": "error", "errors": ["config.toml: no key 'x'"]}
+    assert pages.status(status(broken)).endswith(
+        "/a\n  state       error\n  error       config.toml: no key 'x'\n"
+    )
+    for page in (
+        pages.workspaces({"workspaces": [broken]}),
+        terminal.workspaces({"workspaces": [broken]}, width=80),
+    ):
+        assert "error" in page
+
+
+def test_the_terminals_status_shows_the_same_facts_as_the_page():
+    """Each value of the plain page is in the terminal's tables."""
+    answer = status(known(skipped=[{"path": "[red]x.md", "reason": "binary"}], skipped_total=1))
+    drawn = terminal.status(answer, width=200, colour=False)
+    for section in (facts.server(answer), facts.workspace(answer["workspaces"][0])):
+        for _, value in section.facts:
+            assert value in drawn
+
+
+def test_the_terminals_tables_fit_its_width():
+    """A long root is folded, not cut."""
+    root = "/home/ada/" + "x" * 100
+    drawn = terminal.status(status(known(root=root, errors=["ä" * 100])), width=60, colour=False)
+    assert max(map(len, drawn.splitlines())) <= 60
+    assert drawn.count("ä") == 100
+
+
+@pytest.mark.parametrize("draw", [pages.health, lambda answer: terminal.health(answer, width=80)])
+def test_health_names_each_check_and_the_verdict(draw):
+    """A failed check is seen at a glance."""
+    checks = [
+        {"name": "search", "ok": True, "detail": "1 hit"},
+        {"name": "model", "ok": False, "detail": "gone"},
+    ]
+    text = draw({"ok": False, "checks": checks})
+    assert all(part in text for part in ("search", "1 hit", "model", "gone", "not healthy"))
+
+
+@pytest.mark.parametrize("draw", [pages.workspaces, lambda answer: terminal.workspaces(answer, width=80)])
+def test_workspaces_are_listed_with_their_state(draw):
+    """Root, state and counts of each; where there is none, how to make one."""
+    text = draw({"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2000}]})
+    assert all(part in text for part in ("/a", "ready", "1", "2,000"))
+    assert "memctl init DIR" in draw({"workspaces": []})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h 0 min"), (90_000, "1 d 1 h")],
+)
+def test_durations_have_two_units(seconds, text):
+    """Precise enough to act on, short enough to read."""
+    assert facts.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(None, "0 B"), (999, "999 B"), (1000, "1 kB"), (30_400_000, "30 MB"), (5e9, "5.0 GB")],
+)
+def test_sizes_are_in_si_units(amount, text):
+    """As file managers show them."""
+    assert facts.size(amount) == text
+
+
+def test_a_moment_may_be_absent_text_or_seconds():
+    """The daemon's time stamps are shown in local time, text as it is."""
+    assert facts.moment(None) == "never"
+    assert facts.moment("2026-05-01T10:00:00Z") == "2026-05-01T10:00:00Z"
+    assert re.fullmatch(r"2026-05-2[78] \d\d:\d\d:\d\d", facts.moment(1_779_900_000.0))

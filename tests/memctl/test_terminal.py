@@ -1,0 +1,147 @@
+"""What does a person at a terminal see? Run under a real one (a pty)."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sample_answers import found, hit, known, status
+from scripted_peer import Peer
+
+from memctl import exits
+
+READY = {
+    "state": "ready",
+    "sources": 3,
+    "chunks": 9,
+    "vectors": 9,
+    "skipped": 0,
+    "changed": True,
+    "took_ms": 1500,
+}
+
+
+@pytest.fixture
+def answers(tmp_path):
+    """What the peer answers by method; it listens at the socket that `seen` uses."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "config.toml").write_text("")
+    answers = {}
+    peer = Peer(tmp_path / "s", answers)
+    yield answers
+    peer.close()
+
+
+@pytest.fixture
+def seen(tmp_path, answers):
+    """Return a function that runs memctl on a terminal and returns exit code and what was drawn."""
+
+    def run(*argv, **environment):
+        controller, terminal = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "memctl", *argv],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            cwd=tmp_path,
+            env={
+                "PATH": os.environ["PATH"],
+                "TERM": "xterm",
+                "COLUMNS": "80",
+                "PYTHONPATH": str(Path(exits.__file__).parent.parent),
+                "MEMD_SOCKET": str(tmp_path / "s"),
+                "XDG_STATE_HOME": str(tmp_path),
+                "PYTHONUTF8": "1",
+                **environment,
+            },
+        )
+        os.close(terminal)
+        drawn = b""
+        try:
+            while part := os.read(controller, 65536):
+                drawn += part
+        except OSError:  # EIO: the other side is closed
+            pass
+        os.close(controller)
+        return process.wait(10), drawn.decode().replace("\r\n", "\n")
+
+    return run
+
+
+def test_hits_are_coloured_and_linked(answers, seen):
+    """Matched words in red, the path a link, the score faint."""
+    answers["search"] = lambda _: found(hit())
+    status_code, drawn = seen("search", "brca1")
+    assert status_code == exits.OK
+    assert "\x1b[1;31mBRCA1\x1b[0m" in drawn
+    assert "\x1b]8;;file:///home/ada/work/notes/genetics.md\x1b\\" in drawn
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colours_can_be_refused(answers, seen, environment):
+    """NO_COLOR and a dumb terminal get plain text, from search and from status."""
+    answers["search"] = lambda _: found(hit())
+    answers["status"] = lambda _: status(known())
+    for argv in (("search", "brca1"), ("status",)):
+        assert "\x1b" not in seen(*argv, **environment)[1]
+
+
+def test_color_always_wins_over_no_color(answers, seen):
+    """What was typed is stronger than the environment."""
+    answers["search"] = lambda _: found(hit())
+    assert "\x1b[1;31m" in seen("search", "--color", "always", "brca1", NO_COLOR="1")[1]
+
+
+def test_a_notes_escapes_reach_no_terminal(answers, seen):
+    """A hostile note in get, search and recall draws pictures of control characters."""
+    hostile = "\x1b]52;c;cm0gLXJm\x07\x1b[2J"
+    answers["search"] = lambda _: found(hit(snippet=hostile, heading=hostile, path=f"{hostile}.md"))
+    answers["get"] = lambda _: {"path": "a.md", "text": hostile, "start_line": 1, "end_line": 1}
+    answers["recall"] = lambda _: {"text": hostile, "sources": [1], "omitted": [], "index": {}}
+    for argv in (("search", "x"), ("get", "a.md"), ("recall", "x")):
+        status_code, drawn = seen(*argv)
+        assert status_code == exits.OK
+        assert "\x1b]52" not in drawn
+        assert "\x1b[2J" not in drawn
+        assert "␛[2J" in drawn
+
+
+def test_status_health_and_workspaces_are_tables(answers, seen):
+    """They fit the terminal and name what the plain pages name."""
+    answers["status"] = lambda _: status(known())
+    answers["health"] = lambda _: {"ok": True, "checks": [{"name": "search", "ok": True, "detail": "1 hit"}]}
+    listed = {"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2}]}
+    answers["workspace.list"] = lambda _: listed
+    for argv, word in ((("status",), "1,864 sources"), (("health",), "healthy"), (("workspaces",), "/a")):
+        status_code, drawn = seen(*argv)
+        assert (status_code, word in drawn) == (exits.OK, True)
+        assert all(len(re.sub("\x1b\\[[0-9;]*m", "", line)) <= 80 for line in drawn.splitlines())
+
+
+def test_waiting_for_an_index_draws_a_bar_and_takes_it_away(answers, seen):
+    """The bar is there while it lasts; the figures stay."""
+    answers["index"] = lambda _: READY
+    status_code, drawn = seen("index")
+    assert status_code == exits.OK
+    assert "indexing" in drawn
+    assert "━" in drawn
+    assert drawn.endswith("3 sources, 9 chunks, 9 vectors, 0 skipped, 1.5 s\n")
+
+
+def test_uninstall_does_nothing_where_nobody_can_say_yes(tmp_path):
+    """From a script --yes is needed; nothing is stopped or deleted without it."""
+    (tmp_path / "memd").mkdir(mode=0o700)
+    environment = {"PYTHONPATH": str(Path(exits.__file__).parent.parent), "XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl", "uninstall", "--purge"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == exits.USAGE
+    assert b"--yes" in done.stderr
+    assert (tmp_path / "memd").is_dir()

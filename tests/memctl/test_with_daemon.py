@@ -1,0 +1,154 @@
+"""Do the commands work with a real daemon that they start themselves?"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+from memctl import exits
+
+NOTES = {
+    "genes.md": "# BRCA1 mutation analysis\n\nNotes of the sequencing run.\n",
+    "style.md": "# Code style: tabs vs spaces\n\nWe settled on four spaces.\n",
+    "daily/2020-01-02.md": "# Standup\n\nAda talked about the kettle.\n",
+}
+
+
+@pytest.fixture
+def home(tmp_path):
+    """Return a function that runs memctl in a home of its own, with a folder of notes as the current one."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "MEMD_SOCKET": str(tmp_path / "run" / "s"),
+        "PYTHONPATH": str(Path(exits.__file__).parent.parent),
+        "PYTHONUTF8": "1",
+    }
+    (tmp_path / "run").mkdir(mode=0o700)
+    for path, text in NOTES.items():
+        note = tmp_path / "notes" / path
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(text)
+
+    def memctl(*argv, stdin=b"", cwd=tmp_path / "notes"):
+        return subprocess.run(
+            [sys.executable, "-m", "memctl", *argv],
+            input=stdin,
+            capture_output=True,
+            env=environment,
+            cwd=cwd,
+            timeout=60,
+            check=False,
+        )
+
+    memctl.environment = environment
+    memctl.notes = tmp_path / "notes"
+    memctl.state = tmp_path / "state"
+    yield memctl
+    memctl("stop")
+
+
+def test_a_first_session_from_init_to_uninstall(home):
+    """What a new user types, in order: each step answers and says what to do next."""
+    assert home("search", "x").returncode == exits.WORKSPACE
+    assert home("status").returncode == exits.UNREACHABLE
+
+    made = home("init")
+    assert made.returncode == exits.OK, made.stderr
+    assert b"3 sources" in made.stdout
+    assert b"already a workspace" in home("init").stdout
+
+    # The very first search waits for the first index: it is complete.
+    found = home("search", "--json", "breast cancer gene")
+    assert found.returncode == exits.OK, found.stderr
+    answer = json.loads(found.stdout)
+    assert answer["hits"][0]["path"] == "genes.md"
+    assert answer["index"]["first"] is False
+
+    assert home("status").returncode == exits.OK
+    assert home("health").returncode == exits.OK
+    assert home("ping").returncode == exits.OK
+    assert home("index").stdout.startswith(b"3 sources")
+    assert str(home.notes).encode() in home("workspaces").stdout
+
+    gone = home("uninstall", "--purge", "--yes")
+    assert gone.returncode == exits.OK, gone.stderr
+    assert not (home.state / "memd").exists()
+    assert {str(path.relative_to(home.notes)) for path in home.notes.rglob("*.md")} == set(NOTES)
+    assert home("status").returncode == exits.UNREACHABLE
+
+
+def test_what_search_prints_can_be_opened(home):
+    """Places of --vimgrep and paths of --files are real from where the user stands, and get takes them."""
+    home("init")
+    below = home.notes / "daily"
+    line = home("search", "--vimgrep", "kettle", cwd=below).stdout.decode().splitlines()[0]
+    path, number, column, text = line.split(":", 3)
+    assert (path, number, text) == ("2020-01-02.md", "3", "Ada talked about the kettle.")
+    assert text.encode()[int(column) - 1 :].startswith(b"kettle")
+    assert home("get", f"{path}:{number}", cwd=below).stdout == b"Ada talked about the kettle.\n"
+    assert home("search", "--files", "kettle").stdout == b"daily/2020-01-02.md\n"
+
+
+def test_an_entry_can_be_found_as_soon_as_it_is_added(home):
+    """add, then search and recall by meaning."""
+    home("init")
+    added = home("add", "--topic", "Deploy", "--title", "Staging needs the VPN", stdin=b"Connect first.\n")
+    assert added.returncode == exits.OK, added.stderr
+    path = added.stdout.decode().strip()
+    assert (home.notes / path).is_file()
+    assert path in home("search", "--files", "virtual private network for the test server").stdout.decode()
+    recalled = home("recall", "--budget", "300", "staging vpn")
+    assert recalled.returncode == exits.OK
+    assert b"Connect first." in recalled.stdout
+
+
+def test_a_secret_is_refused_and_a_hostile_topic_stays_inside(home):
+    """Exit code 7 with the kind named; nothing appears outside of memory/."""
+    home("init")
+    token = "ghp_" + "a1B2" * 9
+    refused = home("add", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
+    assert refused.returncode == exits.REFUSED
+    assert token.encode() not in refused.stderr
+    home("add", "--topic", "../../etc", "--title", "../x", stdin=b"x")
+    assert not (home.notes.parent / "etc").exists()
+
+
+def test_the_daemon_comes_and_goes_as_told(home):
+    """start, restart, stop and ping agree with each other."""
+    assert home("ping", "--no-start").returncode == exits.UNREACHABLE
+    assert b"started" in home("start").stdout
+    assert b"runs already" in home("start").stdout
+    before = json.loads(home("ping", "--json").stdout)
+    assert home("restart").returncode == exits.OK
+    after = json.loads(home("ping", "--json").stdout)
+    assert before["instance_id"] != after["instance_id"]
+    assert home("stop").stdout == b"stopped\n"
+    assert home("stop").stdout == b"memd was not running\n"
+
+
+def test_an_agent_stores_a_fact_and_finds_it_by_meaning_in_its_next_call(home):
+    """Through the SDK's own client, over stdio, on a real index."""
+    home("init")
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "memctl", "mcp"], env=home.environment, cwd=home.notes
+    )
+
+    async def session():
+        async with Client(server) as client:
+            fact = {"topic": "people", "title": "Grace prefers tea", "content": "She drinks no coffee."}
+            written = await client.call_tool("extract_memory", fact)
+            found = await client.call_tool("search_memory", {"query": "which hot drink does Grace like"})
+            return written, found
+
+    written, found = anyio.run(session)
+    assert not written.is_error, written.content
+    assert found.structured_content["hits"][0]["path"] == written.structured_content["path"]
+    assert found.structured_content["hits"][0]["origin"] == "agent"

@@ -1,0 +1,69 @@
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.search.query import Filters, content_words, parse
+
+
+def test_words_are_looked_for():
+    """Plain text is a list of words."""
+    assert parse("breast cancer gene").pieces == ("breast", "cancer", "gene")
+
+
+def test_a_quoted_phrase_is_required_and_read():
+    """The phrase filters, and the model reads its words too."""
+    query = parse('notes "status code" page')
+    assert query.phrases == ("status code",)
+    assert query.text == "notes page status code"
+
+
+def test_a_minus_excludes_a_word_or_a_phrase():
+    """-word and -"a phrase" must not stand in a hit."""
+    assert parse('pasta -tomato -"olive oil"').excluded == ("tomato", "olive oil")
+
+
+def test_a_minus_inside_a_word_is_no_operator():
+    """foo-bar is two words, not foo without bar."""
+    assert parse("foo-bar").excluded == ()
+    assert parse("foo-bar").pieces == ("foo", "bar")
+
+
+def test_only_excluded_words_are_looked_for_after_all():
+    """A query that is nothing but -neg looks for neg."""
+    query = parse("-neg")
+    assert (query.pieces, query.excluded) == (("neg",), ())
+
+
+def test_filters_are_taken_out_of_the_words():
+    """path:, tag:, since: and until: narrow and are not read."""
+    query = parse('deploy path:ops/** tag:prod since:2026-01-02 until:"2026-03-04"')
+    assert query.text == "deploy"
+    assert query.filters == Filters(("ops/**",), (), ("prod",), date(2026, 1, 2), date(2026, 3, 4))
+
+
+def test_a_filter_without_a_usable_value_is_words():
+    """since:yesterday is no date: then it is text."""
+    assert parse("since:yesterday").pieces == ("since", "yesterday")
+
+
+@pytest.mark.parametrize(
+    "raw", ["a:b", "C++", "20.04", '"open', "AND", "*", "(", "NEAR(a b)", "a OR", "^x", "{a}:b"]
+)
+def test_operators_of_fts5_are_words(raw):
+    """Nothing that FTS5 would take for syntax is a filter or an operator."""
+    query = parse(raw)
+    assert (query.phrases, query.excluded, query.filters) == ((), (), Filters())
+
+
+def test_stop_words_go_unless_nothing_else_is_left():
+    """The question's function words are no content, but "to be or not to be" is all there is."""
+    assert content_words(("run", "the", "analysis")) == ("run", "analysis")
+    assert content_words(("to", "be")) == ("to", "be")
+
+
+@given(st.text())
+def test_any_text_is_a_query(raw):
+    """Parsing never fails."""
+    parse(raw)

@@ -1,0 +1,33 @@
+import math
+
+from memd.search.recall import recall
+
+
+def hits(notes, texts):
+    notes.save({f"n{number}.md": f"{text} zebra\n" for number, text in enumerate(texts)})
+    return notes.search("zebra").hits
+
+
+def test_the_budget_is_counted_on_what_is_sent(notes):
+    """The whole text, sources and separators included, is within the budget."""
+    found = hits(notes, ["one " * 20, "two " * 20, "three " * 20])
+    for budget in (10, 40, 60, 90, 1000):
+        result = recall(found, budget)
+        assert result.tokens == math.ceil(len(result.text.encode()) / 4) <= budget
+
+
+def test_one_hit_that_is_too_long_does_not_end_it(notes):
+    """A long best hit is left out and named; shorter ones after it are sent."""
+    found = hits(notes, ["zebra zebra zebra zebra " * 30, "short"])
+    result = recall(found, 60)
+    assert [hit.source.path for hit in result.used] == ["n1.md"]
+    assert [(hit.source.path, reason.split(":")[0]) for hit, reason in result.omitted] == [
+        ("n0.md", "over budget")
+    ]
+
+
+def test_every_hit_names_its_source(notes):
+    """What is sent says where each part is from, and who wrote it."""
+    text = recall(hits(notes, ["some fact"]), 500).text
+    assert "Source: n0.md:1-1 (" in text
+    assert "written by a person" in text

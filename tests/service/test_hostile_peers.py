@@ -1,0 +1,259 @@
+import asyncio
+import random
+import socket
+import struct
+import time
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+from rpc_peer import mute, serving, until
+
+from memctl.protocol import Notification, Request, pack
+from memd.service.rpc import Limits
+
+
+async def handle(method, params, call):
+    """Answer as a search might: small, large, or late."""
+    if method == "large":
+        return "x" * 1_000_000
+    if method == "late":
+        await asyncio.sleep(30)
+    return "pong"
+
+
+async def ended(peer, timeout_s=1.0):
+    """Wait for the server's end of the connection; return how long it took."""
+    began = time.monotonic()
+    with suppress(ConnectionError):
+        async with asyncio.timeout(timeout_s):
+            while await peer.reader.read(1 << 20):
+                pass
+    return time.monotonic() - began
+
+
+def run(tmp_path, scenario, limits=None):
+    """Run a scenario against a server; afterwards an honest client is served as if nothing had been."""
+
+    async def live():
+        async with serving(tmp_path, handle, limits=limits or Limits()) as (server, connect):
+            await scenario(server, connect)
+            honest = await connect()
+            assert (await honest.ask("ping")).result == "pong"
+            await until(lambda: server.connections == 1)
+            assert server.in_flight == 0
+
+    asyncio.run(live())
+
+
+BOMBS = {
+    "empty maps": b"\x94\x00\x01\xa1x\xdc\x03\xe8" + (b"\xdc\x04\x00" + b"\x80" * 1024) * 1000,
+    "arrays in arrays": b"\x91" * 1_000_000,
+    "an array of 4 billion": b"\xdd\xff\xff\xff\xff",
+    "a text of 4 GiB that begins": b"\xdb\xff\xff\xff\xff" + b"x" * 1_200_000,
+    "HTTP": b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "TLS": bytes.fromhex("16030100c4010000c00303"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_ends_its_connection_at_once(tmp_path, name):
+    """Within 100 ms of loop time and without much memory; nobody else notices."""
+
+    async def scenario(server, connect):
+        peer = await connect()
+        peer.writer.write(BOMBS[name])
+        tracemalloc.start()
+        assert await ended(peer) < 0.5  # generous: tracing makes it slow
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+        tracemalloc.stop()
+
+    run(tmp_path, scenario)
+
+
+def test_noise_does_no_harm(tmp_path):
+    """500 connections of random bytes, some cut off: each ends or waits, none raises."""
+    noise = random.Random(1)
+
+    async def scenario(server, connect):
+        for _ in range(500):
+            peer = await connect()
+            peer.writer.write(noise.randbytes(noise.randrange(1, 200)))
+            peer.writer.close()
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "first", [pack(Request(1, "add", {"content": "x" * 500})), b"\xdb\xff\xff\xff\xff", b"\xdc\x04\x00" * 99]
+)
+def test_a_frame_that_comes_too_slowly_ends_its_connection(tmp_path, first):
+    """A byte now and then does not buy more time; the clock runs from the frame's first."""
+
+    async def scenario(server, connect):
+        peer = await connect()
+        began = time.monotonic()
+        for byte in first + b"x" * 50:
+            peer.writer.write(bytes([byte]))
+            await asyncio.sleep(0.01)
+            if peer.reader.at_eof() or server.connections == 0:
+                break
+        assert time.monotonic() - began < 0.4
+
+    run(tmp_path, scenario, Limits(frame_s=0.2))
+
+
+def test_a_silent_connection_between_frames_may_stay(tmp_path):
+    """An editor keeps its connection for days: only half frames are timed."""
+
+    async def scenario(server, connect):
+        peer = await connect()
+        for _ in range(3):
+            assert (await peer.ask("ping")).result == "pong"
+            await asyncio.sleep(0.15)
+        peer.writer.close()
+
+    run(tmp_path, scenario, Limits(frame_s=0.05))
+
+
+def test_a_peer_that_never_reads_costs_little_and_is_left(tmp_path):
+    """300 requests for a megabyte each: 16 are begun, the rest refused, and after its time it is cut off."""
+
+    async def scenario(server, connect):
+        honest = await connect()
+        assert (await honest.ask("ping")).result == "pong"
+        tracemalloc.start()
+        with await mute(tmp_path, *(Request(id_, "large", {}) for id_ in range(300))):
+            await until(lambda: server.connections == 2)
+            began = time.monotonic()
+            while server.connections > 1:
+                assert (await honest.ask("ping")).result == "pong"
+                await asyncio.sleep(0.01)
+                assert time.monotonic() - began < 1
+        peak_mb = tracemalloc.get_traced_memory()[1] / 1e6
+        tracemalloc.stop()
+        honest.writer.close()
+        print(f"peak {peak_mb:.1f} MB")
+        assert peak_mb < 25
+
+    run(tmp_path, scenario, Limits(drain_s=0.3))
+
+
+def test_nothing_more_is_read_from_a_peer_that_does_not_read(tmp_path):
+    """Its own writes come to a stop, so that it can't fill us with requests or with refusals."""
+
+    async def scenario(server, connect):
+        with await mute(tmp_path, Request(1, "large", {})) as connected:
+            await until(lambda: server.connections == 1)
+            await asyncio.sleep(0.05)
+            blocked = 0
+            for _ in range(1000):
+                await asyncio.sleep(0)
+                try:
+                    connected.send(pack(Notification("x", {"text": "x" * 10_000})))
+                except BlockingIOError:
+                    blocked += 1
+            assert blocked > 900
+
+    run(tmp_path, scenario)
+
+
+def test_a_peer_that_reads_slowly_but_reads_gets_everything(tmp_path):
+    """16 megabytes through a pause in reading: every answer arrives whole."""
+
+    async def scenario(server, connect):
+        peer = await connect()
+        await peer.send(*(Request(id_, "large", {}) for id_ in range(16)))
+        await asyncio.sleep(0.1)
+        answers = [await peer.next() for _ in range(16)]
+        assert {answer.id for answer in answers} == set(range(16))
+        assert {len(answer.result) for answer in answers} == {1_000_000}
+        peer.writer.close()
+
+    run(tmp_path, scenario, Limits(drain_s=2))
+
+
+def test_a_flood_is_refused_request_by_request(tmp_path):
+    """20,000 requests at once to one connection: each has its one answer, most of them MEMD_BUSY."""
+
+    async def scenario(server, connect):
+        peer = await connect()
+        flood = b"".join(pack(Request(id_, "late" if id_ < 16 else "ping", {})) for id_ in range(20_000))
+        sending = asyncio.create_task(peer.send(flood))
+        answers = [await peer.next() for _ in range(20_000 - 16)]
+        await sending
+        assert {answer.id for answer in answers} == set(range(16, 20_000))
+        assert all(answer.error[1].startswith("MEMD_BUSY") for answer in answers)
+        peer.writer.close()
+
+    run(tmp_path, scenario)
+
+
+def test_connections_past_the_limit_are_told_so(tmp_path):
+    """Of 300, 256 are served, 32 hear MEMD_BUSY, 12 are closed; when the others leave there is room again."""
+
+    async def scenario(server, connect):
+        peers = [await connect() for _ in range(300)]
+        await until(lambda: server.connections == 288)
+        for peer in peers[:256]:
+            assert (await peer.ask("ping")).result == "pong"
+        for peer in peers[256:288]:
+            assert (await peer.ask("ping")).error[1].startswith("MEMD_BUSY: 256 connections are open")
+            assert await peer.next() is None
+        for peer in peers[288:]:
+            await ended(peer)
+        for peer in peers:
+            peer.writer.close()
+        await until(lambda: server.connections == 0)
+
+    run(tmp_path, scenario)
+
+
+def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
+    """It is closed after the time of a frame."""
+
+    async def scenario(server, connect):
+        peers = [await connect() for _ in range(2)]
+        assert await ended(peers[1]) < 0.5
+        peers[0].writer.close()
+        await until(lambda: server.connections == 0)
+
+    run(tmp_path, scenario, Limits(connections=1, frame_s=0.1))
+
+
+@pytest.mark.parametrize("how", ["close", "reset", "half a frame"])
+def test_a_peer_that_leaves_mid_request_leaves_nothing_behind(tmp_path, how):
+    """Its work is cancelled, its place is free."""
+
+    async def scenario(server, connect):
+        peer = await connect()
+        await peer.send(Request(1, "late", {}))
+        await until(lambda: server.in_flight == 1)
+        if how == "reset":
+            connected = peer.writer.get_extra_info("socket")
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if how == "half a frame":
+            peer.writer.write(pack(Request(2, "ping", {}))[:-3])
+        peer.writer.transport.abort() if how == "reset" else peer.writer.close()
+        await until(lambda: server.connections == 0 and server.in_flight == 0, 0.3)
+
+    run(tmp_path, scenario)
+
+
+def test_notifications_and_connects_without_end_starve_nobody(tmp_path):
+    """While one client floods with notifications and another connects and leaves, a third is served."""
+
+    async def scenario(server, connect):
+        flooding = await connect()
+        flood = pack(Notification("nvim_error_event", {})) * 2000
+        honest = await connect()
+        for _ in range(30):
+            flooding.writer.write(flood)
+            (await connect()).writer.close()
+            began = time.monotonic()
+            assert (await honest.ask("ping")).result == "pong"
+            assert time.monotonic() - began < 1
+        flooding.writer.close()
+        honest.writer.close()
+
+    run(tmp_path, scenario)

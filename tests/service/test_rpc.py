@@ -1,0 +1,481 @@
+import asyncio
+import os
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgpack
+import pytest
+from rpc_peer import mute, serving, until
+from structlog.testing import capture_logs
+
+from memctl.protocol import Notification, Request, Response
+from memd.errors import BusyError, NotFoundError
+from memd.service.rpc import Limits
+
+
+async def echo(method, params, call):
+    """Answer with what was asked."""
+    return {"method": method, **params}
+
+
+# -- requests and replies --------------------------------------------------------------------------------
+
+
+def test_a_request_gets_its_reply(tmp_path):
+    """With its own id, also the ids 0 and 2^32 - 1."""
+
+    async def scenario():
+        async with serving(tmp_path, echo) as (_, connect):
+            peer = await connect()
+            for id_ in (0, 1, 2**32 - 1):
+                assert await peer.ask("search", id_, query="ü") == Response(
+                    id_, None, {"method": "search", "query": "ü"}
+                )
+
+    asyncio.run(scenario())
+
+
+def test_replies_leave_as_they_are_finished(tmp_path):
+    """A slow request holds up no other one of its connection."""
+
+    async def handle(method, params, call):
+        await asyncio.sleep(params["s"])
+        return params["s"]
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer = await connect()
+            await peer.send(
+                *(Request(number, "wait", {"s": s}) for number, s in enumerate((0.15, 0.05, 0.1)))
+            )
+            assert [(await peer.next()).id for _ in range(3)] == [1, 2, 0]
+
+    asyncio.run(scenario())
+
+
+def test_known_errors_carry_their_code(tmp_path):
+    """1 where the caller is at fault, 0 where not: the one shape whose text Neovim shows."""
+
+    async def handle(method, params, call):
+        raise NotFoundError("no source a.md") if method == "get" else BusyError("full")
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer = await connect()
+            assert (await peer.ask("get")).error == [1, "MEMD_NOT_FOUND: no source a.md"]
+            assert (await peer.ask("index")).error == [0, "MEMD_BUSY: full"]
+
+    asyncio.run(scenario())
+
+
+def test_unforeseen_errors_tell_their_class_and_place_but_no_text(tmp_path):
+    """An exception's text may quote a note: neither this peer nor the log may see it."""
+
+    async def handle(method, params, call):
+        raise ValueError(params["content"])
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer = await connect()
+            fault, text = (await peer.ask("add", content="a secret")).error
+            assert fault == 0
+            assert text.startswith("MEMD_INTERNAL: add failed with ValueError.")
+            assert "secret" not in text
+            assert "Traceback" not in text
+
+    with capture_logs() as logs:
+        asyncio.run(scenario())
+    (entry,) = [entry for entry in logs if entry["log_level"] == "error"]
+    assert (entry["method"], entry["error"]) == ("add", "ValueError")
+    assert "test_rpc.py" in entry["where"][-1]
+    assert "secret" not in str(logs)
+
+
+@pytest.mark.parametrize("result", [object(), {"at": 2**80}, "\ud800", {1, 2}])
+def test_a_result_that_does_not_travel_costs_one_reply(tmp_path, result):
+    """The connection goes on."""
+
+    async def handle(method, params, call):
+        return result if method == "bad" else "good"
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer = await connect()
+            assert (await peer.ask("bad")).error[1].startswith("MEMD_INTERNAL: bad failed with")
+            assert (await peer.ask("good")).result == "good"
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_over_eight_megabytes_is_an_error_that_says_so(tmp_path):
+    """The client would drop the connection over it."""
+
+    async def handle(method, params, call):
+        return "x" * (8 << 20)
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            fault, text = (await (await connect()).ask("get")).error
+            assert fault == 1
+            assert "at most 8,388,608 are allowed; ask for less" in text
+
+    asyncio.run(scenario())
+
+
+def test_an_invalid_request_is_answered_and_never_handled(tmp_path):
+    """Its id is known, so the caller hears what is wrong, and the next request is served."""
+    asked = []
+
+    async def handle(method, params, call):
+        asked.append(method)
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer = await connect()
+            await peer.send(msgpack.packb([0, 5, "search", ["text"]]))
+            answer = await peer.next()
+            assert (answer.id, answer.error[0]) == (5, 1)
+            assert answer.error[1].startswith("MEMD_INVALID: params must be")
+            assert (await peer.ask("ping")).error is None
+
+    asyncio.run(scenario())
+    assert asked == ["ping"]
+
+
+def test_inbound_notifications_are_ignored(tmp_path):
+    """Neovim sends nvim_error_event when it dislikes something: no answer, no end."""
+
+    async def scenario():
+        async with serving(tmp_path, echo) as (_, connect):
+            peer = await connect()
+            await peer.send(msgpack.packb([2, "nvim_error_event", [0, "x"]]), Notification("search", {}))
+            assert (await peer.ask("ping")).id == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        pytest.param([Response(1, None, None)], id="a response to nothing"),
+        pytest.param([Request(1, "wait", {}), Request(1, "wait", {})], id="one id twice"),
+        pytest.param(
+            [Request(1, "wait", {}), msgpack.packb([0, 1, "x", "bad"])], id="one id twice, once invalid"
+        ),
+    ],
+)
+def test_what_can_have_no_single_reply_ends_the_connection(tmp_path, frames):
+    """Two replies with one id would close the channel of a Neovim."""
+
+    async def handle(method, params, call):
+        await asyncio.sleep(5)
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer = await connect()
+            await peer.send(*frames)
+            assert await peer.next() is None
+
+    asyncio.run(scenario())
+
+
+# -- deadlines and cancelling ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("own_s", "asked_ms"), [(0.1, None), (5, 100), (None, 100), (0.1, 60_000)])
+def test_the_nearer_deadline_counts(tmp_path, own_s, asked_ms):
+    """A method's own or the caller's lower one; the work is cancelled."""
+    seen = {}
+
+    async def handle(method, params, call):
+        seen["left_s"] = call.deadline - time.monotonic()
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            seen["cancelled"] = True
+            raise
+
+    async def scenario():
+        async with serving(tmp_path, handle, deadline_s={"search": own_s}.get) as (server, connect):
+            params = {"timeout_ms": asked_ms} if asked_ms else {}
+            answer = await (await connect()).ask("search", **params)
+            assert answer.error == [
+                0,
+                "MEMD_TIMEOUT: search did not end within 0.1 s: ask for less, or try again",
+            ]
+            await until(lambda: server.in_flight == 0)
+
+    asyncio.run(scenario())
+    assert seen["cancelled"]
+    assert 0 < seen["left_s"] <= 0.1
+
+
+def test_a_method_that_ignores_its_end_is_answered_for_once(tmp_path):
+    """The caller hears MEMD_TIMEOUT on time; the late result goes nowhere, and its id is free again."""
+
+    async def handle(method, params, call):
+        if method == "wait":
+            await asyncio.sleep(0.3)
+            return "waited"
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(5)
+        await asyncio.sleep(0.1)
+        return "too late"
+
+    async def scenario():
+        async with serving(tmp_path, handle, deadline_s={"stubborn": 0.05}.get) as (server, connect):
+            peer = await connect()
+            assert (await peer.ask("stubborn")).error[1].startswith("MEMD_TIMEOUT")
+            assert server.in_flight == 1
+            assert (await peer.ask("wait")).result == "waited"
+            assert server.in_flight == 0
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1, 1.5, "1", True])
+def test_an_impossible_timeout_is_the_callers_fault(tmp_path, timeout_ms):
+    """It is never taken for none."""
+
+    async def scenario():
+        async with serving(tmp_path, echo) as (_, connect):
+            answer = await (await connect()).ask("ping", timeout_ms=timeout_ms)
+            assert answer.error == [1, "MEMD_INVALID: timeout_ms must be a positive integer, in milliseconds"]
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_leaves_ends_its_reads_but_not_its_writes(tmp_path):
+    """A method is cancelled within 100 ms; what it shields goes on to its end."""
+    seen = []
+
+    async def write():
+        await asyncio.sleep(0.1)
+        seen.append("written")
+
+    async def handle(method, params, call):
+        try:
+            await (asyncio.shield(write()) if method == "write" else asyncio.sleep(5))
+        except asyncio.CancelledError:
+            seen.append(f"{method} cancelled")
+            raise
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (server, connect):
+            peer = await connect()
+            await peer.send(Request(1, "read", {}), Request(2, "write", {}))
+            await until(lambda: server.in_flight == 2)
+            peer.writer.close()
+            await until(lambda: len(seen) == 2, 0.1)
+            await until(lambda: "written" in seen)
+            assert server.connections == 0
+
+    asyncio.run(scenario())
+    assert set(seen) == {"read cancelled", "write cancelled", "written"}
+
+
+# -- progress --------------------------------------------------------------------------------------------
+
+
+def test_progress_goes_only_to_who_asked_for_it(tmp_path):
+    """An unasked notification during a request closes the channel of an older Neovim."""
+
+    async def handle(method, params, call):
+        await asyncio.to_thread(call.progress, {"stage": "embed", "done": 1, "total": 2})
+        call.progress({"stage": "embed", "done": 2, "total": 2})
+        return "done"
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer = await connect()
+            assert await peer.ask("index") == Response(1, None, "done")
+            assert await peer.ask("index", 2, progress="yes") == Response(2, None, "done")
+            first = await peer.ask("index", 3, progress=True)
+            assert first == Notification("progress", {"id": 3, "stage": "embed", "done": 1, "total": 2})
+            assert (await peer.next()).params["done"] == 2
+            assert await peer.next() == Response(3, None, "done")
+
+    asyncio.run(scenario())
+
+
+def test_progress_after_the_end_is_dropped(tmp_path):
+    """A thread that still reports disturbs neither the connection nor a closed loop."""
+    calls = []
+
+    async def handle(method, params, call):
+        calls.append(call)
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer = await connect()
+            await peer.ask("index", progress=True)
+            calls[0].progress({"done": 1})
+            with pytest.raises(TimeoutError):
+                await peer.next(0.05)
+
+    asyncio.run(scenario())
+    thread = threading.Thread(target=calls[0].progress, args=({"done": 2},))
+    thread.start()
+    thread.join()
+
+
+# -- who, how many ---------------------------------------------------------------------------------------
+
+
+def test_a_method_knows_its_client(tmp_path):
+    """Uid and pid are the kernel's; what one call notes, the next call of the connection sees."""
+
+    async def handle(method, params, call):
+        call.client.setdefault("name", params.get("name"))
+        return call.client
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            peer, other = await connect(), await connect()
+            await peer.ask("memd.hello", name="nvim")
+            expected = {"uid": os.geteuid(), "pid": os.getpid(), "name": "nvim"}
+            assert (await peer.ask("status")).result == expected
+            assert (await other.ask("status")).result["name"] is None
+
+    asyncio.run(scenario())
+
+
+def test_another_users_process_is_cut_off_before_it_is_read(tmp_path):
+    """Its request reaches no method."""
+    asked = []
+
+    async def handle(method, params, call):
+        asked.append(method)
+
+    async def scenario():
+        async with serving(tmp_path, handle, uid=os.geteuid() + 1) as (server, connect):
+            peer = await connect()
+            with suppress(ConnectionError):
+                assert await peer.ask("ping") is None
+            assert server.connections == 0
+
+    asyncio.run(scenario())
+    assert asked == []
+
+
+def test_requests_past_the_limits_are_told_so_at_once(tmp_path):
+    """Those of one connection, those of all together; the ones before are served."""
+    go = asyncio.Event()
+
+    async def handle(method, params, call):
+        await go.wait()
+        return "done"
+
+    async def scenario():
+        limits = Limits(in_flight_per_connection=2, in_flight=3)
+        async with serving(tmp_path, handle, limits=limits) as (_, connect):
+            one, two = await connect(), await connect()
+            await one.send(*(Request(id_, "x", {}) for id_ in (1, 2, 3)))
+            answer = await one.next()
+            assert (answer.id, answer.error[0]) == (3, 0)
+            assert answer.error[1].startswith("MEMD_BUSY: 2 requests of this connection")
+            await two.send(Request(1, "x", {}), Request(2, "x", {}))
+            assert (await two.next()).error[1].startswith("MEMD_BUSY: 3 requests are being worked on")
+            go.set()
+            assert {(await one.next()).id, (await one.next()).id} == {1, 2}
+            assert (await two.next()).id == 1
+
+    asyncio.run(scenario())
+
+
+# -- ends ------------------------------------------------------------------------------------------------
+
+
+def test_close_ends_idle_clients_at_once(tmp_path):
+    """64 of them do not hold it up, as waiting for the listener would from Python 3.12 on."""
+
+    async def scenario():
+        async with serving(tmp_path, echo) as (server, connect):
+            peers = [await connect() for _ in range(64)]
+            await until(lambda: server.connections == 64)
+            began = time.monotonic()
+            await server.close()
+            assert time.monotonic() - began < 0.4
+            assert [await peer.next() for peer in peers] == [None] * 64
+
+    asyncio.run(scenario())
+
+
+def test_close_lets_short_work_finish_and_tells_the_rest(tmp_path):
+    """Who is nearly done gets the answer, who is not gets MEMD_STOPPING, new requests too."""
+
+    async def handle(method, params, call):
+        await asyncio.sleep(params["s"])
+        return "done"
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (server, connect):
+            peer = await connect()
+            await peer.send(Request(1, "x", {"s": 0.1}), Request(2, "x", {"s": 30}))
+            await until(lambda: server.in_flight == 2)
+            closing = asyncio.create_task(server.close(grace_s=0.3))
+            await asyncio.sleep(0)
+            assert (await peer.ask("x", 3, s=0)).error[1].startswith("MEMD_STOPPING")
+            assert await peer.next() == Response(1, None, "done")
+            late = await peer.next()
+            assert (late.id, late.error[1][:13]) == (2, "MEMD_STOPPING")
+            assert await peer.next() is None
+            await closing
+
+    asyncio.run(scenario())
+
+
+def test_close_waits_for_nobody_who_does_not_read(tmp_path):
+    """Neither full buffers nor methods that ignore their end hold it up past its time."""
+
+    async def handle(method, params, call):
+        if method == "big":
+            return "x" * 2_000_000
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.8)
+        await asyncio.sleep(0.8)
+        return None
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (server, _):
+            with await mute(tmp_path, Request(1, "big", {}), Request(2, "stubborn", {})):
+                await until(lambda: server.in_flight == 1)
+                began = time.monotonic()
+                await server.close(grace_s=0.1)
+                assert time.monotonic() - began < 0.9
+                assert server.connections == 0
+
+    asyncio.run(scenario())
+
+
+def test_close_leaves_the_socket_file_alone(tmp_path):
+    """It may be systemd's; whoever bound it unlinks it."""
+
+    async def scenario():
+        async with serving(tmp_path, echo) as (server, _):
+            await server.close()
+
+    asyncio.run(scenario())
+    assert (tmp_path / "memd.sock").is_socket()
+
+
+def test_the_log_has_methods_and_sizes_and_no_words(tmp_path):
+    """A whole session's log holds neither params nor results."""
+
+    async def scenario():
+        async with serving(tmp_path, echo) as (_, connect):
+            peer = await connect()
+            await peer.ask("search", query="secret words")
+            await peer.send(b"\xc1 secret words")
+            assert await peer.next() is None
+
+    with capture_logs() as logs:
+        asyncio.run(scenario())
+    assert {entry["event"] for entry in logs} == {"connected", "request", "protocol error", "disconnected"}
+    (entry,) = [entry for entry in logs if entry["event"] == "request"]
+    assert entry["method"] == "search"
+    assert entry["answer_bytes"] > 0
+    assert "secret" not in str(logs)
+    assert Path(next(entry["exe"] for entry in logs if "exe" in entry)).name.startswith("python")

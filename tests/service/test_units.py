@@ -1,0 +1,210 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import pytest
+
+from memctl import service, units
+from memctl.client import Unreachable
+from memctl.service import memd_command
+
+HERE = Path(__file__).resolve().parent
+TREE = HERE.parents[1]
+BOX = TREE / "tests" / "systemd-box"
+FAKE = TREE / "tests" / "memctl" / "fake_memd.py"
+
+needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+needs_box = pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/lib/systemd/systemd").exists(),
+    reason="systemd-box needs root and systemd: run as root after apt-get install systemd",
+)
+
+# A user's life with the service. Words in capitals are printed as each step is through.
+LIFE = """
+set -eu
+place=$XDG_RUNTIME_DIR/memd
+memctl() {{ {python} -m memctl "$@"; }}
+{install}
+test "$(systemctl --user is-active memd.socket)" = active
+stat -c 'MODE OF THE FOLDER %a' "$place"
+stat -c 'MODE OF THE SOCKET %a' "$place/memd.sock"
+test "$(systemctl --user is-active memd.service)" != active && echo NOT STARTED BEFORE IT IS NEEDED
+{ping} && echo PING
+first=$(systemctl --user show -P MainPID memd.service)
+kill -9 $first
+{ping} && echo PING AFTER KILL
+test "$(systemctl --user show -P MainPID memd.service)" != $first
+stat -c 'MODE OF THE FOLDER %a' "$place"
+rm "$place/memd.sock"
+{ping} && echo PING AFTER THE SOCKET WAS REMOVED
+{stop}
+test "$(systemctl --user is-active memd.service)" = inactive && test ! -e "$place/memd.sock" && echo STOPPED
+{ping} && echo PING AFTER STOP
+{uninstall}
+test ! -e ~/.config/systemd/user/memd.socket && test ! -e ~/.config/systemd/user/memd.service && echo REMOVED
+test -z "$(systemctl --user list-units --all --no-legend 'memd*')" && echo FORGOTTEN
+"""
+STEPS = [
+    "MODE OF THE FOLDER 700",
+    "MODE OF THE SOCKET 600",
+    "NOT STARTED BEFORE IT IS NEEDED",
+    "PING",
+    "PING AFTER KILL",
+    "MODE OF THE FOLDER 700",
+    "PING AFTER THE SOCKET WAS REMOVED",
+    "STOPPED",
+    "PING AFTER STOP",
+    "REMOVED",
+    "FORGOTTEN",
+]
+
+
+def box(script):
+    """Run a shell script in the box; return its output's lines that are steps."""
+    interpreter = Path(sys.executable).resolve()
+    # Another user can't run a Python that lies below /root.
+    root_only = any(not folder.stat().st_mode & 0o001 for folder in interpreter.parents)
+    keep = os.pathsep.join([sys.prefix, sys.base_prefix])
+    environment = {**os.environ, "BOX_KEEP": keep, "BOX_USER": "root" if root_only else "memdbox"}
+    for name in ("MEMD_SOCKET", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        environment.pop(name, None)
+    done = subprocess.run(
+        [str(BOX), "bash", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=TREE,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return [line for line in done.stdout.splitlines() if line in STEPS]
+
+
+@needs_box
+def test_the_service_lives_under_a_real_systemd():
+    """Installed, started by the first client, back after kill -9 and rm of the socket, stopped, removed."""
+    memctl = {verb: f"memctl {verb}" for verb in ("ping", "stop")}
+    life = LIFE.format(
+        python=sys.executable,
+        install="memctl service install",
+        uninstall="memctl service uninstall",
+        **memctl,
+    )
+    assert box(life) == STEPS
+
+
+@needs_box
+def test_the_units_keep_their_promises_with_any_daemon():
+    """The same life with a daemon that has no index: what fails here is the units' or the client's fault."""
+    runs = f"{sys.executable} -c"
+    life = LIFE.format(
+        python=sys.executable,
+        install=f"""
+            printf '#!/bin/sh\\nexec {sys.executable} {FAKE}' > ~/memd; chmod 755 ~/memd
+            {runs} 'import os; from memctl import service; service.install(os.path.expanduser("~/memd"))'""",
+        ping=f"""{runs} 'from memctl.launch import *; ensure_daemon().call("ping")'""",
+        stop=f"{runs} 'from memctl.launch import *; assert stop_daemon()'",
+        uninstall=f"{runs} 'from memctl import service; assert service.uninstall()'",
+    )
+    assert box(life) == STEPS
+
+
+@needs_box
+def test_the_box_shows_nothing_of_the_machines_temporary_files():
+    """What lies in /tmp outside is neither seen nor touched."""
+    with NamedTemporaryFile(dir="/tmp") as outside:
+        script = f'test ! -e {outside.name} && test -z "$(find /tmp -type f)" && echo STOPPED'
+        assert box(script) == ["STOPPED"]
+        assert Path(outside.name).exists()
+
+
+@needs_box
+def test_the_box_refuses_to_carry_in_all_of_tmp():
+    """Else a systemd that cleans up would clean the machine's."""
+    done = subprocess.run([str(BOX), "true"], capture_output=True, text=True, cwd="/tmp", check=False)
+    assert done.returncode == 125
+    assert "won't carry in all of /tmp" in done.stderr
+
+
+@needs_systemd
+def test_systemd_finds_no_fault_in_the_units(tmp_path, monkeypatch):
+    """`systemd-analyze verify` prints nothing, also with spaces, percent signs and dollars in paths."""
+    program = tmp_path / "ä 100% $HOME" / "memd"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / '50% "state" $x'))
+    (tmp_path / units.SOCKET).write_text(service._template(units.SOCKET))
+    text = service._with_command(service._template(units.SERVICE), [str(program)])
+    (tmp_path / units.SERVICE).write_text(text)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    command = [
+        "systemd-analyze",
+        "--user",
+        "verify",
+        str(tmp_path / units.SOCKET),
+        str(tmp_path / units.SERVICE),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_service_has_nothing_that_breaks_it():
+    """Each of these options was seen to delete the socket, move the state or keep the unit from starting."""
+    lines = service._template(units.SERVICE).splitlines()
+    names = {line.partition("=")[0] for line in lines if line and not line.startswith(("#", "["))}
+    forbidden = {
+        "RuntimeDirectory",
+        "StateDirectory",
+        "Nice",
+        "CapabilityBoundingSet",
+        "MemoryMax",
+        "MemoryHigh",
+    }
+    assert not names & forbidden
+    assert "Environment=ORT_DISABLE_TELEMETRY=1" in lines
+    assert "RestrictAddressFamilies=AF_UNIX" in lines
+
+
+def test_the_installed_unit_names_this_installations_memd(monkeypatch):
+    """And the folders that this shell would use, since systemd does not know them."""
+    monkeypatch.setenv("XDG_STATE_HOME", "/data/state")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    text = service._with_command("[Service]\nExecStart=x\nRestart=no\n", memd_command())
+    assert f'ExecStart="{memd_command()[0]}"' in text
+    assert 'Environment="XDG_STATE_HOME=/data/state"' in text
+    assert "XDG_CONFIG_HOME" not in text
+    assert Path(memd_command()[0]).is_file()
+
+
+def test_without_a_systemd_for_this_user_install_says_what_to_do(monkeypatch, tmp_path):
+    """Nothing is written."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    with pytest.raises(Unreachable, match="loginctl enable-linger"):
+        service.install()
+    assert list(tmp_path.iterdir()) == []
+    assert not service.uninstall()
+    assert service.status() == {
+        "installed": False, "units": [], "enabled": False, "socket": "unknown", "service": "unknown",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("variable", "managed"), [(None, True), ("MEMD_SOCKET", False)])
+def test_systemd_is_the_starter_only_of_its_own_socket(monkeypatch, tmp_path, variable, managed):
+    """With another MEMD_SOCKET memctl starts a daemon for that one itself."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    for name in ("XDG_CONFIG_HOME", "MEMD_SOCKET"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "run" / "systemd" / "private").mkdir(parents=True)
+    assert not units.managed()
+    units.unit_dir().mkdir(parents=True)
+    (units.unit_dir() / units.SOCKET).touch()
+    if variable:
+        monkeypatch.setenv(variable, str(tmp_path / "own.sock"))
+    assert units.managed() is managed

@@ -1,0 +1,177 @@
+"""What is a source is decided by gitignore rules, with memd's own on top."""
+
+import os
+import time
+
+import pytest
+
+from memd.errors import ConfigError
+from memd.sources.ignore import MAX_STARS, Rules
+
+DEFAULT = ("**/*.md", "**/*.markdown")
+
+
+def rules(root, files=None, patterns=DEFAULT, ignore=()):
+    for path, text in (files or {}).items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return Rules.load(root, patterns, ignore)
+
+
+@pytest.mark.parametrize(
+    ("path", "selected"),
+    [
+        ("a.md", True),
+        ("deep/er/b.markdown", True),
+        ("memory/decisions/build/x.md", True),
+        ("memory/build/x.md", True),
+        ("memory/site-packages/x.md", True),
+        ("a.txt", False),
+        ("a.md.bak", False),
+        (".hidden.md", False),
+        (".obsidian/a.md", False),
+        ("memory/.trash/a.md", False),
+        ("node_modules/p/README.md", False),
+        ("x/node_modules/README.md", False),
+        ("lib/site-packages/a.md", False),
+        ("build/a.md", True),
+        (".git/a.md", False),
+        ("memory/index/vectors/a.md", False),
+        ("memory/config.toml", False),
+        ("builds/a.md", True),
+    ],
+)
+def test_default_patterns_select_markdown_outside_of_machinery(tmp_path, path, selected):
+    """Hidden folders, packages and build output are left out, though topics may have their names."""
+    assert rules(tmp_path).selects(path) is selected
+
+
+@pytest.mark.parametrize(
+    "name", [".env", ".env.local", "4913", ".#a.md", "a.md~", ".a.md.swp", "a.md.tmp", "k.pem"]
+)
+def test_temporary_and_secret_files_are_never_selected(tmp_path, name):
+    """Even a pattern for everything leaves editors' copies and secrets alone."""
+    assert not rules(tmp_path, patterns=["**/*"]).selects(name)
+    assert rules(tmp_path, patterns=["**/*"]).selects("notes.txt")
+
+
+@pytest.mark.parametrize(
+    ("project_file", "path"),
+    [("pyproject.toml", "build/a.md"), ("x/package.json", "x/dist/a.md"), ("Cargo.toml", "target/doc/a.md"),
+     ("build/CACHEDIR.TAG", "build/a.md")],
+)  # fmt: skip
+def test_build_output_stands_beside_a_projects_file(tmp_path, project_file, path):
+    """A chapter called "build" is notes; the same name beside a project's file is what was built."""
+    assert rules(tmp_path / "notes").selects(path)
+    assert not rules(tmp_path / "project", files={project_file: ""}).selects(path)
+
+
+def test_a_hidden_root_is_searched(tmp_path):
+    """Only what is below the root counts as hidden."""
+    assert rules(tmp_path / ".boocode", {"a.md": ""}).selects("a.md")
+
+
+def test_gitignore_files_speak_for_their_folder(tmp_path):
+    """A .gitignore is read at every level, the nearest one wins, and excluded folders stay closed."""
+    found = rules(
+        tmp_path,
+        {
+            ".gitignore": "# comment\n\ndrafts/\r\n/top.md\n*.tmp.md\n",
+            "a/.gitignore": "!keep.tmp.md\n/only-here.md\n",
+        },
+    )
+    assert not found.selects("drafts/x.md")
+    assert not found.selects("a/drafts/x.md")
+    assert not found.selects("top.md")
+    assert found.selects("a/top.md")
+    assert not found.selects("x.tmp.md")
+    assert found.selects("a/keep.tmp.md")
+    assert not found.selects("a/only-here.md")
+    assert found.selects("a/b/only-here.md")
+
+
+def test_memory_is_searched_even_where_gitignore_names_it(tmp_path):
+    """Neither a .gitignore above nor one in memory/ hides what agents wrote."""
+    found = rules(tmp_path, {".gitignore": "memory/\n*.md\n", "memory/.gitignore": "*\n"})
+    assert found.selects("memory/tea/green.md")
+    assert found.selects("memory/green.md")
+    assert not found.selects("other.md")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "link"])
+def test_an_ignore_file_that_is_no_file_has_no_lines(tmp_path, kind):
+    """A pipe does not block the scan, and a link is not followed out of the workspace."""
+    if kind == "fifo":
+        os.mkfifo(tmp_path / ".gitignore")
+    elif kind == "folder":
+        (tmp_path / ".gitignore").mkdir()
+    else:
+        (tmp_path / "other").write_text("a.md\n")
+        (tmp_path / ".gitignore").symlink_to("other")
+    assert rules(tmp_path).selects("a.md")
+
+
+def test_entries_are_sources_whatever_the_patterns_say(tmp_path):
+    """A workspace that narrows its sources still finds what memd itself writes below memory/."""
+    found = rules(tmp_path, patterns=["docs/**/*.md"])
+    assert found.selects("docs/a.md")
+    assert found.selects("memory/tea/green.md")
+    assert not found.selects("a.md")
+
+
+def test_memdignore_and_config_are_relative_to_the_root_and_win(tmp_path):
+    """Both can hide, and bring back what .gitignore or the name hides; the config has the last word."""
+    found = rules(
+        tmp_path,
+        {
+            ".gitignore": "drafts/\n",
+            "Makefile": "",
+            "memory/.memdignore": "/private/\n!drafts/\n!build/\n*.log.md\nmemory/old/\n",
+        },
+        ignore=["!b.log.md"],
+    )
+    assert not found.selects("private/a.md")
+    assert found.selects("x/private/a.md")
+    assert found.selects("drafts/a.md")
+    assert found.selects("build/a.md")
+    assert not found.selects("a.log.md")
+    assert found.selects("b.log.md")
+    assert not found.selects("memory/old/a.md")
+
+
+def test_source_patterns_may_take_back(tmp_path):
+    """Patterns are read in order, a later one with "!" takes files out."""
+    found = rules(tmp_path, patterns=["**/*.md", "!archive/**"])
+    assert found.selects("a.md")
+    assert not found.selects("archive/a.md")
+
+
+def test_virtual_environments_and_nested_workspaces_are_left_out(tmp_path):
+    """A folder with pyvenv.cfg or with a memory/config.toml of its own belongs to something else."""
+    found = rules(
+        tmp_path,
+        {"env/pyvenv.cfg": "", "other/memory/config.toml": "", "memory/config.toml": "", "x/memory/a.md": ""},
+    )
+    assert not found.selects("env/a.md")
+    assert not found.selects("other/a.md")
+    assert not found.selects("other/memory/a.md")
+    assert found.selects("x/memory/a.md")
+    assert found.selects("memory/a.md")
+
+
+@pytest.mark.parametrize("pattern", ["!", "[z-a]", "*a" * (MAX_STARS + 1)])
+def test_a_config_pattern_that_cannot_be_used_is_named(tmp_path, pattern):
+    """The error says which key and pattern; nothing is ignored in silence."""
+    with pytest.raises(ConfigError, match="ignore:"):
+        rules(tmp_path, ignore=[pattern])
+    with pytest.raises(ConfigError, match="sources:"):
+        rules(tmp_path, patterns=["**/*.md", pattern])
+
+
+def test_a_bad_line_of_an_ignore_file_is_passed_over(tmp_path):
+    """As git does: the other lines count, and no pattern can keep a scan busy for minutes."""
+    found = rules(tmp_path, {".gitignore": "!\n[z-a]\n" + "*a" * 20 + "b\nx.md\n"})
+    started = time.monotonic()
+    assert not found.selects("x.md")
+    assert found.selects("a" * 200 + ".md")
+    assert time.monotonic() - started < 5

@@ -1,0 +1,331 @@
+"""Real files of every hostile kind are listed, read, or skipped with a reason."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from memd.errors import StorageError
+from memd.records import FileStamp, Skipped, SourceText
+from memd.sources.scan import MAX_SOURCE_BYTES, REASONS, Rules, changes, read_source, walk
+
+LATER_NS = 3_600 * 1_000_000_000
+
+
+def load(root):
+    return Rules.load(root, ["**/*.md", "**/*.markdown"], [])
+
+
+def scan(root):
+    """Return what a walk finds: path → stamp or reason."""
+    found = {}
+    for entry in walk(root, load(root)):
+        path, value = (entry.path, entry.reason) if isinstance(entry, Skipped) else entry
+        found[path] = value
+    return found
+
+
+def read(root, path):
+    return read_source(root, path, now_ns=time.time_ns() + LATER_NS)
+
+
+def write(root, path, content="text"):
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return target
+
+
+def skipped(root, path, reason):
+    """Assert that both the walk and the reader skip *path* for *reason*."""
+    assert reason in REASONS
+    assert scan(root)[path] == reason
+    assert read(root, path) == Skipped(path, reason)
+
+
+# Ordinary files
+
+
+def test_a_walk_finds_all_sources_in_a_stable_order(tmp_path):
+    """Files of a folder come before those of its folders, each by name."""
+    for path in ("b.md", "a.md", "z/1.md", "c/d/e.md", "c/0.md", "c/x.txt", ".git/x.md", "memory/m.md"):
+        write(tmp_path, path)
+    assert list(scan(tmp_path)) == ["a.md", "b.md", "c/0.md", "c/d/e.md", "memory/m.md", "z/1.md"]
+
+
+def test_a_walk_may_begin_below(tmp_path):
+    """A new folder is searched alone, under the same rules."""
+    write(tmp_path, "a.md")
+    write(tmp_path, "new/deep/b.md")
+    write(tmp_path, "node_modules/c.md")
+    rules = load(tmp_path)
+    assert [entry[0] for entry in walk(tmp_path, rules, "new/")] == ["new/deep/b.md"]
+    assert list(walk(tmp_path, rules, "node_modules/")) == []
+
+
+def test_reading_and_walking_agree_on_the_stamp(tmp_path):
+    """What the walk says of an unchanged file is what was stored when it was read."""
+    write(tmp_path, "a.md")
+    assert read(tmp_path, "a.md").stamp == scan(tmp_path)["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", ""),
+        (b"\xef\xbb\xbfwith BOM", "with BOM"),
+        (b"a\r\nb\r\n", "a\r\nb\r\n"),
+        ("Caf\u0065\u0301 \u1112\u1161\u11ab".encode(), "Caf\u0065\u0301 \u1112\u1161\u11ab"),
+        (b"x" * MAX_SOURCE_BYTES, "x" * MAX_SOURCE_BYTES),
+    ],
+    ids=["0 bytes", "BOM", "CRLF", "NFD", "4 MiB"],
+)
+def test_text_stays_as_it_is_in_the_file(tmp_path, content, text):
+    """Only a BOM is taken off; the hash is of the file's bytes."""
+    write(tmp_path, "a.md", content)
+    found = read(tmp_path, "a.md")
+    assert isinstance(found, SourceText)
+    assert found.text == text
+    assert found.hash == blake2b(content, digest_size=16).digest()
+    assert found.settled
+
+
+@pytest.mark.parametrize(
+    "name", ["new\nline.md", "\u202egnp.md", "Cafe\u0301.md", "Caf\u00e9.md", "x" * 252 + ".md", "a b\t.md"]
+)
+def test_odd_names_are_names(tmp_path, name):
+    """Line breaks, direction marks, both normal forms and 255 bytes are listed and read."""
+    write(tmp_path, name)
+    assert list(scan(tmp_path)) == [name]
+    assert read(tmp_path, name).path == name
+
+
+# Files that are no sources
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"a\0b", "binary"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "binary"),
+        (b"caf\xe9", "not-utf8"),
+        (b"\xff\xfea\0b\0", "not-utf8"),
+        (b"lone surrogate \xed\xa0\x80", "not-utf8"),
+        (b"cut \xe6\xbc", "not-utf8"),
+        (b"overlong \xc0\xaf", "not-utf8"),
+    ],
+)
+def test_what_is_not_utf8_text_is_skipped(tmp_path, content, reason):
+    """Binary files and other encodings have no text to find."""
+    write(tmp_path, "a.md", content)
+    assert read(tmp_path, "a.md") == Skipped("a.md", reason)
+
+
+def test_more_than_4_mib_is_skipped_unread(tmp_path):
+    """A sparse file of 4 GB costs a stat and nothing else."""
+    with write(tmp_path, "a.md").open("wb") as stream:
+        stream.truncate(MAX_SOURCE_BYTES + 1)
+    skipped(tmp_path, "a.md", "too-large")
+    os.truncate(tmp_path / "a.md", 4 << 30)
+    skipped(tmp_path, "a.md", "too-large")
+
+
+def test_a_folder_named_like_a_source_is_skipped_and_searched(tmp_path):
+    """The folder itself is named in status, its files are sources."""
+    write(tmp_path, "x.md/inner.md")
+    skipped(tmp_path, "x.md", "directory")
+    assert "x.md/inner.md" in scan(tmp_path)
+
+
+def test_a_fifo_does_not_block(tmp_path):
+    """A pipe that nobody writes to is skipped at once."""
+    os.mkfifo(tmp_path / "pipe.md")
+    skipped(tmp_path, "pipe.md", "not-a-file")
+
+
+def test_a_socket_is_skipped(tmp_path, monkeypatch):
+    """A socket with the name of a source is not opened."""
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("s.md")
+        skipped(tmp_path, "s.md", "not-a-file")
+
+
+@pytest.mark.parametrize("target", ["nowhere.md", "link.md"], ids=["dangling", "loop"])
+def test_a_link_to_nothing_is_skipped(tmp_path, target):
+    """A dangling link, and one that leads to itself, are named in status."""
+    (tmp_path / "link.md").symlink_to(target)
+    skipped(tmp_path, "link.md", "link-dangling")
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_link_out_of_the_root_is_skipped(tmp_path, relative):
+    """Nothing outside is read, however the link is written."""
+    write(tmp_path, "outside.md", "secret")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link.md").symlink_to("../outside.md" if relative else tmp_path / "outside.md")
+    (root / "proc.md").symlink_to("/proc/self/environ")
+    skipped(root, "link.md", "link-outside")
+    skipped(root, "proc.md", "link-outside")
+
+
+def test_a_root_whose_name_begins_like_another_is_not_inside_it(tmp_path):
+    """Containment goes by whole names."""
+    write(tmp_path, "notes-private/a.md", "secret")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "link.md").symlink_to("../notes-private/a.md")
+    skipped(tmp_path / "notes", "link.md", "link-outside")
+
+
+def test_a_link_within_the_root_is_read(tmp_path):
+    """A linked file has its target's text and stamp, also through a linked root."""
+    write(tmp_path, "real/a.md", "inside")
+    (tmp_path / "real" / "link.md").symlink_to("a.md")
+    (tmp_path / "root").symlink_to("real")
+    for root in (tmp_path / "real", tmp_path / "root"):
+        assert read(root, "link.md").text == "inside"
+        assert scan(root)["link.md"] == read(root, "link.md").stamp == read(root, "a.md").stamp
+
+
+@pytest.mark.parametrize("target", [".env", ".git/config"])
+def test_a_link_to_a_hidden_file_is_skipped(tmp_path, target):
+    """A link does not bring in what its own name keeps out."""
+    write(tmp_path, target, "TOKEN=1")
+    (tmp_path / "link.md").symlink_to(target)
+    skipped(tmp_path, "link.md", "link-hidden")
+
+
+def test_a_link_to_a_folder_is_not_followed(tmp_path):
+    """Neither a linked folder nor a source behind one is read, inside or outside; loops end."""
+    write(tmp_path, "outside/a.md", "secret")
+    root = tmp_path / "root"
+    write(root, "real/b.md")
+    (root / "out").symlink_to("../outside")
+    (root / "loop").symlink_to(".")
+    (root / "folder.md").symlink_to("real")
+    assert scan(root) == {"real/b.md": read(root, "real/b.md").stamp, "folder.md": "directory"}
+    assert read(root, "out/a.md") is None
+    assert read(root, "loop/real/b.md") is None
+
+
+@pytest.mark.parametrize(
+    "path", ["../a.md", "/etc/passwd", "x/../../a.md", "a\0.md", "", "./a.md", "x//a.md", "a" * 300]
+)
+def test_a_path_that_is_none_names_no_source(tmp_path, path):
+    """Whatever a caller passes as a path, nothing outside is opened."""
+    write(tmp_path, "a.md", "secret")
+    (tmp_path / "root" / "x").mkdir(parents=True)
+    write(tmp_path, "root/a.md")
+    assert read(tmp_path / "root", path) is None
+
+
+def test_a_name_that_is_not_utf8_is_skipped_in_print(tmp_path):
+    """The reported path can be encoded and shows the bytes; a folder's name counts as well."""
+    for name in (b"caf\xe9.md", b"d\xff/a.md"):
+        write(tmp_path, os.fsdecode(name))
+    assert scan(tmp_path) == {"caf\\xe9.md": "name-not-utf8", "d\\xff/a.md": "name-not-utf8"}
+    assert read(tmp_path, "caf\udce9.md") == Skipped("caf\\xe9.md", "name-not-utf8")
+
+
+def test_what_may_not_be_read_is_skipped():
+    """A file or folder without permission is named in status, the rest is found."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        write(root, "closed/a.md")
+        write(root, "closed.md").chmod(0)
+        write(root, "open.md")
+        (root / "closed").chmod(0)
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+        try:
+            found = scan(root)
+            assert list(found) == ["closed.md", "open.md", "closed"]
+            assert found["closed"] == "unreadable"
+            assert read(root, "closed.md") == Skipped("closed.md", "unreadable")
+            assert read(root, "closed/a.md") == Skipped("closed/a.md", "unreadable")
+        finally:
+            os.seteuid(os.getuid())
+            (root / "closed").chmod(0o700)
+
+
+# What changes under our eyes
+
+
+def test_a_file_that_is_gone_is_none(tmp_path):
+    """A deleted file, one in a deleted folder, and one whose folder became a file are gone."""
+    write(tmp_path, "f")
+    assert read(tmp_path, "a.md") is None
+    assert read(tmp_path, "x/a.md") is None
+    assert read(tmp_path, "f/a.md") is None
+
+
+def test_a_missing_root_is_an_error(tmp_path):
+    """An unmounted folder must not look like one whose notes were all deleted."""
+    with pytest.raises(StorageError, match="mounted"):
+        read(tmp_path / "gone", "a.md")
+    with pytest.raises(FileNotFoundError):
+        list(walk(tmp_path / "gone", load(tmp_path / "gone")))
+
+
+def test_a_file_that_changed_just_now_is_not_settled(tmp_path):
+    """Within 100 ms of a change, old modification time or not, the writer may still be at it."""
+    target = write(tmp_path, "a.md")
+    assert not read_source(tmp_path, "a.md", now_ns=target.stat().st_mtime_ns + 50_000_000).settled
+    os.utime(target, (1, 1))
+    assert not read_source(tmp_path, "a.md", now_ns=target.stat().st_ctime_ns + 50_000_000).settled
+    assert read_source(tmp_path, "a.md", now_ns=target.stat().st_ctime_ns + 150_000_000).settled
+
+
+def test_a_file_from_the_future_is_settled(tmp_path):
+    """A clock that was wrong does not make us read a file for ever."""
+    target = write(tmp_path, "a.md")
+    ahead = time.time() + 10**8
+    os.utime(target, (ahead, ahead))
+    assert read(tmp_path, "a.md").settled
+
+
+def test_a_folder_that_becomes_a_link_is_never_followed(tmp_path):
+    """While a folder and a link out of the root change places, only inner text is ever read."""
+    write(tmp_path, "outside/a.md", "secret")
+    root = tmp_path / "root"
+    write(root, "real/a.md", "inside")
+    (root / "link").symlink_to("../outside")
+    swap = (
+        "import os\n"
+        "while True:\n"
+        "    for a, b in (('x', 'real'), ('x', 'link')):\n"
+        "        os.rename(b, a); os.rename(a, b)\n"
+    )
+    texts = []
+    patience = time.monotonic() + 20
+    with subprocess.Popen([sys.executable, "-c", swap], cwd=root) as swapping:
+        try:
+            while texts.count("inside") < 300 and time.monotonic() < patience:
+                found = read(root, "x/a.md")
+                texts += [found.text] if isinstance(found, SourceText) else []
+        finally:
+            swapping.kill()
+    assert set(texts) == {"inside"}
+
+
+def test_changes_are_new_differing_and_gone_paths():
+    """Equal stamps mean unchanged; any difference in a stamp does not."""
+    stamp = FileStamp(1, 1, 1, 1)
+    known = {"same": stamp, "gone": stamp, "m": stamp, "c": stamp, "s": stamp, "i": stamp}
+    found = {
+        "same": stamp,
+        "new": stamp,
+        "m": FileStamp(2, 1, 1, 1),
+        "c": FileStamp(1, 2, 1, 1),
+        "s": FileStamp(1, 1, 2, 1),
+        "i": FileStamp(1, 1, 1, 2),
+    }
+    assert changes(known, found) == ["c", "gone", "i", "m", "new", "s"]

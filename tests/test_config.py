@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import pytest
+
+from memd.config import (
+    UserConfig,
+    WorkspaceConfig,
+    check_allowed,
+    load_user_config,
+    load_workspace_config,
+    with_settings,
+)
+from memd.errors import ConfigError
+from memd.workspace import CONFIG_TEMPLATE
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "config.toml"
+
+    def load(text: str) -> WorkspaceConfig:
+        path.write_text(text, encoding="utf-8")
+        return load_workspace_config(path)
+
+    return load
+
+
+def test_the_written_template_is_the_defaults(config):
+    """What init writes changes nothing, and every default in it is the real one."""
+    assert config(CONFIG_TEMPLATE) == WorkspaceConfig()
+    lines = [
+        line.removeprefix("# ")
+        for line in CONFIG_TEMPLATE.splitlines()
+        if " = " in line and line.startswith("# ")
+    ]
+    assert config("\n".join(lines)) == WorkspaceConfig()
+    assert {line.split(" = ")[0] for line in lines} == set(WorkspaceConfig.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("limit = 1", "limit: unknown key; allowed are sources, ignore,"),
+        ('chunk_words = "a"', "chunk_words = 'a': expected int, got str"),
+        ("chunk_words = 5", "chunk_words = 5: expected int >= 20"),
+        ("weights = { vector = 2 }", "weights.vector = 2: expected float <= 1.0"),
+        ("weights = { vector = 0, keyword = 0 }", "both 0"),
+        ("weights = { vektor = 1 }", "unknown field vektor"),
+        ('fusion = "sum"', "fusion = 'sum': expected one of 'weighted', 'rrf'"),
+        ("half_life_days = 0", "half_life_days = 0: expected float > 0.0"),
+        ("half_life_days = nan", "half_life_days = nan: expected float > 0.0"),
+        ("chunk_overlap = 150", "more than half of chunk_words = 200: use at most 100"),
+        ("ignore = [1]", "ignore[0] = 1: expected str, got int"),
+        ("a =", "not valid TOML"),
+    ],
+)
+def test_a_fault_is_one_line_with_file_key_and_what_is_allowed(config, tmp_path, text, told):
+    """The line is all a user needs to mend it."""
+    with pytest.raises(ConfigError) as caught:
+        config(text)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'config.toml'}: ")
+    assert told in message
+    assert "\n" not in message
+
+
+def test_a_model_folder_must_be_named_by_the_user(tmp_path):
+    """A config that came with a git clone cannot choose any folder."""
+    config = WorkspaceConfig(model="/models/mine")
+    with pytest.raises(ConfigError, match="models = "):
+        check_allowed(Path("w.toml"), config, UserConfig(), Path("u.toml"))
+    check_allowed(Path("w.toml"), config, UserConfig(models=("/models/mine",)), Path("u.toml"))
+
+
+@pytest.mark.parametrize(
+    "address", ["http://10.0.0.1:11434", "http://127.0.0.1.evil.example:80", "http://[::2]:80"]
+)
+def test_an_address_beyond_loopback_needs_two_words_of_the_user(address):
+    """It must be listed, and remote addresses must be allowed."""
+    config = WorkspaceConfig(provider="ollama", model="m", address=address)
+    for user in (UserConfig(), UserConfig(addresses=(address,))):
+        with pytest.raises(ConfigError):
+            check_allowed(Path("w.toml"), config, user, Path("u.toml"))
+    check_allowed(Path("w.toml"), config, UserConfig(addresses=(address,), allow_remote=True), Path("u.toml"))
+
+
+def test_no_user_config_means_the_defaults(tmp_path):
+    """The file is optional."""
+    assert load_user_config(tmp_path / "none.toml") == UserConfig()
+
+
+def test_settings_are_checked_before_anything_is_written(tmp_path):
+    """A wrong value raises and the file stays as it is."""
+    path = tmp_path / "config.toml"
+    path.write_text("min_score = 0.2\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="max_results = 0"):
+        with_settings(path, {"max_results": 0})
+    assert with_settings(path, {"max_results": 5}).max_results == 5
+    assert path.read_text(encoding="utf-8") == "min_score = 0.2\n"

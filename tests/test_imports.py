@@ -1,0 +1,133 @@
+"""Who may import whom: the house's table, held against every import in the source."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# The rooms, outermost last; a module may import its own room and the rooms that are listed for it.
+VOCABULARY = {
+    "memd",
+    "memd.config",
+    "memd.errors",
+    "memd.records",
+    "memd.terms",
+    "memd.workspace",
+    "memd.kernels",
+}
+MAY_IMPORT = {
+    "memd.sources": VOCABULARY,
+    "memd.embedding": VOCABULARY,
+    "memd.memory": VOCABULARY | {"memd.secrets"},
+    "memd.secrets": VOCABULARY,
+    "memd.index.schema": VOCABULARY,
+    "memd.index.store": VOCABULARY | {"memd.index.schema"},
+    "memd.index.vectors": VOCABULARY,
+    "memd.index.index": VOCABULARY | {"memd.index.store", "memd.index.vectors"},
+    "memd.index.indexer": VOCABULARY | {"memd.index.index", "memd.index.store", "memd.sources"},
+    "memd.search": VOCABULARY | {"memd.index.index", "memd.index.store"},
+    "memd.service": VOCABULARY
+    | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memd.memory"}
+    | {"memctl.paths", "memctl.protocol"},
+    "memd.__main__": {"memd", "memd.service"},
+    "memctl": set(),  # nothing of memd
+}
+# Modules without I/O and clock: what they may not import.
+PURE = ["memd.sources.chunk", "memd.search.ranking", "memctl.protocol", "memd.search.query", "memd.records"]
+IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "asyncio", "shutil", "tempfile"}
+# A library that is heavy, or that we may want to replace, is imported in one place.
+BUILD = {"memd.embedding.model.build", "memd.embedding.model.graph"}
+ONE_IMPORTER = {
+    "apsw": {"memd.index.store"},
+    "watchfiles": {"memd.sources.watch"},
+    "onnxruntime": {"memd.embedding.onnx", *BUILD},
+    "tokenizers": {"memd.embedding.tokens"},
+    "numpy": {"memd.kernels.dense", "memd.embedding.onnx", *BUILD},
+    "onnx": BUILD,
+    "safetensors": BUILD,
+    "pathspec": {"memd.sources.ignore"},
+    "yaml": {"memd.sources.frontmatter", "memd.memory.entry"},
+    "rich": {"memctl.progress", "memctl.render.terminal"},
+    "markdown_it": {"memd.sources.blocks"},
+    "tomlkit": {"memd.service.settings"},
+    "mcp": {"memctl.mcp"},
+}
+
+
+def imports(source: str) -> set[str]:
+    """Return every module that a source file imports, at the top or inside of a function."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def modules() -> dict[str, set[str]]:
+    """Return module name → its imports, for all of memd and memctl."""
+    found = {}
+    for package in ("memd", "memctl"):
+        for path in (ROOT / package).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = imports(path.read_text(encoding="utf-8"))
+    return found
+
+
+def inside(name: str, rooms: set[str]) -> bool:
+    return any(name == room or (room != "memd" and name.startswith(room + ".")) for room in rooms)
+
+
+def _is_way_to(package: str, imported: set[str]) -> bool:
+    """Tell whether a package is named only on the way to a module in it: `from memd.index import schema`."""
+    return any(other.startswith(f"{package}.") for other in imported)
+
+
+def faults(table: dict[str, set[str]]) -> list[str]:
+    """Return every import that the table does not allow."""
+    found = []
+    for name, imported in sorted(table.items()):
+        rooms = [room for room in MAY_IMPORT if inside(name, {room})]
+        ours = [i for i in imported if i in table and not _is_way_to(i, imported & table.keys())]
+        if rooms:
+            allowed = MAY_IMPORT[max(rooms, key=len)] | {max(rooms, key=len)}
+            found += [f"{name} imports {other}" for other in ours if not inside(other, allowed)]
+        elif name not in VOCABULARY | {"memd.index"}:
+            if not inside(name, VOCABULARY):
+                found.append(f"{name} is in no room")
+        else:
+            found += [f"{name} imports {other}" for other in ours if not inside(other, VOCABULARY)]
+        for library, importers in ONE_IMPORTER.items():
+            if any(i == library or i.startswith(library + ".") for i in imported) and name not in importers:
+                found.append(f"{name} imports {library}")
+        if name in PURE:
+            found += [f"{name} is pure and imports {i}" for i in imported if i.partition(".")[0] in IMPURE]
+    return found
+
+
+def test_every_import_is_one_that_the_house_allows():
+    """The rooms meet only where the table says so; each heavy library has one importer."""
+    assert faults(modules()) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "planted"),
+    [
+        ("memd.search.search", "memd.index.indexer"),
+        ("memd.index.indexer", "memd.search.search"),
+        ("memctl.client", "memd.errors"),
+        ("memd.service.queries", "memctl.client"),
+        ("memd.sources.scan", "watchfiles"),
+        ("memd.search.ranking", "time"),
+        ("memd.records", "memd.service.status"),
+        ("memd.embedding.queue", "memd.index.index"),
+    ],
+)
+def test_a_planted_import_is_found(module, planted):
+    """The check fails where an import breaks the table."""
+    table = modules()
+    table[module] = table[module] | {planted}
+    assert any(fault.startswith(module) for fault in faults(table))

@@ -1,0 +1,546 @@
+import contextlib
+import errno
+import os
+import random
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from memd.errors import (
+    InvalidError,
+    MemdError,
+    NoSpaceError,
+    SecretError,
+    StorageError,
+    UnsafeError,
+    WorkspaceError,
+)
+from memd.memory import MAX_CONTENT_BYTES, slug, write_entry
+
+NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
+AGENT = {"client": "planner", "session": "s-17"}
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Make a workspace with an empty memory/."""
+    (tmp_path / "work" / "memory").mkdir(parents=True)
+    return tmp_path / "work"
+
+
+def write(root, topic="infra", title="Database port", content="It is 5433.", **more):
+    """Write one entry; what a test is not about has a plain value."""
+    return write_entry(
+        root, topic=topic, title=title, content=content, **{"origin": AGENT, "now": NOW, **more}
+    )
+
+
+def front_and_body(path):
+    """Read an entry as the index does: every value is text."""
+    _, header, body = path.read_text().split("---\n", 2)
+    return yaml.load(header, Loader=yaml.BaseLoader), body
+
+
+def files(folder):
+    """List every file and link below *folder*."""
+    return sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or path.is_file()
+    )
+
+
+def test_an_entry_holds_what_the_agent_said_and_where_it_came_from(root):
+    """The front matter names title, topic, tags, time, id and source; the body is the content."""
+    done = write(root, tags=["db", "#ports", "db"])
+    front, body = front_and_body(root / done.path)
+    assert front == {
+        "title": "Database port",
+        "topic": "infra",
+        "tags": ["db", "ports"],
+        "created": "2026-05-01T09:30:00+00:00",
+        "id": done.id,
+        "source": {"origin": "agent", "client": "planner", "session": "s-17"},
+    }
+    assert body == "\nIt is 5433.\n"
+    assert re.fullmatch(r"memory/infra/database-port-[0-9a-f]{6}\.md", done.path)
+    assert done.path[-9:-3] == done.id[:6]
+    assert done.created == front["created"]
+
+
+def test_a_writer_without_a_name_is_an_agent_all_the_same(root):
+    """Without client and session the entry still says that no human wrote it."""
+    front, _ = front_and_body(root / write(root, origin={"client": ""}).path)
+    assert front["source"] == {"origin": "agent"}
+
+
+def test_entry_and_folder_are_for_their_owner_alone(root):
+    """Folders get mode 0700 and files 0600, and nothing temporary stays."""
+    done = write(root)
+    assert stat.S_IMODE((root / done.path).stat().st_mode) == 0o600
+    assert stat.S_IMODE((root / "memory/infra").stat().st_mode) == 0o700
+    assert (root / done.path).stat().st_nlink == 1
+    assert files(root) == [done.path]
+
+
+def test_equal_titles_are_two_entries(root):
+    """Writing a title again makes a second file and leaves the first as it was."""
+    first = write(root, content="one")
+    before = (root / first.path).read_bytes()
+    second = write(root, content="two")
+    assert first.path != second.path
+    assert (root / first.path).read_bytes() == before
+
+
+@pytest.mark.parametrize("linked", [True, False], ids=["links", "no-links"])
+def test_a_taken_name_is_never_replaced(root, monkeypatch, linked):
+    """If the derived name is taken, another is tried, also where the file system has no hard links."""
+    if not linked:
+        monkeypatch.setattr(os, "link", refusing(errno.EPERM))
+    ids = iter(["aaaaaa0000000000", "aaaaaa1111111111", "bbbbbb2222222222"])
+    first = write(root, content="one", new_id=lambda: next(ids))
+    second = write(root, content="two", new_id=lambda: next(ids))
+    assert second.path.endswith("-bbbbbb.md")
+    assert (root / first.path).read_text().endswith("one\n")
+    assert files(root) == sorted([first.path, second.path])
+
+
+def test_names_that_are_all_taken_are_an_error_not_a_loop(root):
+    """When every name tried is taken, the writer says so and writes nothing."""
+    first = write(root, new_id=lambda: "aaaaaa")
+    with pytest.raises(StorageError, match="taken"):
+        write(root, new_id=lambda: "aaaaaa")
+    assert files(root) == [first.path]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Code Style", "code-style"),
+        ("  a -- b__c ", "a-b-c"),
+        ("ＦＵＬＬ ｗｉｄｔｈ №５", "full-width-no5"),
+        ("Straße nach Zürich", "straße-nach-zürich"),
+        ("Zu\u0308rich", "zürich"),
+        ("会議の記録", "会議の記録"),
+        ("Решение №3", "решение-no3"),
+        ("हिन्दी में", "हिन्दी-में"),
+        ("שלום\u200f עולם", "שלום-עולם"),
+        ("\u202egnp.exe", "gnp-exe"),
+        ("İstanbul", "i\u0307stanbul"),
+        ("%2e%2e%2fetc", "2e-2e-2fetc"),
+        ("a/b", "a-b"),
+        ("...", None),
+        ("C++ & C#", "c-c"),
+        ("❤️ pasta 🍝", "pasta"),
+        ("trailing dots...  ", "trailing-dots"),
+        ("Index of things", "index-of-things"),
+    ],
+)
+def test_a_name_keeps_letters_and_digits_of_any_script(text, name):
+    """Words of every script stay readable in the name, and all else becomes one dash."""
+    if name is None:
+        with pytest.raises(InvalidError):
+            slug(text, kind="title")
+    else:
+        assert slug(text, kind="title") == name
+
+
+def test_a_long_name_is_cut_at_a_character():
+    """A slug has at most 64 bytes and ends with a whole character."""
+    assert slug("é" * 100, kind="title") == "é" * 32
+    assert slug("x" + "語" * 100, kind="title") == "x" + "語" * 21
+    assert slug("a" * 63 + " b", kind="title") == "a" * 63
+
+
+def test_over_512_bytes_is_an_error_not_a_cut():
+    """Text of 512 bytes is a name, one byte more is refused with the number of bytes."""
+    assert slug("a" * 512, kind="topic") == "a" * 64
+    with pytest.raises(InvalidError, match="513 bytes"):
+        slug("a" * 513, kind="topic")
+    with pytest.raises(InvalidError, match="514 bytes"):
+        slug("é" * 257, kind="title")
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        *(
+            "",
+            " ",
+            "..",
+            ".",
+            "../x",
+            "a/../../b",
+            "..\\x",
+            "．．/x",
+            "/etc",
+            "\\\\host\\x",
+            ".git",
+            " .hidden",
+            "…",
+        ),
+        *("index", "Archives", "CHUNKS", "config", "ｉｎｄｅｘ", "-index-"),
+        *("a\0b", "a\x1bb", "\ud800", "!?", "\u202e", "x" * 5000),
+    ],
+    ids=lambda v: ascii(v[:12]),
+)
+def test_a_hostile_topic_gets_a_clear_error(root, topic):
+    """A topic that is a path, reserved, empty or no text is refused by name, and no folder appears."""
+    with pytest.raises(InvalidError, match="topic"):
+        write(root, topic=topic)
+    assert files(root.parent) == []
+    assert list((root / "memory").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "",
+        "\n",
+        "..",
+        "../../x",
+        "/etc/passwd",
+        "a/../b",
+        "．．/x",
+        "a\0b",
+        "bell\x07",
+        "\udfff",
+        "🙂",
+        "x" * 5000,
+    ],
+    ids=lambda v: ascii(v[:12]),
+)
+def test_a_hostile_title_gets_a_clear_error(root, title):
+    """A title that is a path, empty or no text is refused by name, and nothing is written."""
+    with pytest.raises(InvalidError, match="title"):
+        write(root, title=title)
+    assert list((root / "memory").iterdir()) == []
+
+
+def test_a_title_may_speak_of_paths_and_reserved_words(root):
+    """What is only dangerous as a path or as a folder is welcome in a sentence, or as a title."""
+    for title in ("/etc/hosts and why we edit it", "Index", ".gitignore tips", "wait .. what", "config"):
+        front, _ = front_and_body(root / write(root, title=title).path)
+        assert front["title"] == title
+
+
+def test_a_title_of_several_lines_becomes_one(root):
+    """Line ends and tabs in a title are one space each run; the entry stays one entry."""
+    done = write(root, title="one\r\n---\n\ttwo\u2028three\x85four")
+    front, body = front_and_body(root / done.path)
+    assert front["title"] == "one --- two three four"
+    assert body == "\nIt is 5433.\n"
+
+
+def test_an_entry_never_looks_like_a_dated_note(root):
+    """A title that begins with a day gives a name that does not: facts do not decay."""
+    for title in ("2026-05-01 port moved", "2026-05-01", "２０２６-０５-０１ x", "٢٠٢٦-٠٥-٠١"):
+        name = Path(write(root, title=title).path).name
+        assert name.startswith("on-")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "---\ntitle: other\n---\ntext",
+        "...\n",
+        "a\r\nb\r\n",
+        "\ufefftext",
+        "```\n---\n```\n",
+        "x\n\n\n",
+        "\x1b[31mred",
+    ],
+)
+def test_content_is_kept_to_the_character(root, content):
+    """Whatever Markdown the agent sends stands below the front matter as it was sent."""
+    done = write(root, content=content)
+    raw = (root / done.path).read_bytes().decode()
+    header, body = raw.split("\n---\n\n", 1)
+    assert body == content + ("" if content.endswith("\n") else "\n")
+    assert "title: Database port" in header
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("a\0b", "NUL at character 2"),
+        ("a\ud800", "character 2"),
+        ("é" * 131073, "262146"),
+    ],
+    ids=["none", "blank", "nul", "surrogate", "long"],
+)
+def test_content_that_cannot_be_kept_is_refused(root, content, says):
+    """Empty, binary or oversized content gets an error that says which and where."""
+    with pytest.raises(InvalidError, match=f"content.*{says}"):
+        write(root, content=content)
+    assert files(root) == []
+
+
+def test_content_of_exactly_the_limit_is_kept(root):
+    """256 KiB are written whole."""
+    content = "a" * (MAX_CONTENT_BYTES - 1) + "\n"
+    assert (root / write(root, content=content).path).read_text().endswith(content)
+
+
+def test_tags_have_limits(root):
+    """Too many tags and a tag that is a text are refused; empty ones are dropped."""
+    with pytest.raises(InvalidError, match="33 tags"):
+        write(root, tags=[str(n) for n in range(33)])
+    with pytest.raises(InvalidError, match="tag has 129 bytes"):
+        write(root, tags=["x" * 129])
+    front, _ = front_and_body(root / write(root, tags=["#", "- a: b", "---"]).path)
+    assert front["tags"] == ["- a: b", "---"]
+
+
+@pytest.mark.parametrize("field", ["content", "title", "topic", "tags", "origin"])
+def test_a_secret_is_refused_in_every_field_and_never_repeated(root, field):
+    """Wherever the secret stands, the error names kind and line and not itself; no byte is written."""
+    token = "ghp_" + "aB3dE5fG7hJ9" * 3
+    texts = {"tags": [token], "origin": {"session": token}, "content": f"line\nthe token: {token}"}
+    with pytest.raises(SecretError, match="GitHub token") as caught:
+        write(root, **{field: texts.get(field, token)})
+    assert token not in str(caught.value)
+    assert (", line 2," if field == "content" else ", line 1,") in str(caught.value)
+    assert files(root) == []
+
+
+@pytest.mark.parametrize("target", ["outside", "memory/real", "nowhere"])
+def test_a_topic_that_is_a_link_is_refused(root, target):
+    """No entry goes through a linked topic folder, wherever the link leads."""
+    (root / "outside").mkdir()
+    (root / "memory/real").mkdir()
+    (root / "memory/infra").symlink_to(root / target)
+    with pytest.raises(UnsafeError, match="memory/infra"):
+        write(root)
+    assert files(root) == ["memory/infra"]
+
+
+def test_a_memory_folder_that_is_a_link_is_refused(root):
+    """No entry goes through memory/ when it is a link out of the workspace."""
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (root / "memory").rmdir()
+    (root / "memory").symlink_to(outside)
+    with pytest.raises(UnsafeError, match="memory"):
+        write(root)
+    assert files(outside) == []
+
+
+def test_a_topic_that_is_a_file_is_refused(root):
+    """A file where the topic's folder should be is named in the error and left alone."""
+    (root / "memory/infra").write_text("mine")
+    with pytest.raises(UnsafeError, match="memory/infra"):
+        write(root)
+    assert (root / "memory/infra").read_text() == "mine"
+
+
+def test_a_root_without_memory_is_no_workspace(tmp_path):
+    """Without memory/ nothing is made: the disk may not be mounted."""
+    with pytest.raises(WorkspaceError, match="memctl init"):
+        write(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_at_the_temporary_name_is_not_followed(root):
+    """A planted link where the temporary file would be written costs a new name, and no byte leaves."""
+    outside = root.parent / "outside.txt"
+    (root / "memory/infra").mkdir()
+    (root / "memory/infra/.database-port-aaaaaa.md.tmp").symlink_to(outside)
+    ids = iter(["aaaaaa", "bbbbbb"])
+    assert write(root, new_id=lambda: next(ids)).path.endswith("-bbbbbb.md")
+    assert not outside.exists()
+
+
+HOSTILE = st.one_of(
+    st.text(max_size=80),
+    st.text(alphabet=st.sampled_from("./\\~%2e\0\n \u202e\u200f．／…﹒a-"), max_size=24),
+    st.sampled_from(
+        ["..", "/etc/passwd", "a" * 5000, "index", "x. . ", "con", "%2e%2e/", "../" * 20 + "tmp/x", "C:\\x"]
+    ),
+    st.text(alphabet=st.characters(), max_size=8),
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(topic=HOSTILE, title=HOSTILE)
+@example(topic="x", title="x" * 512)
+@example(topic="語" * 170, title="ﷺ" * 170)
+def test_no_topic_and_no_title_writes_outside_memory(root, topic, title):
+    """Whatever the words are, one file appears in one new folder of memory/, or none anywhere."""
+    before = set(files(root.parent))
+    try:
+        done = write(root, topic=topic, title=title)
+    except InvalidError:
+        assert set(files(root.parent)) == before
+        return
+    (new,) = set(files(root.parent)) - before
+    assert new == f"work/{done.path}"
+    memory, folder, name = done.path.split("/")
+    assert (memory, folder[0].isalnum(), name[0].isalnum()) == ("memory", True, True)
+    front, _ = front_and_body(root / done.path)
+    assert front["title"] == " ".join(title.split())
+
+
+def test_a_folder_swapped_for_a_link_during_the_write_lets_no_byte_out(root):
+    """While a thread swaps the topic's folder with a link outwards, no file ever appears outside."""
+    outside = root.parent / "outside"
+    outside.mkdir()
+    stop = threading.Event()
+    swapper = threading.Thread(target=swap, args=(root / "memory/infra", outside, stop))
+    swapper.start()
+    seen = {"written": 0, "refused": 0}
+    try:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and (sum(seen.values()) < 500 or not all(seen.values())):
+            try:
+                write(root)
+                seen["written"] += 1
+            except MemdError:
+                seen["refused"] += 1
+            assert files(outside) == []
+    finally:
+        stop.set()
+        swapper.join()
+    assert all(seen.values()), seen
+    assert len([path for path in files(root) if path.endswith(".md")]) == seen["written"]
+
+
+def swap(folder, outside, stop):
+    """Move *folder* aside, put a link to *outside* in its place, take the link away, over and over."""
+    round_number = 0
+    while not stop.is_set():
+        round_number += 1
+        with contextlib.suppress(OSError):  # the writer may be faster, then the next round has its chance
+            folder.rename(folder.with_name(f"aside-{round_number}"))
+            folder.symlink_to(outside)
+        time.sleep(random.random() * 0.001)
+        if folder.is_symlink():
+            folder.unlink()
+        time.sleep(random.random() * 0.001)
+
+
+def test_a_folder_moved_away_during_the_write_keeps_nothing(root, monkeypatch):
+    """An entry whose folder was moved out during the write is taken back, and the caller told."""
+    elsewhere = root.parent / "elsewhere"
+    link = os.link
+
+    def link_then_move(*args, **kwargs):
+        link(*args, **kwargs)
+        (root / "memory/infra").rename(elsewhere)
+
+    monkeypatch.setattr(os, "link", link_then_move)
+    with pytest.raises(UnsafeError, match="moved"):
+        write(root)
+    assert files(root.parent) == []
+
+
+def refusing(number):
+    """Make a system call that fails with *number*."""
+
+    def refuse(*_args, **_kwargs):
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [
+        (errno.ENOSPC, NoSpaceError),
+        (errno.EDQUOT, NoSpaceError),
+        (errno.EIO, StorageError),
+        (errno.EROFS, StorageError),
+    ],
+    ids=["ENOSPC", "EDQUOT", "EIO", "EROFS"],
+)
+@pytest.mark.parametrize("call", ["fsync", "link"])
+def test_a_failing_disk_leaves_nothing_behind(root, monkeypatch, call, number, error):
+    """When the disk is full or fails midway, the error says so and not even a temporary file stays."""
+    (root / "memory/infra").mkdir()
+    monkeypatch.setattr(os, call, refusing(number))
+    with pytest.raises(error, match=re.escape(f"{root}/memory/infra")):
+        write(root)
+    assert files(root) == []
+
+
+PRELUDE = f"""
+import os, signal, subprocess, sys
+from datetime import UTC, datetime
+from pathlib import Path
+sys.path[:0] = {sys.path!r}
+from memd.errors import NoSpaceError
+from memd.memory import write_entry
+root = Path(sys.argv[1])
+def write(content):
+    write_entry(root, topic="infra", title="port", content=content, origin={{}}, now=datetime.now(UTC))
+"""
+
+ON_A_SMALL_DISK = """
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", root], check=True)
+(root / "memory").mkdir()
+try:
+    for _ in range(100):
+        write("x" * 20000 + "END")
+except NoSpaceError:
+    entries = [path.read_text() for path in root.rglob("*") if path.is_file()]
+    print(len(entries) > 1, all(text.endswith("END\\n") for text in entries))
+"""
+
+KILLED_AT_A_CALL = """
+left = int(sys.argv[2])
+def deadly(call):
+    def wrapped(*args, **kwargs):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **kwargs)
+    return wrapped
+for name in ("open", "mkdir", "fdopen", "fsync", "link", "unlink", "close", "stat"):
+    setattr(os, name, deadly(getattr(os, name)))
+write("x" * 200_000 + "END")
+"""
+
+
+def run(script, *args, namespace=()):
+    """Run *script* in a Python of its own."""
+    command = [*namespace, sys.executable, "-c", PRELUDE + script, *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_disk_that_is_really_full_is_named(root):
+    """On a full file system the writer raises NoSpaceError, and every file that stands there is whole."""
+    namespace = ["unshare", "-rm"]
+    probe = [*namespace, "mount", "-t", "tmpfs", "none", root]
+    if not shutil.which("unshare") or subprocess.run(probe, capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespaces here")
+    done = run(ON_A_SMALL_DISK, root, namespace=namespace)
+    assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def test_a_writer_killed_at_any_call_leaves_a_whole_entry_or_none(root):
+    """Killed before any of its calls, the writer leaves no half entry where scanners look."""
+    outcomes = []
+    for at_call in range(1, 100):
+        done = run(KILLED_AT_A_CALL, root, at_call)
+        visible = [path for path in (root / "memory").rglob("*.md") if not path.name.startswith(".")]
+        assert all(path.read_text().endswith("END\n") for path in visible)
+        outcomes.append(len(visible))
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    assert len(outcomes) > 10
+    assert outcomes[0] == 0
+    assert outcomes == sorted(outcomes)

@@ -1,0 +1,56 @@
+import unicodedata
+
+import pytest
+
+from memd import terms
+
+
+@pytest.mark.parametrize(
+    ("text", "prepared"),
+    [
+        ("plain words", "plain words"),
+        ("会議", " 会議 議 "),
+        ("会", " 会 "),
+        ("データbase分析", " デー ータ タ base 分析 析 "),
+        ("a\0b", "a b"),
+    ],
+)
+def test_spaceless_runs_become_pairs_and_their_last_character(text, prepared):
+    """Each character of a run starts exactly one term; everything else stays."""
+    assert terms.prepare(text) == prepared
+
+
+@pytest.mark.parametrize("text", ["café", "й", "한국어", "ガギグ", "Ωμέγα"])
+def test_decomposed_and_composed_text_have_the_same_terms(text):
+    """NFD and NFC of the same text are prepared alike."""
+    assert terms.prepare(unicodedata.normalize("NFD", text)) == terms.prepare(text)
+
+
+def test_pieces_part_runs_from_words():
+    """Latin glued to Han is a piece of its own; punctuation is none."""
+    assert terms.pieces("AI会議, 2026-05 C++!") == ["AI", "会議", "2026", "05", "C"]
+
+
+def test_lone_surrogates_are_replaced():
+    """Text that cannot be UTF-8 does not raise."""
+    assert terms.clean("a\ud800b") == "a?b"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("breast cancer", True),
+        ("TNF-α levels", True),
+        ("体长有多大", False),
+        ("42", True),
+        ("Patagonia tuckeri 的体长", False),
+    ],
+)
+def test_a_latin_model_reads_a_query_of_mostly_latin_letters(text, expected):
+    """A query whose letters are mostly of another script is not embedded."""
+    assert terms.readable(text, frozenset({"LATIN"})) is expected
+
+
+def test_a_model_without_a_list_reads_everything():
+    """None stands for every script."""
+    assert terms.readable("会議", None)

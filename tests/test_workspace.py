@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+
+from memd import workspace
+from memd.errors import StorageError, UnsafeError, WorkspaceError
+
+
+def test_init_writes_one_file_and_only_once(tmp_path):
+    """The second time changes nothing, edits of the user included."""
+    assert workspace.create(tmp_path, force=False)
+    config = tmp_path / "memory" / "config.toml"
+    config.write_text("min_score = 0.3\n", encoding="utf-8")
+    assert not workspace.create(tmp_path, force=False)
+    assert config.read_text(encoding="utf-8") == "min_score = 0.3\n"
+    assert [path.name for path in tmp_path.rglob("*")] == ["memory", "config.toml"]
+
+
+def test_a_folder_named_memory_has_its_parent_as_root(tmp_path):
+    """.boocode/memory is initialised with .boocode as its root."""
+    folder = tmp_path / ".boocode" / "memory"
+    folder.mkdir(parents=True)
+    assert workspace.root_for(folder) == tmp_path / ".boocode"
+    assert workspace.root_for(tmp_path) == tmp_path
+
+
+@pytest.mark.parametrize("place", ["/", "~"])
+def test_root_and_home_need_force(place, tmp_path, monkeypatch):
+    """They hold far more than notes."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = Path(place).expanduser()
+    with pytest.raises(UnsafeError, match="--force"):
+        workspace.create(root, force=False)
+    if place == "~":
+        assert workspace.create(root, force=True)
+
+
+def test_a_path_at_or_below_a_root_names_it(tmp_path):
+    """The nearest root wins."""
+    outer, inner = tmp_path / "notes", tmp_path / "notes" / "project"
+    (inner / "deep").mkdir(parents=True)
+    roots = [outer, inner]
+    assert workspace.choose(str(outer), roots) == outer
+    assert workspace.choose(str(inner / "deep"), roots) == inner
+    assert workspace.choose(str(outer / "other"), roots) == outer
+
+
+def test_the_only_workspace_needs_no_name(tmp_path):
+    """With one registered, an absent path means that one."""
+    assert workspace.choose(None, [tmp_path]) == tmp_path
+
+
+@pytest.mark.parametrize("path", [None, "relative/path", "/elsewhere", "/a\0b"])
+def test_an_unclear_request_hears_the_roots_and_the_call_to_make(path, tmp_path):
+    """The error lists what is registered and how to make another."""
+    with pytest.raises(WorkspaceError, match="memctl init") as caught:
+        workspace.choose(path, [tmp_path / "a", tmp_path / "b"])
+    assert str(tmp_path / "a") in str(caught.value)
+
+
+def test_a_sibling_with_the_same_beginning_is_another_folder(tmp_path):
+    """/notes-old is not below /notes."""
+    (tmp_path / "notes-old").mkdir()
+    with pytest.raises(WorkspaceError):
+        workspace.choose(str(tmp_path / "notes-old"), [tmp_path / "notes"])
+
+
+def test_the_registry_comes_back_as_it_was_written(tmp_path):
+    """Roots in order, in a file that can be read."""
+    path = tmp_path / "workspaces.json"
+    assert workspace.read_registry(path) == []
+    workspace.write_registry(path, [tmp_path / "a", tmp_path / "ü b"])
+    assert workspace.read_registry(path) == [tmp_path / "a", tmp_path / "ü b"]
+    assert [other.name for other in tmp_path.iterdir()] == ["workspaces.json"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"workspaces": 3}', "\x00"])
+def test_an_unreadable_registry_is_an_error_and_is_kept(tmp_path, text):
+    """It is not replaced by an empty one."""
+    path = tmp_path / "workspaces.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(StorageError, match="memctl init"):
+        workspace.read_registry(path)
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_each_root_has_an_index_folder_of_its_own(tmp_path):
+    """Named by a hash of the real root, below the state directory."""
+    first = workspace.workspace_at(Path("/a"), tmp_path).index_dir
+    second = workspace.workspace_at(Path("/b"), tmp_path).index_dir
+    assert first.parent == second.parent == tmp_path
+    assert first != second
+    assert len(first.name) == 16

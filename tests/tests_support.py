@@ -1,0 +1,117 @@
+"""What do tests share? A word-hash embedder, and an index over real files, driven by hand."""
+
+import array
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from memd.config import Weights
+from memd.index.index import Index
+from memd.index.indexer import Indexer
+from memd.records import ChunkLimits
+from memd.search.query import parse
+from memd.search.search import Answer, Request, search
+
+WORD = re.compile(r"\w+|[^\w\s]")
+DAY = date(2026, 6, 1)
+
+
+class WordTokenizer:
+    """Words as pieces: stands in where the model's own pieces are not the point."""
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in WORD.finditer(text)]
+
+    def count(self, text: str) -> int:
+        return len(WORD.findall(text))
+
+
+class WordHashEmbedder:
+    """Texts that share words have close vectors: stands in where meaning is not the point."""
+
+    model_id = "word-hash"
+    dim = 64
+    max_tokens = 254
+    scripts = None
+    tokenizer = WordTokenizer()
+
+    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> bytes:
+        vector = [0.0] * self.dim
+        for word in re.findall(r"\w+", text.lower()):
+            digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+            vector[digest[0] % self.dim] += 1 if digest[1] % 2 else -1
+            vector[digest[2] % self.dim] += 1 if digest[3] % 2 else -1
+        length = math.sqrt(sum(value * value for value in vector))
+        if not length:
+            vector[0] = length = 1.0
+        return array.array("f", [value / length for value in vector]).tobytes()
+
+    def close(self) -> None:
+        pass
+
+
+class Notes:
+    """A folder of notes with its index, driven by hand: no daemon, no watcher."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "notes"
+        self.root.mkdir()
+        self.state = folder / "state"
+        self.embedder = WordHashEmbedder()
+        self.open()
+
+    def open(self) -> None:
+        self.index = Index(self.state)
+        self.indexer = Indexer(
+            self.index, self.root, tokenizer=self.embedder.tokenizer, limits=ChunkLimits(200, 50, 254)
+        )
+        self.indexer.begin()
+        self.index.begin_model(self.embedder.model_id, self.embedder.dim)
+
+    def reopen(self) -> None:
+        self.index.close()
+        self.open()
+
+    def write(self, path: str, text: str) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+    def save(self, notes: dict[str, str], *, embed: bool = True) -> None:
+        for path, text in notes.items():
+            self.write(path, text)
+        self.indexer.apply(list(notes), budget_s=60)
+        if embed:
+            self.embed()
+
+    def embed(self) -> None:
+        while batch := self.index.pending(100):
+            vectors = self.embedder.embed_documents(list(batch.values()))
+            self.indexer.embed(dict(zip(batch, vectors, strict=True)), model_id=self.embedder.model_id)
+
+    def search(self, text: str, *, mode: str = "keyword", limit: int = 10, **changes: object) -> Answer:
+        query = parse(text)
+        settings: dict[str, object] = {
+            "query": query,
+            "query_vec": None if mode == "keyword" else self.embedder.embed_query(query.text),
+            "mode": mode,
+            "fusion": "weighted",
+            "weights": Weights(),
+            "half_life_days": 30.0,
+            "min_score": 0.1,
+            "limit": limit,
+            "today": DAY,
+            "alive": lambda path: (self.root / path).exists(),
+            "expired": lambda: False,
+        }
+        with self.index.view() as view:
+            return search(view, Request(**{**settings, **changes}))
+
+    def found(self, text: str, **settings: object) -> list[str]:
+        return [hit.source.path for hit in self.search(text, **settings).hits]
