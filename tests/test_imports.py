@@ -23,11 +23,13 @@ MAY_IMPORT = {
     "memd.memory": VOCABULARY | {"memd.secrets"},
     "memd.secrets": VOCABULARY,
     "memd.index.schema": VOCABULARY,
-    "memd.index.store": VOCABULARY | {"memd.index.schema"},
+    "memd.index.database": VOCABULARY | {"memd.index.schema"},
+    "memd.index.reader": VOCABULARY | {"memd.index.database"},
+    "memd.index.writer": VOCABULARY | {"memd.index.database", "memd.index.schema"},
     "memd.index.vectors": VOCABULARY,
-    "memd.index.index": VOCABULARY | {"memd.index.store", "memd.index.vectors"},
-    "memd.index.indexer": VOCABULARY | {"memd.index.index", "memd.index.store", "memd.sources"},
-    "memd.search": VOCABULARY | {"memd.index.index", "memd.index.store"},
+    "memd.index.index": VOCABULARY | {"memd.index.reader", "memd.index.writer", "memd.index.vectors"},
+    "memd.index.indexer": VOCABULARY | {"memd.index.index", "memd.index.writer", "memd.sources"},
+    "memd.search": VOCABULARY | {"memd.index.index", "memd.index.reader"},
     "memd.service": VOCABULARY
     | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memd.memory"}
     | {"memctl.paths", "memctl.protocol"},
@@ -40,7 +42,7 @@ IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "a
 # A library that is heavy, or that we may want to replace, is imported in one place.
 BUILD = {"memd.embedding.model.build", "memd.embedding.model.graph"}
 ONE_IMPORTER = {
-    "apsw": {"memd.index.store"},
+    "apsw": {"memd.index.database", "memd.index.reader", "memd.index.writer"},
     "watchfiles": {"memd.sources.watch"},
     "onnxruntime": {"memd.embedding.onnx", *BUILD},
     "tokenizers": {"memd.embedding.tokens"},

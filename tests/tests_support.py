@@ -61,7 +61,7 @@ class Notes:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "notes"
-        self.root.mkdir()
+        self.root.mkdir(exist_ok=True)  # a test may open again what another process wrote
         self.state = folder / "state"
         self.embedder = WordHashEmbedder()
         self.open()

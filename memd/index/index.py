@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memd.errors import DeadlineError, ModelMismatchError
-from memd.index.store import NewSource, Reader, Writer
+from memd.index.reader import Reader
 from memd.index.vectors import Matrix, Rows
+from memd.index.writer import NewSource, Writer
 from memd.kernels import kernel
 from memd.records import FileStamp, Source
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from memd import terms
 from memd.index.index import Changes, Index
-from memd.index.store import NewChunk, NewSource
+from memd.index.writer import NewChunk, NewSource
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.chunk import parse
 from memd.sources.scan import read_source

@@ -14,7 +14,7 @@ from typing import Literal
 from memd.config import Weights
 from memd.errors import DeadlineError
 from memd.index.index import View
-from memd.index.store import StoredChunk
+from memd.index.reader import StoredChunk
 from memd.kernels import kernel
 from memd.records import Source
 from memd.search import ranking

@@ -63,9 +63,10 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     """``index``: compare the folder with the index, and wait until all of it is searchable."""
     started = time.perf_counter()
     asked = requests.convert(params, requests.Index)
-    opened = await workspaces.find(asked.workspace)
     if asked.rebuild:
-        opened = await asyncio.shield(workspaces.rebuild(opened.workspace.root))
+        opened = await asyncio.shield(workspaces.rebuild(asked.workspace))
+    else:
+        opened = await workspaces.find(asked.workspace)
     before = opened.index.snapshot.generation
     opened.upkeep.rescan()
     report: Report | None = call.progress if asked.progress else None

@@ -10,7 +10,7 @@ from typing import Any
 from memd import terms
 from memd.embedding import UnavailableError
 from memd.errors import InvalidError, NotFoundError
-from memd.records import SourceText
+from memd.records import Source, SourceText
 from memd.search.query import Query, parse, restricted
 from memd.search.recall import recall as fit
 from memd.search.search import Answer, Request, search
@@ -61,19 +61,20 @@ async def get_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
     opened = await workspaces.find(asked.workspace)
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
-    path, start, end = await workspaces.read(_place, opened, asked)
+    source, start, end = await workspaces.read(_place, opened, asked)
+    path = source.path
     found = await workspaces.read(lambda: read_source(opened.workspace.root, path, now_ns=time.time_ns()))
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
-    lines = found.text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
+    lines = found.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if start > max(len(lines), 1):
         raise InvalidError(f"$.start_line: {path} has {len(lines)} lines, not {start}")
     end = min(end or len(lines), len(lines))
     return {
         "workspace": str(opened.workspace.root),
         "path": path,
+        "title": source.title,
+        "tags": list(source.tags),
         "start_line": start,
         "end_line": end,
         "lines": len(lines),
@@ -172,24 +173,23 @@ def _alive(opened: Opened) -> Any:
     return lambda path: (root / path).exists()
 
 
-def _place(opened: Opened, asked: requests.Get) -> tuple[str, int, int | None]:
-    """Return path and lines of what is asked for; only what is indexed can be had."""
+def _place(opened: Opened, asked: requests.Get) -> tuple[Source, int, int | None]:
+    """Return source and lines of what is asked for; only what is indexed can be had."""
     with opened.index.view() as view:
         if asked.id is not None:
             chunk = view.reader.chunks([asked.id]).get(asked.id)
             if chunk is None:
                 raise NotFoundError(f"there is no chunk {asked.id} (any more): search again")
-            return view.snapshot.sources[chunk.source].path, chunk.start_line, chunk.end_line
+            return view.snapshot.sources[chunk.source], chunk.start_line, chunk.end_line
         assert asked.path is not None
         root = opened.workspace.root
-        path = (
-            Path(asked.path).relative_to(root).as_posix() if asked.path.startswith(f"{root}/") else asked.path
-        )
-        if not any(source.path == path for source in view.snapshot.sources.values()):
+        path = asked.path.removeprefix(f"{root}/")
+        source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
+        if source is None:
             raise NotFoundError(
                 f"{asked.path} is not an indexed source of {root}; memctl status names skipped files"
             )
-        return path, asked.start_line, asked.end_line
+        return source, asked.start_line, asked.end_line
 
 
 def _ms_since(started: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from memctl import protocol
 from memd import __version__
-from memd.index.store import sqlite_version
+from memd.index.database import sqlite_version
 from memd.service import requests
 from memd.service.call import Call, Limits
 from memd.service.workspaces import Opened, Workspaces

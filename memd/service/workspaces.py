@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import shutil
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from memd import workspace as folders
 from memd.config import WorkspaceConfig
 from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import ConfigError, MemdError, WorkspaceError
+from memd.errors import ConfigError, IndexDamagedError, MemdError, WorkspaceError
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.records import ChunkLimits
@@ -26,6 +27,7 @@ from memd.workspace import Workspace
 
 log = structlog.get_logger()
 
+KEPT_DAMAGED = 2  # unreadable indexes that are kept to be looked at
 READ_THREADS = 2  # queries that run at once; a search is memory bandwidth, more threads do not help two cores
 
 
@@ -126,7 +128,9 @@ class Workspaces:
             self._roots.remove(root)
             self._faults.pop(root, None)
             folders.write_registry(self._registry, self._roots)
-        await self.write(shutil.rmtree, folders.workspace_at(root, self._state_dir).index_dir, True)  # noqa: FBT003
+        index_dir = folders.workspace_at(root, self._state_dir).index_dir
+        for folder in [index_dir, *_set_aside(index_dir)]:
+            await self.write(_delete, folder)
         return root
 
     async def reopen(self, root: Path) -> None:
@@ -135,11 +139,12 @@ class Workspaces:
             await self._close(root)
         await self._try_open(root)
 
-    async def rebuild(self, root: Path) -> Opened:
-        """Delete a workspace's index and begin anew."""
+    async def rebuild(self, path: str | None) -> Opened:
+        """Delete a workspace's index and begin anew, also where it cannot be opened as it is."""
+        root = folders.choose(path, self._roots)
         async with self._changing:
             await self._close(root)
-            await self.write(shutil.rmtree, folders.workspace_at(root, self._state_dir).index_dir, True)  # noqa: FBT003
+            await self.write(_delete, folders.workspace_at(root, self._state_dir).index_dir)
         await self._try_open(root)
         return await self.find(str(root))
 
@@ -177,7 +182,7 @@ class Workspaces:
         embedding = self._providers.queue_for(config)
         tokenizer, max_tokens = self._providers.tokenizer_for(config)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
-        index: Index = await self.write(Index, place.index_dir)
+        index: Index = await self.write(_open_index, place.index_dir)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
         upkeep = Upkeep(
             place.root,
@@ -203,3 +208,25 @@ class Workspaces:
         task = asyncio.get_running_loop().create_task(self.reopen(root))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _open_index(folder: Path) -> Index:
+    """Open an index; one that cannot be read is set aside, and a new one is filled from the Markdown."""
+    try:
+        return Index(folder)
+    except IndexDamagedError:
+        log.warning("index_set_aside")
+        kept = _set_aside(folder)
+        for old in kept[: len(kept) + 1 - KEPT_DAMAGED]:
+            _delete(old)
+        folder.rename(folder.with_name(f"{folder.name}.damaged-{time.time_ns()}"))
+        return Index(folder)
+
+
+def _set_aside(folder: Path) -> list[Path]:
+    """Return the unreadable indexes that were kept, the oldest first."""
+    return sorted(folder.parent.glob(f"{folder.name}.damaged-*"))
+
+
+def _delete(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

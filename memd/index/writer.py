@@ -1,11 +1,6 @@
-"""What does SQLite hold, and how is it asked? Every statement is here or in schema.py.
-
-One `Writer` a workspace, used by the one writing thread; any number of read-only `Reader`s. Nobody
-else opens the database.
-"""
+"""What does indexing tell SQLite? The one connection that writes, used by the one writing thread."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,12 +10,11 @@ from typing import Any, cast
 
 import apsw
 
-from memd.errors import IndexDamagedError, NoSpaceError, StorageError
+from memd.errors import IndexDamagedError
 from memd.index import schema
+from memd.index.database import open_writer, terms_of, translated
 from memd.records import FileStamp, Source
 
-BUSY_TIMEOUT_MS = 5000  # only a checkpoint of our own can hold the lock for a moment
-JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
 STAMP_COLUMNS = "path, mtime_ns, ctime_ns, size_bytes, inode, hash"
 SOURCE_COLUMNS = "id, path, title, tags, day, dated, origin"
 
@@ -56,126 +50,27 @@ class NewSource:
     chunks: tuple[NewChunk, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk as an answer shows it."""
-
-    id: int
-    source: int
-    start_line: int
-    end_line: int
-    heading: str
-    text: str
-
-
-class Reader:
-    """One read-only connection; `begin` to `end` sees one moment of the database."""
-
-    def __init__(self, path: Path) -> None:
-        with _translated(path):
-            self._db = apsw.Connection(
-                f"file:{_uri(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-            )
-            self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            self._db.execute(schema.POSTINGS)
-            self._db.execute("PRAGMA query_only = 1")
-        self._path = path
-        self._tokenize = self._db.fts5_tokenizer(schema.WORDS_TOKENIZER[0], list(schema.WORDS_TOKENIZER[1:]))
-
-    def begin(self) -> int:
-        """Start a read transaction; return the generation that it sees."""
-        with _translated(self._path):
-            self._db.execute("BEGIN")
-            return int(self._db.execute("SELECT value FROM meta WHERE key = 'generation'").get)
-
-    def end(self) -> None:
-        """End the read transaction."""
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-
-    def interrupt(self) -> None:
-        """Stop the statement that another thread runs on this connection."""
-        self._db.interrupt()
-
-    def terms(self, prepared: str) -> list[str]:
-        """Return the terms that FTS5 makes of a prepared text."""
-        return tokens(self._tokenize, prepared, apsw.FTS5_TOKENIZE_QUERY)
-
-    def documents(self, term: str, *, prefix: bool) -> str:
-        """Return the ids of the chunks that a term stands in, joined by commas, once each time."""
-        where, values = (
-            ("term = ?", (term,)) if not prefix else ("term >= ? AND term < ?", (term, _after(term)))
-        )
-        with _translated(self._path):
-            found = self._db.execute(f"SELECT group_concat(doc) FROM temp.postings WHERE {where}", values)
-            return str(found.get or "")
-
-    def matching(self, table: str, expression: str) -> list[int]:
-        """Return the ids of the chunks that an FTS5 expression of our own making matches."""
-        with _translated(self._path):
-            found = self._db.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (expression,))
-            return [int(row[0]) for row in found]
-
-    def containing(self, piece: str) -> list[int]:
-        """Return the ids of the chunks whose text has *piece* somewhere: a scan of all of them."""
-        escaped = piece.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        with _translated(self._path):
-            found = self._db.execute("SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\\'", (f"%{escaped}%",))
-            return [int(row[0]) for row in found]
-
-    def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Return the chunks of those ids that exist."""
-        marks = ",".join("?" * len(ids))
-        with _translated(self._path):
-            found = self._db.execute(
-                f"SELECT id, source, start_line, end_line, heading, text FROM chunks WHERE id IN ({marks})",
-                tuple(ids),
-            )
-            return {row[0]: StoredChunk(*row) for row in found}
-
-    def source_details(self, source_id: int) -> dict[str, Any]:
-        """Return a source's front matter."""
-        with _translated(self._path):
-            found = self._db.execute("SELECT front_matter FROM sources WHERE id = ?", (source_id,)).get
-            return dict(json.loads(found)) if found else {}
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._db.close()
-
-
 class Writer:
     """The one connection that writes and checkpoints."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with _translated(path):
-            # 0600 before SQLite sees it: its log and shared memory take the mode over.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            self._db = apsw.Connection(str(path))
-            self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            self._db.pragma("journal_mode", "wal")
-            # FULL: a commit that was acknowledged survives a power cut (0.4 ms each on ext4).
-            self._db.pragma("synchronous", "full")
-            self._db.pragma("journal_size_limit", JOURNAL_LIMIT_BYTES)
-            self._db.pragma("secure_delete", 1)
-            self._db.pragma("foreign_keys", 1)
-            if self._db.pragma("user_version") == 0:
+        with translated(path):
+            self._db = open_writer(path)
+            version = self._db.pragma("user_version")
+            if version not in (0, schema.VERSION):
+                raise IndexDamagedError(f"{path} has tables of version {version}, not {schema.VERSION}")
+            if version == 0:
                 with self._db:
                     self._db.execute(schema.SCHEMA)
                     self.set("generation", 0)
                     self._db.pragma("user_version", schema.VERSION)
-        self._tokenize = self._db.fts5_tokenizer(schema.WORDS_TOKENIZER[0], list(schema.WORDS_TOKENIZER[1:]))
-
-    @property
-    def version(self) -> int:
-        """The version of the tables in the file."""
-        return int(self._db.pragma("user_version"))
+        self._terms = terms_of(self._db, apsw.FTS5_TOKENIZE_DOCUMENT)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit what the block does as one, or undo all of it."""
-        with _translated(self._path), self._db:
+        with translated(self._path), self._db:
             yield
 
     def count_generation_up(self) -> None:
@@ -252,7 +147,7 @@ class Writer:
 
     def put_chunk(self, source_id: int, new: NewChunk) -> tuple[int, int, int, int]:
         """Insert a chunk into all three tables; return its (id, source, row or -1, length)."""
-        length = len(tokens(self._tokenize, new.words, apsw.FTS5_TOKENIZE_DOCUMENT))
+        length = len(self._terms(new.words))
         chunk_id, row = self._db.execute(
             """
             INSERT INTO chunks (source, start_line, end_line, heading, text, context, hash, length, row)
@@ -335,20 +230,9 @@ class Writer:
 
     def close(self) -> None:
         """Write the log back into the database and close it."""
-        with _translated(self._path):
+        with translated(self._path):
             self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._db.close()
-
-
-def tokens(tokenize: apsw.FTS5Tokenizer, prepared: str, reason: int) -> list[str]:
-    """Return the terms that FTS5 itself makes of a prepared text."""
-    found = tokenize(prepared.encode(), reason, None, include_offsets=False, include_colocated=False)
-    return list(cast("Iterable[str]", found))
-
-
-def sqlite_version() -> str:
-    """Return the version of SQLite that is linked."""
-    return apsw.sqlite_lib_version()
 
 
 def _source(row: Sequence[Any]) -> Source:
@@ -356,27 +240,3 @@ def _source(row: Sequence[Any]) -> Source:
     return Source(
         source_id, path, title, tuple(json.loads(tags)), date.fromisoformat(day), bool(dated), origin
     )
-
-
-def _after(term: str) -> str:
-    """Return the smallest text that sorts after every text that begins with *term* (one character)."""
-    return chr(ord(term) + 1)
-
-
-def _uri(path: Path) -> str:
-    return "".join(f"%{byte:02x}" if byte in b"?#%" else chr(byte) for byte in os.fsencode(path))
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours."""
-    try:
-        yield
-    except apsw.FullError as error:
-        raise NoSpaceError(f"{path}: no space left on the device; what was indexed still answers") from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise IndexDamagedError(
-            f"{path} is damaged: {error}. It is rebuilt: memctl index --rebuild"
-        ) from error
-    except (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise StorageError(f"{path}: {error}") from error

@@ -1,0 +1,168 @@
+"""Without numpy the same index gives the same answers, and a daemon lives and answers by keyword."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+from tests_support import Notes
+
+from memd.kernels import kernel
+
+TIE = 1e-5  # scores that are nearer than float32 tells apart may stand in either order
+WORDS = (
+    "heron weir badger sett otter river lamp oil bread rye salt kiln clay glaze wheel loom yarn dye "
+    "indigo madder copper tin forge anvil hammer rope sail mast tide moon 記憶 検索 东京 北京 기억"
+).split()
+QUERIES = [
+    ("heron weir", {}),
+    ("copper forge and the anvil of the hammer", {}),
+    ('"tide moon" sail', {}),
+    ("rye bread -salt", {}),
+    ("記憶 検索", {}),
+    ("北京的东京", {}),
+    ("dig", {}),
+    ("otter path:daily/**", {}),
+    ("lamp tag:craft", {"fusion": "rrf"}),
+    ("loom since:2026-02-01 until:2026-04-30", {"fusion": "rrf"}),
+    ("nothing has these", {"min_score": 0.0}),
+]
+ASK = """
+import json, pathlib, sys
+if sys.argv[1] == "without":
+    sys.modules["numpy"] = None
+from tests_support import Notes
+from memd.kernels import kernel
+
+notes = Notes(pathlib.Path(sys.argv[2]))
+answers = []
+for text, settings in json.loads(sys.argv[3]):
+    for mode in ("keyword", "vector", "hybrid"):
+        answer = notes.search(text, mode=mode, limit=40, **settings)
+        hits = [
+            [hit.candidate.id, hit.candidate.score, hit.candidate.order, hit.candidate.tier, hit.snippet.text]
+            for hit in answer.hits
+        ]
+        answers.append({"query": text, "mode": mode, "made": answer.mode, "hits": hits})
+print(json.dumps({"kernel": kernel.NAME, "answers": answers}))
+"""
+
+
+def many_notes(count: int) -> dict[str, str]:
+    """Return notes of random words: dated ones, tagged ones, some twice, more than either arm's pool."""
+    rng = random.Random(11)
+    notes = {}
+    for number in range(count):
+        text = " ".join(rng.choices(WORDS, k=rng.randint(3, 60)))
+        tag = "---\ntags: [craft]\n---\n" if number % 3 == 0 else ""
+        path = f"daily/2026-{1 + number % 6:02}-{1 + number % 28:02}-{number}.md" if number % 2 else ""
+        notes[path or f"facts/{number}.md"] = f"{tag}# {rng.choice(WORDS)}\n\n{text}\n"
+    notes["facts/twin.md"] = notes["facts/2.md"]
+    return notes
+
+
+def asked(how: str, folder: Path) -> dict:
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, how, str(folder), json.dumps(QUERIES)],
+        env={"PYTHONPATH": str(Path(__file__).parents[1])},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory) -> tuple[dict, dict]:
+    """What one index, built with numpy, answers with and without it."""
+    assert kernel.NAME == "numpy"
+    folder = tmp_path_factory.mktemp("index")
+    notes = Notes(folder)
+    notes.save(many_notes(400))
+    notes.index.close()
+    return asked("with", folder), asked("without", folder)
+
+
+def test_the_plain_kernel_takes_over_by_itself(both):
+    """The two runs differ in their arithmetic, and every query has an answer to compare."""
+    assert [run["kernel"] for run in both] == ["numpy", "plain"]
+    modes = {(answer["mode"], answer["made"]) for answer in both[1]["answers"]}
+    assert modes == {("keyword", "keyword"), ("vector", "vector"), ("hybrid", "hybrid")}
+    assert sum(bool(answer["hits"]) for answer in both[0]["answers"]) > 2 * len(QUERIES)
+
+
+@pytest.mark.parametrize("number", range(3 * len(QUERIES)))
+def test_the_same_index_ranks_alike_without_numpy(both, number):
+    """The same chunks with the same scores in the same order, but for ties."""
+    with_numpy, without = (run["answers"][number] for run in both)
+    assert len(with_numpy["hits"]) == len(without["hits"])
+    plain_order = {hit[0]: hit[2] for hit in without["hits"]}
+    for dense, plain in zip(with_numpy["hits"], without["hits"], strict=True):
+        assert dense[1] == pytest.approx(plain[1], abs=TIE) or dense[0] != plain[0]
+        assert dense[2] == pytest.approx(plain[2], abs=TIE), with_numpy["query"]
+        if dense[0] == plain[0]:
+            assert dense[3:] == plain[3:]
+        else:
+            assert plain_order.get(dense[0], without["hits"][-1][2]) == pytest.approx(dense[2], abs=TIE)
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    """A daemon that cannot import numpy, as on a machine where it is broken or was never installed."""
+    home = tmp_path / "home"
+    blocked = tmp_path / "blocked"
+    for folder in (home, blocked):
+        folder.mkdir()
+    (blocked / "sitecustomize.py").write_text("import sys\nsys.modules['numpy'] = None\n")
+    daemon = Daemon(home)
+    daemon.environment["PYTHONPATH"] = str(blocked)
+    yield daemon.start()
+    daemon.close()
+
+
+def test_a_daemon_without_numpy_answers_by_keyword_and_says_so(daemon, tmp_path):
+    """Degraded, with its own code, in search, status and health; saved, changed and deleted notes follow."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    workspace = daemon.add(root)
+    for mode in ("hybrid", "vector", "keyword"):
+        answer = daemon.call("search", query="grey heron", workspace=workspace, mode=mode)
+        assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
+        assert (answer["mode"], answer["degraded"]) == (
+            "keyword",
+            [] if mode == "keyword" else ["numpy-missing"],
+        )
+    status = daemon.call("status")
+    assert "numpy" in status["server"]["models"][0]["error"]
+    assert status["workspaces"][0]["degraded"] == ["numpy-missing"]
+    health = daemon.call("health", workspace=workspace)
+    assert not health["ok"]
+    assert "numpy-missing" in health["checks"][0]["detail"]
+    written = daemon.call(
+        "extract_memory", topic="birds", title="Storks", content="come in April", workspace=workspace
+    )
+    assert daemon.found("storks april", workspace=workspace) == [written["path"]]
+    (root / "heron.md").unlink()
+    until(lambda: daemon.found("grey heron", workspace=workspace) == [])
+    assert daemon.call("ping")["pong"]
+
+
+def test_a_client_without_numpy_gets_its_first_answer_at_once(daemon, tmp_path):
+    """Vectors that never come are not waited for, by init, search or a restart."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    assert daemon.memctl("init", str(root)).returncode == 0
+    for _ in range(2):
+        done = daemon.memctl("search", "--json", "heron", cwd=root)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["degraded"] == ["numpy-missing"]
+        assert daemon.stop() == 0
+        daemon.start()
