@@ -28,7 +28,7 @@ def main() -> None:
                 started = perf_counter()
                 answer = place.index(client)
                 took_s = perf_counter() - started
-            counts = {key: answer[key] for key in ("sources", "chunks", "embedded", "skipped")}
+            counts = {key: answer[key] for key in ("sources", "chunks", "vectors", "skipped")}
             peak, now = f"{place.memory_mb():.0f}", f"{place.memory_mb('VmRSS'):.0f}"
             rows.append({"step": what, "seconds": f"{took_s:.2f}", **counts, "peak MB": peak, "now MB": now})
 

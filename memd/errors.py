@@ -67,6 +67,10 @@ class BusyError(MemdError):
     code = "MEMD_BUSY"
 
 
+class IndexClosedError(BusyError):
+    """The workspace is being reopened with another configuration: ask again."""
+
+
 class DeadlineError(MemdError):
     """The request's deadline passed before its answer was ready."""
 

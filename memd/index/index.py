@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from memd.errors import DeadlineError, ModelMismatchError
+from memd.errors import DeadlineError, IndexClosedError, ModelMismatchError
 from memd.index.reader import Reader
 from memd.index.vectors import Matrix, Rows
 from memd.index.writer import NewSource, Writer
@@ -70,7 +70,7 @@ class Index:
         self.damaged_rows = 0
         self._matrix = self._open_matrix()
         self._published = self._load()
-        self._readers: queue.SimpleQueue[Reader] = queue.SimpleQueue()
+        self._readers: queue.SimpleQueue[Reader | None] = queue.SimpleQueue()
         for _ in range(READERS):
             self._readers.put(Reader(folder / DATABASE))
 
@@ -83,6 +83,9 @@ class Index:
     def view(self) -> Iterator[View]:
         """Hand out one moment: read transaction and snapshot of the same generation."""
         reader = self._readers.get()
+        if reader is None:
+            self._readers.put(None)  # for who waits behind us
+            raise IndexClosedError(f"the index in {self.folder} is being reopened: ask again")
         try:
             yield View(self._same_moment(reader), reader)
         finally:
@@ -151,9 +154,12 @@ class Index:
         return sum(path.stat().st_blocks * 512 for path in self.folder.iterdir())
 
     def close(self) -> None:
-        """Close every part. No view may be in use."""
+        """Close every part; waits for the views in use, later ones raise IndexClosedError."""
         for _ in range(READERS):
-            self._readers.get().close()
+            reader = self._readers.get()
+            if reader is not None:
+                reader.close()
+        self._readers.put(None)
         self._writer.close()
         if self._matrix is not None:
             self._matrix.close()

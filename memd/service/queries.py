@@ -9,7 +9,7 @@ from typing import Any
 
 from memd import terms
 from memd.embedding import UnavailableError
-from memd.errors import InvalidError, NotFoundError
+from memd.errors import IndexClosedError, InvalidError, NotFoundError
 from memd.records import Source, SourceText
 from memd.search.query import Query, parse, restricted
 from memd.search.recall import recall as fit
@@ -106,6 +106,16 @@ async def _run(
     workspaces: Workspaces, opened: Opened, asked: requests.Search, call: Call, limit: int
 ) -> tuple[Answer, Fields]:
     """Answer a query; return the hits and what every answer says of how it was made."""
+    try:
+        return await _run_once(workspaces, opened, asked, call, limit)
+    except IndexClosedError:  # it was reopened with another configuration meanwhile
+        again = await workspaces.find(str(opened.workspace.root))
+        return await _run_once(workspaces, again, asked, call, limit)
+
+
+async def _run_once(
+    workspaces: Workspaces, opened: Opened, asked: requests.Search, call: Call, limit: int
+) -> tuple[Answer, Fields]:
     query = _query(asked)
     meaning = await _meaning(opened, query, asked.mode)
     config = opened.config

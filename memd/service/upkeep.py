@@ -253,18 +253,20 @@ class Upkeep:
         try:
             self._rules = self._load_rules()
             dirty, skipped = await self._write(self._compare, self._rules)
-            now = time.monotonic()
-            for path in dirty:
-                self._backlog.setdefault(path, now)
-            self.skipped = {one.path: one.reason for one in skipped} | {
-                path: reason for path, reason in self.skipped.items() if path in self._backlog
-            }
-            self._totals["index"] = len(self._backlog)
-            self.last_scan = time.time()
-            self._scanned.set()
+        except BaseException:
+            self._scan_wanted.set()  # nothing was compared: the next try must not wait for the timer
+            raise
         finally:
             self._scanning = False
-            self._work.set()
+        now = time.monotonic()
+        for path in dirty:
+            self._backlog.setdefault(path, now)
+        kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
+        self.skipped = kept | {one.path: one.reason for one in skipped}
+        self._totals["index"] = len(self._backlog)
+        self.last_scan = time.time()
+        self._scanned.set()
+        self._work.set()
 
     async def _keep_indexing(self) -> None:
         while True:
@@ -276,17 +278,15 @@ class Upkeep:
                 continue
             # Taken out first: a path that is saved again meanwhile must come back as a new hint.
             self._in_hand = {path: queue.pop(path) for path in list(islice(queue, SLICE_PATHS))}
+            left = list(self._in_hand)
             try:
-                done: Progress = await self._write(self._indexer.apply, list(self._in_hand))
-                left = list(self._in_hand)[done.handled :]
-            except BaseException:
-                left = list(self._in_hand)
-                raise
+                done: Progress = await self._write(self._indexer.apply, left)
+                left = left[done.handled :]
+                await self._record(done)
             finally:
                 for path in left:
                     queue.setdefault(path, self._in_hand[path])
                 self._in_hand = {}
-            await self._record(done)
 
     async def _record(self, done: Progress) -> None:
         for path in [*done.indexed, *done.removed]:
@@ -316,7 +316,8 @@ class Upkeep:
             self._embed_work.clear()  # before the look: what comes during it is seen by the next one
             batch: dict[bytes, str] = await self._write(self.index.pending, EMBED_BATCH)
             if not batch:
-                self.pending_vectors = self._totals["embed"] = 0
+                self.pending_vectors = await self._write(self.index.pending_count)
+                self._totals["embed"] = self.pending_vectors
                 await self._note_if_complete()
                 await self._embed_work.wait()
                 continue

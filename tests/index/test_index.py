@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from memd.errors import ModelMismatchError
+from memd.errors import IndexClosedError, ModelMismatchError
 
 
 def test_a_deleted_note_is_gone_from_both_arms(notes):
@@ -157,3 +157,13 @@ def test_a_change_of_chunk_limits_cuts_everything_again(notes):
     notes.indexer._limits = type(notes.indexer._limits)(100, 20, 254)
     notes.indexer.begin()
     assert notes.indexer.apply(["a.md"]).indexed == ["a.md"]
+
+
+def test_a_closed_index_tells_who_comes_late(notes):
+    """A query that was waiting while its workspace was reopened gets an error and hangs nobody."""
+    notes.save({"a.md": "alpha\n"})
+    old = notes.index
+    notes.reopen()
+    for _ in range(3):
+        with pytest.raises(IndexClosedError), old.view():
+            pass
