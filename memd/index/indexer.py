@@ -18,7 +18,7 @@ from memd.index.index import Changes, Index
 from memd.index.writer import NewChunk, NewSource
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.chunk import parse
-from memd.sources.scan import read_source
+from memd.sources.scan import Rules, changes, read_source, walk
 
 CACHED_STAMPS = 50_000  # sources whose stamps are kept in memory, about 300 bytes each
 # A commit is a point where a query sees more and a newer save may overtake; each costs an fsync.
@@ -63,6 +63,15 @@ class StampCache:
         self._entries.pop(path, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How a folder differs from its index."""
+
+    differing: list[str]  # new, changed or gone
+    skipped: list[Skipped]
+    sources: int  # found
+
+
 @dataclass(slots=True)
 class Progress:
     """What one call has done."""
@@ -94,9 +103,16 @@ class Indexer:
                 writer.set("chunker", cut_by)
         self.stamps.warm()
 
-    def known(self) -> dict[str, FileStamp]:
-        """Return the stamp of every indexed source."""
-        return self._index.writer.paths()
+    def compare(self, rules: Rules) -> Compared:
+        """Walk the folder; return what differs from the index. Reads no file."""
+        found: dict[str, FileStamp] = {}
+        skipped = []
+        for entry in walk(self._root, rules):
+            if isinstance(entry, Skipped):
+                skipped.append(entry)
+            else:
+                found[entry[0]] = entry[1]
+        return Compared(changes(self._index.writer.paths(), found), skipped, len(found))
 
     def apply(self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S) -> Progress:
         """Index as many of *paths* as fit into the budget (at least one), in one commit.

@@ -13,6 +13,9 @@ MAX_PATH_CHARS = 4096  # PATH_MAX of Linux
 # 64 KiB: far more than a prompt can want at once, far less than the wire's cap on answers.
 MAX_BUDGET_TOKENS = 65_536
 
+# Lua's {} arrives as an empty array: where a map is wanted it is one. Every other parameter is none.
+MAPS = frozenset({"weights", "source", "settings"})
+
 Share = Annotated[float, Meta(ge=0, le=1)]
 Path = Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARS)]
 
@@ -123,8 +126,9 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
         if key not in kind.__struct_fields__:
             allowed = ", ".join(kind.__struct_fields__)
             raise InvalidError(f"$.{key}: unknown parameter; allowed are {allowed}")
+    given = {key: {} if key in MAPS and value == [] else value for key, value in params.items()}
     try:
-        return msgspec.convert(params, kind)
+        return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
         fault, _, place = str(error).replace("`", "").rpartition(" - at ")
         if not fault:

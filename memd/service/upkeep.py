@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ import structlog
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError
 from memd.index.index import Index
-from memd.index.indexer import Indexer, Progress
-from memd.records import Skipped
-from memd.sources.scan import Rules, changes, walk
+from memd.index.indexer import Compared, Indexer, Progress
+from memd.service.backlog import Backlog
+from memd.service.events import Meaning, below, meaning
+from memd.sources.scan import Rules
 from memd.sources.watch import watch
 
 log = structlog.get_logger()
@@ -32,9 +32,6 @@ MISSING_POLL_S = 2.0  # how soon a folder that comes back is noticed
 POLL_S = 0.005  # between two looks at counters while a request waits; costs microseconds
 RETRY_S = (1.0, 2.0, 5.0, 15.0, 60.0)  # after failures in a row; the last one repeats
 REPORT_EVERY_S = 0.25  # progress notifications; at least one a second is promised
-
-# Files that change which others are sources.
-RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg", "config.toml"})
 
 Write = Callable[..., Awaitable[Any]]
 
@@ -71,9 +68,7 @@ class Upkeep:
         self._embedding = embedding
         self._write = write
         self._config_changed = config_changed
-        self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time: first in line
-        self._backlog: dict[str, float] = {}  # found by a scan
-        self._in_hand: dict[str, float] = {}  # being indexed now
+        self._backlog = Backlog()
         self._scanning = False
         self._scan_wanted = asyncio.Event()
         self._scanned = asyncio.Event()
@@ -97,20 +92,14 @@ class Upkeep:
         return "scanning" if self._scanning else "busy" if self._open_work else "ready"
 
     @property
-    def pending_files(self) -> int:
-        """How many files may have changed and are not indexed."""
-        return len(self._hints.keys() | self._backlog.keys() | self._in_hand.keys())
-
-    @property
     def facts(self) -> dict[str, Any]:
         """The ``index`` object of every answer."""
-        waiting = (self._hints, self._backlog, self._in_hand)
-        since = min((at for paths in waiting for at in paths.values()), default=None)
+        since = self._backlog.since
         return {
             "state": self.state,
             "first": self.first,
-            "pending": self.pending_files + self.pending_vectors,
-            "pending_files": self.pending_files,
+            "pending": len(self._backlog) + self.pending_vectors,
+            "pending_files": len(self._backlog),
             "pending_vectors": self.pending_vectors,
             "generation": self.index.snapshot.generation,
             "lag_ms": 0 if since is None else round((time.monotonic() - since) * 1000),
@@ -119,8 +108,7 @@ class Upkeep:
     @property
     def _open_work(self) -> bool:
         waits_for_vectors = bool(self.pending_vectors) and not self._vectors_failing
-        files = self._hints or self._backlog or self._in_hand
-        return bool(files or waits_for_vectors or self._scan_wanted.is_set())
+        return bool(self._backlog or waits_for_vectors or self._scan_wanted.is_set())
 
     # The life of it
 
@@ -142,10 +130,9 @@ class Upkeep:
 
     def hint(self, paths: Iterable[str]) -> None:
         """Take paths, relative to the root, that may have changed."""
-        now = time.monotonic()
-        for path in paths:
-            self._hints.setdefault(path, now)
-        self._work.set()
+        self._backlog.hint(paths, time.monotonic())
+        if self._backlog:
+            self._work.set()
 
     def rescan(self) -> None:
         """Ask for a scan of the whole folder."""
@@ -181,8 +168,8 @@ class Upkeep:
     def _progress(self) -> dict[str, Any]:
         if self._scanning or self.last_scan is None:
             return {"stage": "scan", "done": 0, "total": 0}
-        stage = "index" if self.pending_files else "embed"
-        left = self.pending_files if stage == "index" else self.pending_vectors
+        stage = "index" if len(self._backlog) else "embed"
+        left = len(self._backlog) if stage == "index" else self.pending_vectors
         total = max(self._totals[stage], left)
         return {"stage": stage, "done": total - left, "total": total}
 
@@ -211,31 +198,13 @@ class Upkeep:
             self._take_events(dirty.paths)
 
     def _take_events(self, paths: Iterable[str]) -> None:
-        wanted = []
-        for absolute in paths:
-            path = _below(self.root, absolute)
-            if path is None:
-                continue
-            if path == "memory/config.toml":
-                self._config_changed()
-            elif self._means_a_scan(absolute, path):
-                self.rescan()
-            elif self._rules.selects(path):
-                wanted.append(path)
-        if wanted:
-            self.hint(wanted)
-
-    def _means_a_scan(self, absolute: str, path: str) -> bool:
-        """Tell whether an event can concern more than the one file it names."""
-        folder, _, name = path.rpartition("/")
-        if name in RULE_FILES:
-            return True
-        if folder and self._rules.folder(f"{folder}/") is None:
-            return False  # node_modules and the like change all day
-        if Path(absolute).is_dir():
-            return self._rules.folder(f"{path}/") is not None
-        # Something that is gone and may have been a folder: its notes are gone with it.
-        return not Path(absolute).exists() and self.index.snapshot.has_below(path)
+        known = self.index.snapshot
+        meant = [(meaning(path, self.root, self._rules, known.has_below), path) for path in paths]
+        if any(what is Meaning.CONFIG for what, _ in meant):
+            self._config_changed()
+        if any(what is Meaning.SCAN for what, _ in meant):
+            self.rescan()
+        self.hint(below(self.root, path) for what, path in meant if what is Meaning.SOURCE)
 
     async def _keep_scanning(self) -> None:
         while True:
@@ -252,17 +221,16 @@ class Upkeep:
         self._scan_wanted.clear()
         try:
             self._rules = self._load_rules()
-            dirty, skipped = await self._write(self._compare, self._rules)
+            compared: Compared = await self._write(self._indexer.compare, self._rules)
         except BaseException:
             self._scan_wanted.set()  # nothing was compared: the next try must not wait for the timer
             raise
         finally:
             self._scanning = False
-        now = time.monotonic()
-        for path in dirty:
-            self._backlog.setdefault(path, now)
+        self._backlog.found(compared.differing, time.monotonic())
+        self.found_sources = compared.sources
         kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
-        self.skipped = kept | {one.path: one.reason for one in skipped}
+        self.skipped = kept | {one.path: one.reason for one in compared.skipped}
         self._totals["index"] = len(self._backlog)
         self.last_scan = time.time()
         self._scanned.set()
@@ -271,22 +239,18 @@ class Upkeep:
     async def _keep_indexing(self) -> None:
         while True:
             self._work.clear()
-            queue = self._hints or self._backlog
-            if not queue:
+            paths = self._backlog.take(SLICE_PATHS)
+            if not paths:
                 await self._note_if_complete()
                 await self._work.wait()
                 continue
-            # Taken out first: a path that is saved again meanwhile must come back as a new hint.
-            self._in_hand = {path: queue.pop(path) for path in list(islice(queue, SLICE_PATHS))}
-            left = list(self._in_hand)
+            handled = 0
             try:
-                done: Progress = await self._write(self._indexer.apply, left)
-                left = left[done.handled :]
+                done: Progress = await self._write(self._indexer.apply, paths)
                 await self._record(done)
+                handled = done.handled
             finally:
-                for path in left:
-                    queue.setdefault(path, self._in_hand[path])
-                self._in_hand = {}
+                self._backlog.done(handled)
 
     async def _record(self, done: Progress) -> None:
         for path in [*done.indexed, *done.removed]:
@@ -343,23 +307,6 @@ class Upkeep:
     def _store(self, vectors: dict[bytes, bytes], model_id: str) -> None:
         self._indexer.embed(vectors, model_id=model_id)
 
-    def _compare(self, rules: Rules) -> tuple[list[str], list[Skipped]]:
-        """Walk the folder; return the paths that may differ from the index, and the files left out."""
-        found, skipped = {}, []
-        for entry in walk(self.root, rules):
-            if isinstance(entry, Skipped):
-                skipped.append(entry)
-            else:
-                found[entry[0]] = entry[1]
-        self.found_sources = len(found)
-        return changes(self._indexer.known(), found), skipped
-
     def _note(self, error: Exception) -> None:
         self.errors = [*self.errors, f"{type(error).__name__}: {error}"][-10:]
         log.warning("upkeep_retries", error=type(error).__name__)
-
-
-def _below(root: Path, absolute: str) -> str | None:
-    """Return a path relative to *root*, None for the root itself and what is not below it."""
-    path = absolute.removeprefix(f"{root}/")
-    return None if path == absolute or not path else path

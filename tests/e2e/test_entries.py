@@ -1,0 +1,159 @@
+"""What becomes of a fact that extract_memory is given over the socket?"""
+
+import concurrent.futures
+import os
+
+import pytest
+import yaml
+from daemon_process import Daemon
+from test_agents import files_outside_memory, hostile, trapped, workspace  # noqa: F401 - two are fixtures
+
+from memctl.client import RpcError
+
+HALF = 128 * 1024
+
+
+def front_of(text: str) -> dict:
+    """Return the front matter as any other program would read it."""
+    _, header, _ = text.split("---\n", 2)
+    return yaml.safe_load(header)
+
+
+def refused(daemon: Daemon, root, **params) -> RpcError:
+    """Ask for an entry that must be refused; return the error."""
+    fact = {"topic": "facts", "title": "a fact", "content": "content"}
+    with pytest.raises(RpcError) as caught:
+        daemon.call("extract_memory", workspace=str(root), **fact | params)
+    return caught.value
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
+def test_an_entry_is_found_by_the_very_next_call(workspace, mode):  # noqa: F811
+    """By its words, by its title, by its meaning; the hit says that an agent wrote it."""
+    daemon, root = workspace
+    with daemon.client() as client:
+        written = client.call(
+            "extract_memory",
+            {
+                "workspace": str(root),
+                "topic": "Database",
+                "title": "Postgres: vacuum at night",
+                "content": "Autovacuum was too slow, so a cron job runs it at 3.",
+                "tags": ["ops", "#db"],
+            },
+        )
+        query = "postgres autovacuum" if mode == "keyword" else "schedule for cleaning up dead table rows"
+        answer = client.call("search", {"workspace": str(root), "query": query, "mode": mode})
+    first = answer["hits"][0]
+    assert (answer["mode"], answer["degraded"], answer["index"]["pending"]) == (mode, [], 0)
+    assert first["path"] == written["path"]
+    assert (first["source"]["origin"], first["tags"]) == ("agent", ["ops", "db"])
+    assert first["title"] == "Postgres: vacuum at night"
+    assert first["decay"] == 1
+    assert daemon.found("tag:db postgres", workspace=str(root)) == [written["path"]]
+
+
+def test_the_reply_names_a_file_that_any_program_can_read(workspace):  # noqa: F811
+    """Path, id and time of the reply are those of the file; its body is the content to the character."""
+    daemon, root = workspace
+    content = "---\nnot: front matter\n---\n\n\tcode\n  trailing  \n…日本"
+    written = daemon.call(
+        "extract_memory",
+        workspace=str(root),
+        topic="Ünïcode & more",
+        title='quotes " and: colons # hash',
+        content=content,
+        tags=["yes", "1", "a: b"],
+        source={"client": "test", "session": "s-1"},
+    )
+    assert set(written) == {"workspace", "path", "id", "created", "similar"}
+    assert written["similar"] == []
+    path = root / written["path"]
+    text = path.read_text(encoding="utf-8")
+    front = front_of(text)
+    assert front["title"] == 'quotes " and: colons # hash'
+    assert (front["id"], front["tags"]) == (written["id"], ["yes", "1", "a: b"])
+    assert str(front["created"]) == written["created"]
+    assert front["source"] == {"origin": "agent", "client": "test", "session": "s-1"}
+    assert text.endswith(f"---\n\n{content}\n")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert os.listdir(path.parent) == [path.name]
+    [hit] = daemon.call("search", workspace=str(root), query="colons hash", mode="keyword", limit=1)["hits"]
+    assert hit["tags"] == ["yes", "1", "a: b"]
+
+
+def test_an_entry_survives_kill_9_at_once(workspace):  # noqa: F811
+    """What was answered is on the disk and found after the restart."""
+    daemon, root = workspace
+    written = daemon.call(
+        "extract_memory", workspace=str(root), topic="birds", title="Storks", content="come in April"
+    )
+    daemon.process.kill()
+    daemon.process.wait()
+    assert "come in April" in (root / written["path"]).read_text()
+    daemon.start()
+    assert daemon.found("storks april", workspace=str(root), mode="keyword") == [written["path"]]
+
+
+def test_many_agents_at_once_lose_nothing(workspace):  # noqa: F811
+    """Twenty entries of one title through as many connections are twenty files, all found."""
+    daemon, root = workspace
+
+    def write(number: int) -> str:
+        return daemon.call(
+            "extract_memory", workspace=str(root), topic="t", title="same", content=f"zebra number {number}"
+        )["path"]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(write, range(20)))
+    assert len(set(paths)) == 20
+    assert set(daemon.found("zebra", workspace=str(root), mode="keyword", limit=50)) == set(paths)
+
+
+@pytest.mark.parametrize("fact", hostile(), ids=lambda fact: ascii(f"{fact['topic']}|{fact['title']}")[:40])
+def test_hostile_names_write_nothing_outside_memory(trapped, fact):  # noqa: F811
+    """A clear error, and not a byte inside or outside."""
+    daemon, root = trapped
+    before, memory = files_outside_memory(root), sorted((root / "memory").rglob("*"))
+    error = refused(daemon, root, **fact)
+    assert error.code in {"MEMD_INVALID", "MEMD_UNSAFE"}
+    assert error.callers_fault
+    assert 20 < len(error.message) < 300
+    assert files_outside_memory(root) == before
+    assert sorted((root / "memory").rglob("*")) == memory
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "told"),
+    [
+        ({"content": "x" * (2 * HALF + 1)}, "MEMD_INVALID", "262144"),
+        ({"content": "é" * HALF + "x"}, "MEMD_INVALID", "262144"),
+        ({"content": " \n"}, "MEMD_INVALID", "empty"),
+        ({"content": "a\0"}, "MEMD_INVALID", "NUL"),
+        ({"content": 5}, "MEMD_INVALID", "$.content"),
+        ({"tags": ["t"] * 33}, "MEMD_INVALID", "tags"),
+        ({"tags": "t"}, "MEMD_INVALID", "$.tags"),
+        ({"source": {"origin": "human"}}, "MEMD_INVALID", "$.source"),
+        ({"content": "token ghp_" + "a1B2" * 9}, "MEMD_SECRET", "GitHub"),
+        ({"title": "AKIA" + "QWERTYUIOPASDFGH"}, "MEMD_SECRET", "AWS"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_the_reason(workspace, params, code, told):  # noqa: F811
+    """Limits, types and secrets: named, never repeated, nothing written."""
+    daemon, root = workspace
+    error = refused(daemon, root, **params)
+    assert error.code == code
+    assert told.lower() in error.message.lower()
+    assert "a1B2a1B2" not in error.message
+    assert "QWERTY" not in error.message
+    assert sorted(path.name for path in (root / "memory").rglob("*")) == ["config.toml"]
+
+
+def test_content_of_the_limit_is_kept_and_can_be_had_again(workspace):  # noqa: F811
+    """256 KiB go in, are searchable at once, and come out whole."""
+    daemon, root = workspace
+    content = "gnu " * (64 * 1024 - 3) + "ibex wins\n\n"
+    content += "x" * (256 * 1024 - len(content))
+    written = daemon.call("extract_memory", workspace=str(root), topic="t", title="long", content=content)
+    assert daemon.found("ibex", workspace=str(root), mode="keyword") == [written["path"]]
+    assert content in daemon.call("get", workspace=str(root), path=written["path"])["text"]

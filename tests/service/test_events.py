@@ -1,0 +1,43 @@
+import pytest
+
+from memd.service.events import Meaning, meaning
+from memd.sources.scan import Rules
+
+PATTERNS = ("**/*.md",)
+
+
+@pytest.fixture
+def guess(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "a.md").write_text("a")
+    rules = Rules.load(tmp_path, PATTERNS, ())
+
+    def guess(path: str) -> Meaning:
+        return meaning(str(tmp_path / path), tmp_path, rules, lambda folder: folder == "was-a-folder")
+
+    return guess
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a.md", Meaning.SOURCE),
+        ("gone.md", Meaning.SOURCE),
+        ("folder/b.md", Meaning.SOURCE),
+        ("a.txt", Meaning.NOTHING),
+        ("folder", Meaning.SCAN),
+        ("was-a-folder", Meaning.SCAN),
+        ("node_modules", Meaning.NOTHING),
+        ("node_modules/p/README.md", Meaning.NOTHING),
+        (".git/index.lock", Meaning.NOTHING),
+        (".gitignore", Meaning.SCAN),
+        ("folder/.gitignore", Meaning.SCAN),
+        ("memory/.memdignore", Meaning.SCAN),
+        ("memory/config.toml", Meaning.CONFIG),
+        ("", Meaning.SCAN),
+    ],
+)
+def test_a_changed_path_means_a_look_a_scan_or_nothing(guess, path, expected):
+    """Sources are looked at, folders and rule files scanned, machinery ignored."""
+    assert guess(path) is expected
