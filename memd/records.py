@@ -55,6 +55,7 @@ class Chunk:
     end_line: int
     heading: str  # the headings above and of it, outermost first, joined by " > "; "" without
     text: str  # a contiguous stretch of those lines; only the last one may be cut, or the only one
+    start_byte: int  # of the first line, that the text begins at: not 0 only in a line too long for one chunk
     context: str  # what the model reads in front of it: title and tags, headings the text does not show
 
     @property

@@ -192,6 +192,7 @@ def _prepared_chunk(chunk: Chunk, name: str) -> NewChunk:
     return NewChunk(
         start_line=chunk.start_line,
         end_line=chunk.end_line,
+        start_byte=chunk.start_byte,
         heading=chunk.heading,
         text=chunk.text,
         context=chunk.context,

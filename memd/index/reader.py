@@ -17,6 +17,7 @@ class StoredChunk:
     source: int
     start_line: int
     end_line: int
+    start_byte: int
     heading: str
     text: str
 
@@ -72,7 +73,7 @@ class Reader:
         marks = ",".join("?" * len(ids))
         with translated(self._path):
             found = self._db.execute(
-                f"SELECT id, source, start_line, end_line, heading, text FROM chunks WHERE id IN ({marks})",
+                f"SELECT id, source, start_line, end_line, start_byte, heading, text FROM chunks WHERE id IN ({marks})",
                 tuple(ids),
             )
             return {row[0]: StoredChunk(*row) for row in found}

@@ -38,6 +38,7 @@ CREATE TABLE chunks (
     source INTEGER NOT NULL REFERENCES sources (id),
     start_line INTEGER NOT NULL,
     end_line INTEGER NOT NULL,
+    start_byte INTEGER NOT NULL,           -- of the first line, that the text begins at
     heading TEXT NOT NULL,
     text TEXT NOT NULL,                    -- as in the file
     context TEXT NOT NULL,                 -- what the model reads in front of it

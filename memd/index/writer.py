@@ -25,6 +25,7 @@ class NewChunk:
 
     start_line: int
     end_line: int
+    start_byte: int
     heading: str
     text: str
     context: str
@@ -150,12 +151,16 @@ class Writer:
         length = len(self._terms(new.words))
         chunk_id, row = self._db.execute(
             """
-            INSERT INTO chunks (source, start_line, end_line, heading, text, context, hash, length, row)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT row FROM vectors WHERE hash = ?7))
+            INSERT INTO chunks
+                (source, start_line, end_line, start_byte, heading, text, context, hash, length, row)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, (SELECT row FROM vectors WHERE hash = ?8))
             RETURNING id, ifnull(row, -1)
             """,
-            (source_id, new.start_line, new.end_line, new.heading, new.text, new.context, new.hash, length),
-        ).fetchall()[0]
+            (
+                source_id, new.start_line, new.end_line, new.start_byte, new.heading, new.text, new.context,
+                new.hash, length,
+            ),
+        ).fetchall()[0]  # fmt: skip
         self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))
         self._db.execute("INSERT INTO trigrams (rowid, text) VALUES (?, ?)", (chunk_id, new.trigrams))
         return cast("int", chunk_id), source_id, cast("int", row), length

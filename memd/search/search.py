@@ -193,7 +193,7 @@ def _load(view: View, request: Request, candidates: list[Candidate]) -> list[Hit
             candidate,
             view.snapshot.sources[candidate.source],
             chunk := chunks[candidate.id],
-            snippet(chunk.text, chunk.start_line, request.query.pieces),
+            snippet(chunk.text, chunk.start_line, request.query.pieces, start_byte=chunk.start_byte),
         )
         for candidate in kept
     ]

@@ -22,24 +22,29 @@ class Snippet:
     match_text: str  # that line, whole
 
 
-def snippet(text: str, start_line: int, pieces: tuple[str, ...]) -> Snippet:
+def snippet(text: str, start_line: int, pieces: tuple[str, ...], *, start_byte: int = 0) -> Snippet:
     """Return the stretch of a chunk with the most of the query's words, and the first of them in it.
 
     Args:
         text: the chunk as it stands in the file.
         start_line: the file's line that it begins in.
         pieces: words and spaceless runs of the query.
+        start_byte: of that line, that the chunk begins at.
     """
     marks = _marks(text, pieces)
     if not marks:
         lines = text.split("\n")
         first = next((number for number, line in enumerate(lines) if line.strip()), 0)
-        return Snippet(_window(text, 0), start_line + first, 1, lines[first].rstrip("\r"))
+        return Snippet(
+            _window(text, 0), start_line + first, 1 if first else 1 + start_byte, lines[first].rstrip("\r")
+        )
     at = _densest(marks)
     line_start = text.rfind("\n", 0, at) + 1
     line_end = text.find("\n", at)
     line = text[line_start : line_end if line_end >= 0 else len(text)].rstrip("\r")
     column = len(text[line_start:at].encode(errors="replace")) + 1
+    if line_start == 0:
+        column += start_byte
     return Snippet(_window(text, at), start_line + text.count("\n", 0, at), column, line)
 
 

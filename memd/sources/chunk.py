@@ -90,8 +90,9 @@ def _checked(page: _Page, section: Section, begin: int, stop: int, *, is_first: 
     """Yield the stretch as a chunk, or in halves where its real count is over the limit."""
     text = page.lines.text[begin:stop]
     first, last = page.lines.number_at(begin) + 1, page.lines.number_at(stop - 1) + 1
+    start_byte = page.lines.bytes_before(begin)
     for prefix in (_prefix(page, section, begin, stop, is_first=is_first), ""):
-        chunk = Chunk(first, last, section.title, text, f"{prefix}\n\n" if prefix else "")
+        chunk = Chunk(first, last, section.title, text, start_byte, f"{prefix}\n\n" if prefix else "")
         if _fits(page, chunk) or len(text) == 1:
             yield chunk
             return
@@ -158,9 +159,9 @@ def _front_matter_chunk(page: _Page) -> Iterator[Chunk]:
     if not about:
         return
     context = _clipped(page.tokenizer, about, page.limits.max_tokens // 2) + "\n\n"
-    chunk = Chunk(1, 1, "", lines.line(0), context)
+    chunk = Chunk(1, 1, "", lines.line(0), 0, context)
     for last in range(1, front.lines):
-        longer = Chunk(1, last + 1, "", lines.text[: lines.ends[last]], context)
+        longer = Chunk(1, last + 1, "", lines.text[: lines.ends[last]], 0, context)
         if lines.ends[last] > page.max_chars or not _fits(page, longer):
             break
         chunk = longer

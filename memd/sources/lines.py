@@ -34,6 +34,12 @@ class Lines:
         """Return the line in which the character at *offset* stands."""
         return bisect_right(self.starts, offset) - 1
 
+    def bytes_before(self, offset: int) -> int:
+        """Return how many bytes of its line stand before the character at *offset*."""
+        start = self.starts[self.number_at(offset)]
+        # A string knows whether it is ASCII; else a megabyte in one line would be encoded for each chunk.
+        return offset - start if self.text.isascii() else len(self.text[start:offset].encode())
+
 
 def split_lines(text: str) -> Lines:
     """Find the lines of *text*."""

@@ -44,3 +44,9 @@ def test_a_line_without_end_is_cut():
     shown = snippet(text, 1, ("needle",))
     assert "needle" in shown.text
     assert len(shown.text) < SNIPPET_CHARS + 10
+
+
+def test_a_match_in_a_part_of_a_long_line_has_the_column_of_the_file():
+    """What stands before the chunk in its line counts."""
+    assert snippet("a heron here", 7, ("heron",), start_byte=5000).match_column == 5003
+    assert snippet("a weir\nheron", 7, ("heron",), start_byte=5000).match_column == 1
