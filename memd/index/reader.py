@@ -8,6 +8,8 @@ import apsw
 
 from memd.index.database import open_reader, terms_of, translated
 
+CHUNK_COLUMNS = "id, source, start_line, end_line, start_byte, heading, text"  # as in StoredChunk
+
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
@@ -73,7 +75,7 @@ class Reader:
         marks = ",".join("?" * len(ids))
         with translated(self._path):
             found = self._db.execute(
-                f"SELECT id, source, start_line, end_line, start_byte, heading, text FROM chunks WHERE id IN ({marks})",
+                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id IN ({marks})",
                 tuple(ids),
             )
             return {row[0]: StoredChunk(*row) for row in found}

@@ -78,7 +78,7 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
         "state": opened.upkeep.state,
         "sources": len(snapshot.sources),
         "chunks": snapshot.columns.count,
-        "vectors": snapshot.columns.count - opened.upkeep.pending_vectors,
+        "vectors": opened.upkeep.vectors,
         "skipped": len(opened.upkeep.skipped),
         "changed": snapshot.generation != before,
         "took_ms": round((time.perf_counter() - started) * 1000),

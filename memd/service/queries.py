@@ -99,6 +99,7 @@ async def health_method(workspaces: Workspaces, params: Fields, call: Call) -> F
             f", {code}" for code in bad
         )
         checks.append({"name": str(opened.workspace.root), "ok": not bad, "detail": detail})
+        opened.last_health = {"ok": not bad, "detail": detail, "at": time.time()}
     return {"ok": all(check["ok"] for check in checks), "checks": checks}
 
 

@@ -30,6 +30,7 @@ SETTLE_S = 0.2  # until a file that was still being written is looked at again
 RESCAN_S = 600.0  # the watcher is a hint; this often the folder itself is asked
 MISSING_POLL_S = 2.0  # how soon a folder that comes back is noticed
 POLL_S = 0.005  # between two looks at counters while a request waits; costs microseconds
+KEPT_ERRORS = 10  # shown by status
 RETRY_S = (1.0, 2.0, 5.0, 15.0, 60.0)  # after failures in a row; the last one repeats
 REPORT_EVERY_S = 0.25  # progress notifications; at least one a second is promised
 
@@ -106,6 +107,11 @@ class Upkeep:
         }
 
     @property
+    def vectors(self) -> int:
+        """How many chunks the vector arm can see; 0 without a model."""
+        return 0 if self._embedding is None else self.index.snapshot.columns.count - self.pending_vectors
+
+    @property
     def _open_work(self) -> bool:
         waits_for_vectors = bool(self.pending_vectors) and not self._vectors_failing
         return bool(self._backlog or waits_for_vectors or self._scan_wanted.is_set())
@@ -115,7 +121,7 @@ class Upkeep:
     async def start(self) -> None:
         """Begin: what the index knows is loaded, the rest goes on in tasks."""
         self.first = not await self._write(self.index.writer.get, "complete")
-        self.pending_vectors = await self._write(self.index.pending_count)
+        await self._count_pending()
         loops = [self._watch_folder, self._keep_scanning, self._keep_indexing]
         if self._embedding is not None:
             loops.append(self._keep_embedding)
@@ -260,7 +266,7 @@ class Upkeep:
         if done.unsettled:
             asyncio.get_running_loop().call_later(SETTLE_S, self.hint, done.unsettled)
         if done.indexed or done.removed:
-            self.pending_vectors = await self._write(self.index.pending_count)
+            await self._count_pending()
             self._totals["embed"] = max(self._totals["embed"], self.pending_vectors)
             self._embed_work.set()
 
@@ -275,12 +281,12 @@ class Upkeep:
         assert self._embedding is not None
         embedder = await asyncio.to_thread(self._embedding.ready)
         await self._write(self.index.begin_model, embedder.model_id, embedder.dim)
-        self.pending_vectors = await self._write(self.index.pending_count)
+        await self._count_pending()
         while True:
             self._embed_work.clear()  # before the look: what comes during it is seen by the next one
             batch: dict[bytes, str] = await self._write(self.index.pending, EMBED_BATCH)
             if not batch:
-                self.pending_vectors = await self._write(self.index.pending_count)
+                await self._count_pending()
                 self._totals["embed"] = self.pending_vectors
                 await self._note_if_complete()
                 await self._embed_work.wait()
@@ -288,6 +294,11 @@ class Upkeep:
             vectors = await asyncio.to_thread(self._embed, list(batch.values()), embedder.model_id)
             await self._write(self._store, dict(zip(batch, vectors, strict=True)), embedder.model_id)
             self._vectors_failing = False
+            await self._count_pending()
+
+    async def _count_pending(self) -> None:
+        # Without a model nothing waits for a vector, and nobody may wait for one.
+        if self._embedding is not None:
             self.pending_vectors = await self._write(self.index.pending_count)
 
     async def _note_if_complete(self) -> None:
@@ -308,5 +319,8 @@ class Upkeep:
         self._indexer.embed(vectors, model_id=model_id)
 
     def _note(self, error: Exception) -> None:
-        self.errors = [*self.errors, f"{type(error).__name__}: {error}"][-10:]
-        log.warning("upkeep_retries", error=type(error).__name__)
+        """Keep an error for `status`; log it once and not at each try."""
+        text = f"{type(error).__name__}: {error}"
+        if self.errors[-1:] != [text]:
+            self.errors = [*self.errors, text][-KEPT_ERRORS:]
+            log.warning("upkeep_retries", error=type(error).__name__, code=getattr(error, "code", None))

@@ -40,6 +40,7 @@ class Opened:
     index: Index
     upkeep: Upkeep
     embedding: EmbeddingQueue | None  # None: provider = "none"
+    last_health: dict[str, Any] | None = None  # what the last `health` found, and when
 
 
 class Workspaces:
