@@ -15,6 +15,7 @@ from memctl.arguments import overview, parse, parser_of
 from memctl.client import RpcError, Unreachable
 from memctl.commands import COMMANDS
 from memctl.exits import CommandError
+from memctl.paths import PathError
 from memctl.render.text import any_text, safe
 
 
@@ -70,7 +71,7 @@ def _command(name: str, argv: list[str]) -> int:
         return run(args)
     except CommandError as error:
         return _fail(str(error), error.status)
-    except Unreachable as error:
+    except (Unreachable, PathError) as error:
         return _fail(str(error), exits.UNREACHABLE)
     except RpcError as error:
         from memctl.versions import mismatch

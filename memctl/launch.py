@@ -249,18 +249,17 @@ def _pauses(deadline: float, what_failed: str, *, longest_s: float = _LONGEST_PA
 
 def _environment() -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-    checkout = Path(__file__).resolve().parent.parent
-    if (checkout / "pyproject.toml").is_file():
+    if environment.get("MEMD_SOCKET"):
+        environment["MEMD_SOCKET"] = str(socket_path())  # memd starts in another folder than ours
+    if tree := source_tree():
         # Run from its source tree, memctl starts the memd beside it and not one that is installed.
-        environment["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [str(checkout), os.environ.get("PYTHONPATH")])
-        )
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [tree, os.environ.get("PYTHONPATH")]))
     return environment
 
 
 def _private_state_dir() -> Path:
-    folder = state_dir()
     try:
+        folder = state_dir()
         make_private_dir(folder)
     except PathError as error:
         raise Unreachable(str(error)) from error

@@ -48,12 +48,12 @@ def state_dir() -> Path:
     """Return the folder of lock, registry, indexes and log."""
     if state := _from_env("XDG_STATE_HOME"):
         return state / "memd"
-    return Path.home() / ("Library/Application Support/memd" if _MACOS else ".local/state/memd")
+    return _home() / ("Library/Application Support/memd" if _MACOS else ".local/state/memd")
 
 
 def config_dir() -> Path:
     """Return the folder of the user's own config.toml."""
-    return (_from_env("XDG_CONFIG_HOME") or Path.home() / ".config") / "memd"
+    return (_from_env("XDG_CONFIG_HOME") or _home() / ".config") / "memd"
 
 
 def make_private_dir(path: Path) -> None:
@@ -86,6 +86,13 @@ def check_private_dir(path: Path) -> None:
         raise PathError(f"{path} is a symbolic link; memd needs a real directory: rm {_quoted(path)}")
     if not stat.S_ISDIR(found.st_mode):
         raise PathError(f"{path} is not a directory: rm {_quoted(path)}")
+    if not path.name.startswith("memd") and (found.st_uid != uid or found.st_mode & 0o077):
+        # Not a name that memd gives, so /tmp, a home, a folder of notes: made private, it would break
+        # for all else.
+        raise PathError(
+            f"{path} is not for memd alone. Give the socket a folder of its own: "
+            f"export MEMD_SOCKET=/tmp/memd-{uid}/memd.sock"
+        )
     if found.st_uid != uid:
         # In a folder that everybody may write, like /tmp, somebody else may have put it there on purpose.
         shared = path.parent.stat().st_mode & stat.S_IWOTH
@@ -96,6 +103,13 @@ def check_private_dir(path: Path) -> None:
     if found.st_mode & 0o077:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
         raise PathError(f"{path} is open to other users (mode {mode}): chmod 700 {_quoted(path)}")
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # no HOME, and no line for this user in /etc/passwd
+        raise PathError("there is no home directory for this user: export HOME=/a/folder/of/yours") from None
 
 
 def _from_env(name: str) -> Path | None:

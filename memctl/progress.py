@@ -52,6 +52,8 @@ class Progress:
 
     def _write(self, stage: str, done: int, total: int) -> None:
         now_s = time.monotonic()
+        if not total and stage != _STAGES["scan"]:
+            return  # nothing to do is nothing to say; only a scan does not know how much there is
         if stage == self._stage and now_s < self._next_line_s:
             return
         self._stage, self._next_line_s = stage, now_s + _LINE_EVERY_S

@@ -39,7 +39,11 @@ def find(named: str | None) -> str:
 
 def above(start: Path) -> Path | None:
     """Return *start* or the nearest folder above it that holds memory/config.toml."""
-    return next((folder for folder in (start, *start.parents) if (folder / CONFIG).is_file()), None)
+    # os.path and not Path: a folder that may not be entered is none of ours, and no reason to stop.
+    return next(
+        (folder for folder in (start, *start.parents) if os.path.isfile(folder / CONFIG)),  # noqa: PTH113
+        None,
+    )
 
 
 def absolute(path: str) -> str:

@@ -7,6 +7,7 @@ trusted with little, and the user's own ``config.toml``, which alone names model
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -113,8 +114,10 @@ def check_allowed(path: Path, config: WorkspaceConfig, user: UserConfig, user_pa
 
 
 def _is_loopback(address: str) -> bool:
-    host = address.removeprefix("http://").removeprefix("https://").rsplit(":", 1)[0].split("/")[0]
-    return host in {"127.0.0.1", "localhost", "[::1]"}
+    try:
+        return urlsplit(address).hostname in {"127.0.0.1", "localhost", "::1"}
+    except ValueError:
+        return False
 
 
 def _load(path: Path, kind: type[Config]) -> Config:

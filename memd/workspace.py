@@ -64,10 +64,24 @@ def workspace_at(root: Path, state_dir: Path) -> Workspace:
     return Workspace(root, state_dir / digest)
 
 
-def root_for(folder: Path) -> Path:
-    """Return the root that ``memctl init FOLDER`` means: the parent of a folder named ``memory``."""
-    real = folder.resolve()
+def root_for(folder: str | Path) -> Path:
+    """Return the root that ``memctl init FOLDER`` means: the parent of a folder named ``memory``.
+
+    Raises:
+        WorkspaceError: *folder* is not absolute, or not a path at all.
+    """
+    if not str(folder).startswith("/"):
+        raise WorkspaceError(f"{str(folder)[:200]!r} is not an absolute path")
+    try:
+        real = Path(folder).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise WorkspaceError(f"{str(folder)[:200]!r} is not a folder that can be used: {error}") from error
     return real.parent if real.name == "memory" else real
+
+
+def is_folder(path: str | Path) -> bool:
+    """Tell whether *path* is a folder; no where that cannot be seen, which Path.is_dir raises for."""
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def create(root: Path, *, force: bool) -> bool:
@@ -78,8 +92,10 @@ def create(root: Path, *, force: bool) -> bool:
         UnsafeError: *root* is ``/`` or a home folder, and not *force*.
         StorageError: it cannot be written.
     """
-    if not root.is_dir():
-        raise WorkspaceError(f"{root} is not a folder. Make it first: mkdir -p {root}")
+    if not is_folder(root):
+        there = os.path.lexists(root)
+        advice = "Name the folder that it is in" if there else f"Make it first: mkdir -p {root}"
+        raise WorkspaceError(f"{root} is not a folder. {advice}")
     if root in {Path("/"), Path.home().resolve()} and not force:
         raise UnsafeError(f"{root} holds far more than notes. Name a folder of notes, or use --force")
     config_path = root / "memory" / "config.toml"
@@ -88,7 +104,7 @@ def create(root: Path, *, force: bool) -> bool:
         with config_path.open("x", encoding="utf-8") as stream:
             stream.write(CONFIG_TEMPLATE)
     except FileExistsError:
-        if not config_path.is_file():
+        if not os.path.isfile(config_path):  # noqa: PTH113 - as above
             raise UnsafeError(f"{config_path} or the folder it is in is not a regular one") from None
         return False
     except OSError as error:

@@ -53,6 +53,14 @@ class Daemon:
                 time.sleep(0.02)
         raise AssertionError(f"memd did not start: {self.log()}")
 
+    def listens(self) -> bool:
+        """Tell whether somebody answers at the socket."""
+        try:
+            self.client().close()
+        except Unreachable:
+            return False
+        return True
+
     def client(self) -> Client:
         """Return a new connection."""
         return Client.connect(self.socket)

@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "memd.index.reader": VOCABULARY | {"memd.index.database"},
     "memd.index.writer": VOCABULARY | {"memd.index.database", "memd.index.schema"},
     "memd.index.vectors": VOCABULARY,
-    "memd.index.index": VOCABULARY | {"memd.index.reader", "memd.index.writer", "memd.index.vectors"},
+    "memd.index.index": VOCABULARY
+    | {"memd.index.database", "memd.index.reader", "memd.index.writer", "memd.index.vectors"},
     "memd.index.indexer": VOCABULARY | {"memd.index.index", "memd.index.writer", "memd.sources"},
     "memd.search": VOCABULARY | {"memd.index.index", "memd.index.reader"},
     "memd.service": VOCABULARY

@@ -100,6 +100,7 @@ class Notes:
         settings: dict[str, object] = {
             "query": query,
             "query_vec": None if mode == "keyword" else self.embedder.embed_query(query.text),
+            "model_id": self.embedder.model_id,
             "mode": mode,
             "fusion": "weighted",
             "weights": Weights(),

@@ -14,6 +14,8 @@ from memctl.exits import CommandError
 from memctl.render import hits
 from memctl.render.text import safe, to_json
 
+OMITTED_SHOWN = 3  # arbitrary: enough to see why; a prompt leaves dozens out
+
 _QUERY_HELP = 'what to look for; "-" reads it from stdin, after "--" words may begin with "-"'
 
 
@@ -130,20 +132,28 @@ def place_of(source: str, workspace: str) -> dict[str, Any]:
     """
     root = (workspaces.above(Path(workspace)) or Path(workspace)).resolve()
     match = re.fullmatch(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?(?::.*)?", source, re.DOTALL)
-    if match is None or Path(common.here(), source).exists() or (root / source).exists():
+    if match is None or _exists(f"{common.here()}/{source}") or _exists(f"{root}/{source}"):
         return {"path": _inside(source, root)}
     first, last = int(match[2]), int(match[3] or match[2])
+    if not 1 <= first <= last:
+        raise CommandError(
+            f"{source!r}: lines count from 1, and the first one comes first, as in {match[1]}:2-5"
+        )
     return {"path": _inside(match[1], root), "start_line": first, "end_line": last}
 
 
 def _inside(source: str, root: Path) -> str:
     """Return *source* relative to *root*, where it is a file seen from the current folder or absolute."""
     seen = Path(os.path.normpath(f"{common.here()}/{source}" if source[:1] != "/" else source))
-    if source[:1] == "/" or seen.exists():
-        for path in (seen, seen.resolve()):
+    if source[:1] == "/" or _exists(str(seen)):
+        for path in (seen, Path(os.path.realpath(seen))):
             if path.is_relative_to(root):
                 return str(path.relative_to(root))
     return source
+
+
+def _exists(path: str) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 (Path's raises for names that are too long and for locked folders)
 
 
 def _query(args: Namespace) -> str:
@@ -176,5 +186,7 @@ def _print_text(body: str) -> None:
 
 def _omitted(answer: dict[str, Any]) -> str | None:
     left_out = answer.get("omitted") or ()
-    places = ", ".join(f"{item['path']}:{item['start_line']} ({item['reason']})" for item in left_out)
-    return f"left out: {places}" if places else None
+    places = [f"{item['path']}:{item['start_line']} ({item['reason']})" for item in left_out[:OMITTED_SHOWN]]
+    if more := len(left_out) - len(places):
+        places.append(f"and {more} more (--json has all)")
+    return f"left out: {', '.join(places)}" if places else None

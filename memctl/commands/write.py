@@ -62,7 +62,7 @@ def mcp_arguments(parser: ArgumentParser) -> None:
     """Options of `memctl mcp`."""
     workspace_option(parser)
     parser.epilog = """\
-Needs the extra: pip install 'memd[mcp]'. Tools: search_memory, recall, extract_memory, get.
+Needs the extra `mcp` (pip install '.[mcp]' in a clone). Tools: search_memory, recall, extract_memory, get.
 
 example, for an agent's configuration:
   {"mcpServers": {"memd": {"command": "memctl", "args": ["mcp", "--workspace", "~/notes"]}}}
@@ -78,7 +78,10 @@ def run_mcp(args: Namespace) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] != "mcp":
             raise
-        raise CommandError("the MCP SDK is not installed. Install it: pip install 'memd[mcp]'") from None
+        # By the SDK's own name: what a package index has under ours need not be this memd.
+        raise CommandError(
+            f"the MCP SDK is not installed. Install it: {sys.executable} -m pip install 'mcp>=2'"
+        ) from None
     if sys.stdin.isatty():
         common.note("this speaks JSON with an agent on stdin and stdout; Ctrl-C ends it")
     serve(root)

@@ -45,11 +45,17 @@ def people(answer: Answer, *, query: str, cwd: str, colour: bool, links: bool = 
 
 
 def vimgrep(answer: Answer, *, cwd: str) -> str:
-    """Return path:line:column:text of each hit, column in bytes from 1: Vim's %f:%l:%c:%m."""
+    """
+    Return path:line:column:text of each hit, column in bytes from 1: Vim's %f:%l:%c:%m.
+
+    Each place once: overlapping chunks of one source can be found by the same line.
+    """
     return _lines(
-        f"{shown(answer['workspace'], hit['path'], cwd)}:{hit.get('match_line') or hit['start_line']}:"
-        f"{hit.get('match_column') or 1}:{one_line(_matched_text(hit))}"
-        for hit in answer["hits"]
+        dict.fromkeys(
+            f"{shown(answer['workspace'], hit['path'], cwd)}:{hit.get('match_line') or hit['start_line']}:"
+            f"{hit.get('match_column') or 1}:{one_line(_matched_text(hit))}"
+            for hit in answer["hits"]
+        )
     )
 
 
@@ -71,7 +77,10 @@ def notes(answer: Answer) -> str | None:
         parts.append(f"{prefix}: {reasons(codes)}")
     index = answer.get("index") or {}
     if pending := index.get("pending_files"):
-        parts.append(f"{pending} changed file{'s' if pending > 1 else ''} not searched yet")
+        # Not "changed": a file that was saved a moment before it was read is only read again.
+        parts.append(f"{pending} file{'s' if pending > 1 else ''} still to be read")
+    if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":
+        parts.append(f"{waiting} chunk{'s' if waiting > 1 else ''} found by words alone until embedded")
     return "; ".join(parts) or None
 
 

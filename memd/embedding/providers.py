@@ -1,5 +1,6 @@
 """Which model does a configuration name? One queue for each, shared by all workspaces that use it."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,11 +16,15 @@ from memd.records import Tokenizer
 OLLAMA_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
 
 
+Key = tuple[str, str, str]  # provider, model, address
+
+
 class Providers:
     """The models in use. Not thread-safe: one thread opens workspaces."""
 
     def __init__(self) -> None:
-        self._queues: dict[tuple[str, str, str], EmbeddingQueue] = {}
+        self._queues: dict[Key, EmbeddingQueue] = {}
+        self._users: Counter[Key] = Counter()
         self._shipped = WordPieces(SHIPPED.tokenizer_file)
 
     @property
@@ -28,14 +33,25 @@ class Providers:
         return list(self._queues.values())
 
     def queue_for(self, config: WorkspaceConfig) -> EmbeddingQueue | None:
-        """Return the queue of the configured model, which loads in the background; None for "none"."""
-        if config.provider == "none":
+        """Return the queue of the configured model, which loads in the background; None for "none".
+
+        Whoever takes one gives it back with `release`.
+        """
+        key = _key(config)
+        if key is None:
             return None
-        address = config.address if config.provider == "ollama" else ""
-        key = (config.provider, config.model, address)
         if key not in self._queues:
             self._queues[key] = EmbeddingQueue(self._loader(config), provider=config.provider)
+        self._users[key] += 1
         return self._queues[key]
+
+    def release(self, config: WorkspaceConfig) -> EmbeddingQueue | None:
+        """Return the queue that nobody uses any more, for the caller to close; None if somebody does."""
+        key = _key(config)
+        if key is None:
+            return None
+        self._users[key] -= 1
+        return self._queues.pop(key) if self._users[key] == 0 else None
 
     def tokenizer_for(self, config: WorkspaceConfig) -> tuple[Tokenizer, int]:
         """Return what chunks are measured with, and how many word pieces may be in one.
@@ -72,3 +88,9 @@ class Providers:
 def _measured(folder: ModelFolder, pieces: WordPieces) -> tuple[Tokenizer, int]:
     prefix = max(pieces.count(folder.document_prefix), pieces.count(folder.query_prefix))
     return pieces, folder.max_sequence - pieces.special_tokens - prefix
+
+
+def _key(config: WorkspaceConfig) -> Key | None:
+    if config.provider == "none":
+        return None
+    return config.provider, config.model, config.address if config.provider == "ollama" else ""

@@ -119,6 +119,21 @@ class EmbeddingQueue:
         """Return the vector of a query; blocks for at most *timeout_s*. Raises as `query` does."""
         return self.query(text, timeout_s).result()
 
+    def submit_documents(self, texts: Sequence[str], *, model_id: str) -> "list[Future[list[bytes]]]":
+        """Return a future for every few texts, in order; the vectors are those of *model_id* or an error.
+
+        Raises:
+            UnavailableError: the model loads, or failed and is tried again in the background.
+        """
+        self._keeper.embedder()
+        parts = [list(texts[start : start + PIECE_TEXTS]) for start in range(0, len(texts), PIECE_TEXTS)]
+        pieces = [_Work(_documents_of(model_id, part), Future()) for part in parts]
+        with self._waiting:
+            self._refuse_if_closed()
+            self._documents.extend(pieces)
+            self._waiting.notify_all()
+        return [piece.result for piece in pieces]
+
     def embed_documents(self, texts: Sequence[str], *, model_id: str | None = None) -> list[bytes]:
         """Return one vector a text, in order; blocks, also while the model loads.
 
@@ -126,19 +141,13 @@ class EmbeddingQueue:
             UnavailableError: the model failed; it is tried again in the background.
             ModelMismatchError: the model is not *model_id* (any more): its vectors are another space.
         """
-        wanted = model_id or self.ready().model_id
-        self.ready()
-        parts = [list(texts[start : start + PIECE_TEXTS]) for start in range(0, len(texts), PIECE_TEXTS)]
-        pieces = [_Work(_documents_of(wanted, part), Future()) for part in parts]
-        with self._waiting:
-            self._refuse_if_closed()
-            self._documents.extend(pieces)
-            self._waiting.notify_all()
+        found = self.ready()
+        pieces = self.submit_documents(texts, model_id=model_id or found.model_id)
         try:
-            return [vector for piece in pieces for vector in piece.result.result()]
+            return [vector for piece in pieces for vector in piece.result()]
         finally:
             for piece in pieces:  # after a failure nobody waits for the rest
-                piece.result.cancel()
+                piece.cancel()
 
     def close(self) -> None:
         """Stop the threads and free the model; who waits gets UnavailableError."""

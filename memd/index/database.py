@@ -60,7 +60,7 @@ def sqlite_version() -> str:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translated(path: Path | str) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield

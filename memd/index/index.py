@@ -4,14 +4,17 @@ The writing thread changes the database and the matrix, then publishes a new `Sn
 one snapshot and a read transaction of the same generation, and keeps both to its end.
 """
 
+import os
 import queue
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memd.errors import DeadlineError, IndexClosedError, ModelMismatchError
+from memd.index.database import translated
 from memd.index.reader import Reader
 from memd.index.vectors import Matrix, Rows
 from memd.index.writer import NewSource, Writer
@@ -25,6 +28,29 @@ PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snap
 POSTINGS_KEPT = 4_000_000
 
 
+class PostingsCache:
+    """The postings that queries of one generation have asked for; two readers may use it at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # protects both fields
+        self._kept: dict[tuple[str, bool], kernel.Postings] = {}
+        self._size = 0
+
+    def get(self, key: tuple[str, bool]) -> kernel.Postings | None:
+        """Return what is kept for a term."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def put(self, key: tuple[str, bool], found: kernel.Postings) -> None:
+        """Keep a term's postings; when too much is kept, everything else goes."""
+        with self._lock:
+            if self._size > POSTINGS_KEPT:
+                self._kept.clear()
+                self._size = 0
+            self._kept[key] = found
+            self._size += found.document_frequency
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """One moment of an index, as far as scoring needs it. Never changes, but for the postings it caches."""
@@ -34,11 +60,17 @@ class Snapshot:
     columns: kernel.Columns
     rows: Rows
     model_id: str  # whose vectors the rows are; "" while there are none
-    postings: dict[tuple[str, bool], kernel.Postings] = field(default_factory=dict)
+    postings: PostingsCache = field(default_factory=PostingsCache)
 
-    def has_below(self, folder: str) -> bool:
-        """Tell whether a source was indexed in *folder*."""
-        return any(source.path.startswith(f"{folder}/") for source in self.sources.values())
+    def folders(self) -> frozenset[str]:
+        """Return every folder that has a source somewhere below it."""
+        found: set[str] = set()
+        for source in self.sources.values():
+            folder = source.path.rpartition("/")[0]
+            while folder and folder not in found:
+                found.add(folder)
+                folder = folder.rpartition("/")[0]
+        return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +82,10 @@ class View:
 
     def postings(self, term: str, *, prefix: bool) -> kernel.Postings:
         """Return where *term* (or, with *prefix*, every term that begins so) stands."""
-        cache = self.snapshot.postings
-        found = cache.get((term, prefix))
+        found = self.snapshot.postings.get((term, prefix))
         if found is None:
             found = kernel.postings(self.reader.documents(term, prefix=prefix))
-            if sum(kept.document_frequency for kept in cache.values()) > POSTINGS_KEPT:
-                cache.clear()
-            cache[term, prefix] = found
+            self.snapshot.postings.put((term, prefix), found)
         return found
 
 
@@ -67,12 +96,18 @@ class Index:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
         self._writer = Writer(folder / DATABASE)
+        self._matrix: Matrix | None = None
         self.damaged_rows = 0
-        self._matrix = self._open_matrix()
-        self._published = self._load()
         self._readers: queue.SimpleQueue[Reader | None] = queue.SimpleQueue()
-        for _ in range(READERS):
-            self._readers.put(Reader(folder / DATABASE))
+        try:
+            with translated(folder):
+                self._matrix = self._open_matrix()
+                self._published = self._load()
+            for _ in range(READERS):
+                self._readers.put(Reader(folder / DATABASE))
+        except BaseException:
+            self._close_files()
+            raise
 
     @property
     def snapshot(self) -> Snapshot:
@@ -151,7 +186,12 @@ class Index:
 
     def size_bytes(self) -> int:
         """Return how much of the disk the index takes."""
-        return sum(path.stat().st_blocks * 512 for path in self.folder.iterdir())
+        total = 0
+        with suppress(FileNotFoundError):  # deleted under us, which is allowed
+            for entry in os.scandir(self.folder):
+                with suppress(FileNotFoundError):  # SQLite's log comes and goes
+                    total += entry.stat().st_blocks * 512
+        return total
 
     def close(self) -> None:
         """Close every part; waits for the views in use, later ones raise IndexClosedError."""
@@ -160,6 +200,9 @@ class Index:
             if reader is not None:
                 reader.close()
         self._readers.put(None)
+        self._close_files()
+
+    def _close_files(self) -> None:
         self._writer.close()
         if self._matrix is not None:
             self._matrix.close()
@@ -182,7 +225,7 @@ class Index:
             snapshot,
             generation=self._writer.get("generation"),
             rows=_rows(self._matrix),
-            postings={},
+            postings=PostingsCache(),
         )
 
     def _open_matrix(self) -> Matrix | None:

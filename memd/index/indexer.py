@@ -13,12 +13,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 
+import structlog
+
 from memd import terms
 from memd.index.index import Changes, Index
 from memd.index.writer import NewChunk, NewSource
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.chunk import parse
 from memd.sources.scan import Rules, changes, read_source, walk
+
+log = structlog.get_logger()
 
 CACHED_STAMPS = 50_000  # sources whose stamps are kept in memory, about 300 bytes each
 # A commit is a point where a query sees more and a newer save may overtake; each costs an fsync.
@@ -158,7 +162,13 @@ class Indexer:
             if known[0] != stamp:
                 changes.touch(path, stamp)
         else:
-            changes.put(self._prepared(found, stamp))
+            try:
+                prepared = self._prepared(found, stamp)
+            except Exception:  # one note that we fail on must not keep all others out
+                log.exception("note_failed")
+                done.skipped.append(Skipped(path, "failed"))
+                return
+            changes.put(prepared)
             done.indexed.append(path)
         self.stamps.put(path, stamp, found.hash)
 
@@ -208,7 +218,10 @@ def _day_of(document: Document, stamp: FileStamp) -> date:
         day = _iso_day(str(document.front_matter.get(key, ""))[:10])
         if day is not None:
             return day
-    return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC).astimezone().date()
+    try:
+        return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC).astimezone().date()
+    except (OverflowError, ValueError, OSError):  # some file systems take any number
+        return date.max
 
 
 def _iso_day(text: str) -> date | None:

@@ -19,6 +19,9 @@ FLOAT_BYTES = 4
 CAPACITY_STEP_BYTES = 8 * 1024 * 1024  # a new mapping for every 5,000 rows of 384 dimensions, not for each
 
 
+sync = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """A read-only view of the first *count* rows; stays valid while it is held."""
@@ -48,6 +51,7 @@ class Matrix:
         """What is readable now. The mapping is made anew only when the file has outgrown it."""
         needed = self._rows * self._row_bytes
         if len(self._map) < needed:
+            self._reserve(needed)  # the file was cut off: its lost rows are zeros that nothing names any more
             self._map = mmap.mmap(self._fd, os.fstat(self._fd).st_size, prot=mmap.PROT_READ)
         return Rows(self._map, self._rows, self._dim)
 
@@ -65,7 +69,7 @@ class Matrix:
         try:
             self._reserve((start + len(vectors)) * self._row_bytes)
             _write_all(self._fd, block, start * self._row_bytes)
-            os.fdatasync(self._fd) if hasattr(os, "fdatasync") else os.fsync(self._fd)
+            sync(self._fd)
         except OSError as error:
             raise _translated(self.path, error) from error
         self._rows = start + len(vectors)

@@ -108,8 +108,8 @@ def idf(chunks: int, document_frequency: int) -> float:
 
 
 def _whole_runs(view: View, runs: Sequence[str], words: Sequence[str]) -> frozenset[int]:
-    """Return the chunks in which every run and word stands whole; none for a query without runs."""
-    if not runs:
+    """Return the chunks in which every run and word stands whole; none where no run is a trigram long."""
+    if not any(len(run) >= MIN_SUBSTRING for run in runs):
         return frozenset()
     found: set[int] | None = None
     for piece in dict.fromkeys([*runs, *words]):

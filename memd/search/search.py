@@ -33,6 +33,7 @@ class Request:
 
     query: Query
     query_vec: bytes | None  # None: keyword only
+    model_id: str  # whose vector that is
     mode: Mode
     fusion: Fusion
     weights: Weights
@@ -122,6 +123,8 @@ def _vector_scores(view: View, request: Request) -> kernel.Scores | None:
     """Return each chunk's cosine, None where the vector arm does not run."""
     rows = view.snapshot.rows
     if request.query_vec is None or request.mode == "keyword":
+        return None
+    if view.snapshot.model_id != request.model_id:  # switched since the query was embedded: another space
         return None
     by_row = kernel.cosines(rows.buffer, rows.count, rows.dim, request.query_vec)
     return kernel.by_chunk(by_row, view.snapshot.columns)

@@ -53,8 +53,8 @@ def _marks(text: str, pieces: tuple[str, ...]) -> list[tuple[int, str]]:
     words = {_plain(piece) for piece in pieces if not terms.is_spaceless(piece)}
     found = _ascii_marks(text, words) if text.isascii() else _any_marks(text, words, pieces)
     if not found:  # a piece inside of a word, as the substring tier finds it
-        lowered = text.lower()
-        found = [(lowered.index(word), word) for word in words if word and word in lowered]
+        places = ((re.search(re.escape(word), text, re.IGNORECASE), word) for word in words if word)
+        found = [(place.start(), word) for place, word in places if place]
     return sorted(found)
 
 

@@ -15,7 +15,7 @@ import structlog
 from memctl import paths
 from memd import __version__
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
-from memd.service import notify, rpc
+from memd.service import logs, notify, rpc
 from memd.service.handlers import Handlers, deadline_s
 from memd.service.workspaces import Workspaces
 
@@ -52,6 +52,7 @@ def run(tell_starter: Callable[[str], None]) -> int:
 
 async def _live(state_dir: Path, tell_starter: Callable[[str], None]) -> int:
     stop = asyncio.Event()
+    logs.catch_the_rest(asyncio.get_running_loop())
     _on_signals(stop)  # before any slow work: a stop during the start is a stop
     listeners, bound = _listen()
     try:

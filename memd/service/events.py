@@ -5,8 +5,9 @@ from enum import Enum
 from pathlib import Path
 
 from memd.sources.scan import Rules
+from memd.workspace import is_folder
 
-# Files that change which others are sources.
+# Files that change which others are sources; a scan begins by looking whether the configuration changed.
 RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg", "config.toml"})
 
 
@@ -16,7 +17,6 @@ class Meaning(Enum):
     NOTHING = 0
     SOURCE = 1  # look at this file
     SCAN = 2  # more than this file may have changed: compare the whole folder
-    CONFIG = 3  # the workspace's own configuration was saved
 
 
 def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], bool]) -> Meaning:
@@ -30,17 +30,16 @@ def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], 
     """
     path = below(root, absolute)
     folder, _, name = path.rpartition("/")
-    if path == "memory/config.toml":
-        return Meaning.CONFIG
     if not path or name in RULE_FILES:  # the root itself was touched, moved or replaced
         return Meaning.SCAN
     if folder and rules.folder(f"{folder}/") is None:
         return Meaning.NOTHING  # node_modules and the like change all day
-    if Path(absolute).is_dir():
+    if is_folder(absolute):
         return Meaning.SCAN if rules.folder(f"{path}/") is not None else Meaning.NOTHING
-    if not Path(absolute).exists() and has_below(path):
-        return Meaning.SCAN  # a folder that is gone took its notes with it
-    return Meaning.SOURCE if rules.selects(path) else Meaning.NOTHING
+    if rules.selects(path):
+        return Meaning.SOURCE
+    # A folder that is gone took its notes with it.
+    return Meaning.SCAN if has_below(path) else Meaning.NOTHING
 
 
 def below(root: Path, absolute: str) -> str:

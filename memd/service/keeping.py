@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from memd import config as configuration
 from memd.errors import ConfigError, InvalidError
-from memd.memory import write_entry
-from memd.service import requests, settings
+from memd.memory import Written, write_entry
+from memd.service import requests
 from memd.service.call import Call
+from memd.service.opening import Opened
 from memd.service.upkeep import Report
-from memd.service.workspaces import Opened, Workspaces
+from memd.service.workspaces import Workspaces
 
 REMEMBER_TIMEOUT_S = 5.0  # for the vector of a fact just written; its words are searchable before
 
@@ -36,7 +36,7 @@ async def _extract(
         "session": asked.source.session,
     }
 
-    def write() -> Any:
+    def write() -> Written:
         return write_entry(
             opened.workspace.root,
             topic=asked.topic,
@@ -47,9 +47,13 @@ async def _extract(
             now=datetime.now().astimezone(),
         )
 
-    written = await workspaces.write(write)
-    await opened.upkeep.index_now(written.path)
-    await opened.upkeep.embedded(timeout_s=REMEMBER_TIMEOUT_S)
+    written: Written = await workspaces.write(write)
+
+    async def index(opened: Opened) -> None:
+        await opened.upkeep.index_now(written.path)
+        await opened.upkeep.embedded(timeout_s=REMEMBER_TIMEOUT_S)
+
+    await workspaces.wait_with(str(opened.workspace.root), index)
     return {
         "workspace": str(opened.workspace.root),
         "path": written.path,
@@ -63,22 +67,25 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     """``index``: compare the folder with the index, and wait until all of it is searchable."""
     started = time.perf_counter()
     asked = requests.convert(params, requests.Index)
+    root = workspaces.root_of(asked.workspace)
     if asked.rebuild:
-        opened = await asyncio.shield(workspaces.rebuild(asked.workspace))
-    else:
-        opened = await workspaces.find(asked.workspace)
-    before = opened.index.snapshot.generation
-    opened.upkeep.rescan()
+        await asyncio.shield(workspaces.rebuild(str(root)))
     report: Report | None = call.progress if asked.progress else None
-    if asked.wait:
-        await opened.upkeep.caught_up(report)
+
+    async def bring_up_to_date(opened: Opened) -> None:
+        opened.upkeep.rescan()
+        if asked.wait:
+            await opened.upkeep.caught_up(report)
+
+    before = (await workspaces.find(str(root))).index.snapshot.generation
+    opened = await workspaces.wait_with(str(root), bring_up_to_date)
     snapshot = opened.index.snapshot
     return {
         "workspace": str(opened.workspace.root),
         "state": opened.upkeep.state,
         "sources": len(snapshot.sources),
         "chunks": snapshot.columns.count,
-        "vectors": opened.upkeep.vectors,
+        "vectors": opened.upkeep.vector_count,
         "skipped": len(opened.upkeep.skipped),
         "changed": snapshot.generation != before,
         "took_ms": round((time.perf_counter() - started) * 1000),
@@ -88,8 +95,8 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
 async def add_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
     """``workspace.add``: make a folder a workspace."""
     asked = requests.convert(params, requests.WorkspaceAdd)
-    opened, created = await asyncio.shield(workspaces.add(asked.path, force=asked.force))
-    await opened.upkeep.scanned()
+    root, created = await asyncio.shield(workspaces.add(asked.path, force=asked.force))
+    opened = await workspaces.wait_with(str(root), lambda opened: opened.upkeep.scanned())
     return {
         "root": str(opened.workspace.root),
         "config": str(opened.workspace.config_path),
@@ -109,16 +116,11 @@ async def remove_method(workspaces: Workspaces, params: Fields, _: Call) -> Fiel
 async def configure_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
     """``workspace.configure``: replace settings in config.toml, or show what they are."""
     asked = requests.convert(params, requests.WorkspaceConfigure)
-    opened = await workspaces.find(asked.workspace)
+    root = workspaces.root_of(asked.workspace)
     if not isinstance(asked.settings, msgspec.UnsetType) and asked.settings:
-        path = opened.workspace.config_path
         try:
-            configuration.with_settings(path, asked.settings)
+            await asyncio.shield(workspaces.configure(root, asked.settings))
         except ConfigError as error:
-            raise InvalidError(
-                f"$.settings: {str(error).removeprefix(f'{path}: ')}; nothing was changed"
-            ) from error
-        await workspaces.write(settings.write, path, asked.settings)
-        await workspaces.reopen(opened.workspace.root)
-        opened = await workspaces.find(str(opened.workspace.root))
-    return {"root": str(opened.workspace.root), "config": msgspec.to_builtins(opened.config)}
+            raise InvalidError(f"$.settings: {error}; nothing was changed") from error
+    opened = await workspaces.find(str(root))
+    return {"root": str(root), "config": msgspec.to_builtins(opened.config)}

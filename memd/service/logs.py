@@ -4,7 +4,9 @@ Events carry names, numbers and codes. Note text, queries and paths inside a wor
 to a logger, so there is nothing to filter here.
 """
 
+import asyncio
 import sys
+import threading
 import traceback
 from collections.abc import MutableMapping
 from typing import Any
@@ -30,7 +32,28 @@ def configure(*, terminal: bool) -> None:
 def _frames(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Say where an exception came from, and not its message: that may quote a note."""
     if event.pop("exc_info", None):
-        kind, _error, trace = sys.exc_info()
-        event["exception"] = kind.__name__ if kind else "?"
-        event["frames"] = [f"{f.filename}:{f.lineno} {f.name}" for f in traceback.extract_tb(trace)]
+        error = sys.exc_info()[1]
+        event["exception"] = type(error).__name__
+        event["frames"] = _places(error)
     return event
+
+
+def catch_the_rest(loop: asyncio.AbstractEventLoop) -> None:
+    """Log what nobody caught by class and place; asyncio and threading would print its text, too."""
+
+    def in_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        structlog.get_logger().error("uncaught", exception=type(error).__name__, frames=_places(error))
+
+    def in_thread(arguments: threading.ExceptHookArgs) -> None:
+        structlog.get_logger().error(
+            "uncaught", exception=arguments.exc_type.__name__, frames=_places(arguments.exc_value)
+        )
+
+    loop.set_exception_handler(in_loop)
+    threading.excepthook = in_thread
+
+
+def _places(error: BaseException | None) -> list[str]:
+    trace = error.__traceback__ if error else None
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]

@@ -1,22 +1,25 @@
 """How is a question answered? Search, recall, get, and the search that proves health."""
 
 import asyncio
+import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from memd import terms
 from memd.embedding import UnavailableError
-from memd.errors import IndexClosedError, InvalidError, NotFoundError
+from memd.errors import IndexClosedError, IndexDamagedError, InvalidError, MemdError, NotFoundError
 from memd.records import Source, SourceText
 from memd.search.query import Query, parse, restricted
 from memd.search.recall import recall as fit
 from memd.search.search import Answer, Request, search
 from memd.service import answers, requests
 from memd.service.call import Call
-from memd.service.workspaces import Opened, Workspaces
+from memd.service.opening import Opened
+from memd.service.upkeep import Reason
+from memd.service.workspaces import Workspaces
 from memd.sources.scan import read_source
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
@@ -31,6 +34,7 @@ class _Meaning:
     """A query's vector, or why there is none."""
 
     vector: bytes | None
+    model_id: str
     degraded: tuple[str, ...]
     took_ms: float
 
@@ -67,6 +71,8 @@ async def get_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
     lines = found.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if end is not None and end < start:
+        raise InvalidError(f"$.end_line: {end} is before start_line {start}")
     if start > max(len(lines), 1):
         raise InvalidError(f"$.start_line: {path} has {len(lines)} lines, not {start}")
     end = min(end or len(lines), len(lines))
@@ -85,22 +91,21 @@ async def get_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
 async def health_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
     """``health``: run a real ranked search in each workspace; some damage shows only then."""
     asked = requests.convert(params, requests.Nothing)
-    chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
-    checks = [
-        {"name": str(root), "ok": False, "detail": str(fault)} for root, fault in workspaces.faults.items()
-    ]
-    if asked.workspace:
-        checks = []
-    for opened in chosen:
+    roots = [workspaces.root_of(asked.workspace)] if asked.workspace else workspaces.roots
+    checks = [await _health_of(workspaces, str(root), call) for root in roots]
+    return {"ok": all(check["ok"] for check in checks), "checks": checks}
+
+
+async def _health_of(workspaces: Workspaces, root: str, call: Call) -> Fields:
+    try:
+        opened = await workspaces.find(root)
         probe = requests.Search(query="memory health", mode="hybrid")
         answer, frame = await _run(workspaces, opened, probe, call, 1)
-        bad = [*frame["degraded"], *(["missing"] if frame["index"]["state"] == "missing" else [])]
-        detail = f"answered in {sum(answer.timings_ms.values()):.1f} ms" + "".join(
-            f", {code}" for code in bad
-        )
-        checks.append({"name": str(opened.workspace.root), "ok": not bad, "detail": detail})
-        opened.last_health = {"ok": not bad, "detail": detail, "at": time.time()}
-    return {"ok": all(check["ok"] for check in checks), "checks": checks}
+    except MemdError as error:
+        return {"name": root, "ok": False, "detail": str(error)}
+    detail = ", ".join([f"answered in {sum(answer.timings_ms.values()):.1f} ms", *frame["degraded"]])
+    opened.last_health = {"ok": not frame["degraded"], "detail": detail, "at": time.time()}
+    return {"name": root, "ok": not frame["degraded"], "detail": detail}
 
 
 async def _run(
@@ -109,6 +114,9 @@ async def _run(
     """Answer a query; return the hits and what every answer says of how it was made."""
     try:
         return await _run_once(workspaces, opened, asked, call, limit)
+    except IndexDamagedError:
+        workspaces.reopen_soon(opened.workspace.root, Reason.DAMAGED)
+        raise
     except IndexClosedError:  # it was reopened with another configuration meanwhile
         again = await workspaces.find(str(opened.workspace.root))
         return await _run_once(workspaces, again, asked, call, limit)
@@ -123,6 +131,7 @@ async def _run_once(
     request = Request(
         query=query,
         query_vec=meaning.vector,
+        model_id=meaning.model_id,
         mode=asked.mode,
         fusion=asked.fusion or config.fusion,
         weights=asked.weights or config.weights,
@@ -135,7 +144,11 @@ async def _run_once(
     )
     answer: Answer = await workspaces.read(_search, opened, request)
     facts = opened.upkeep.facts
-    degraded = [*meaning.degraded, *(["root-missing"] if facts["state"] == "missing" else [])]
+    degraded = list(meaning.degraded)
+    if facts["state"] == "missing":
+        degraded.append("root-missing")
+    if meaning.vector is not None and facts["pending_vectors"] and opened.upkeep.vectors.failing:
+        degraded.append("vectors-incomplete")
     return answer, {
         "workspace": str(opened.workspace.root),
         "mode": answer.mode,
@@ -160,28 +173,28 @@ async def _meaning(opened: Opened, query: Query, mode: str) -> _Meaning:
     """Return the query's vector; where there is none, the answer comes from the keyword arm and says why."""
     embedding = opened.embedding
     if mode == "keyword" or not query.text.strip():
-        return _Meaning(None, (), 0.0)
+        return _Meaning(None, "", (), 0.0)
     if embedding is None:
-        return _Meaning(None, ("no-provider",) if mode == "vector" else (), 0.0)
+        return _Meaning(None, "", ("no-provider",) if mode == "vector" else (), 0.0)
     started = time.perf_counter()
     try:
         embedder = embedding.embedder()
         if mode == "hybrid" and not terms.readable(query.text, embedder.scripts):
-            return _Meaning(None, (), 0.0)
+            return _Meaning(None, "", (), 0.0)
         if opened.index.snapshot.model_id != embedder.model_id:
-            return _Meaning(None, ("vectors-building",), 0.0)
+            return _Meaning(None, "", ("vectors-building",), 0.0)
         vector = await asyncio.wrap_future(embedding.query(query.text, timeout_s=EMBED_TIMEOUT_S))
     except UnavailableError as error:
-        return _Meaning(None, (error.reason,), _ms_since(started))
-    return _Meaning(vector, (), _ms_since(started))
+        return _Meaning(None, "", (error.reason,), _ms_since(started))
+    return _Meaning(vector, embedder.model_id, (), _ms_since(started))
 
 
-def _alive(opened: Opened) -> Any:
-    """Return what tells whether a source is on the disk; with the whole folder gone, answers go on."""
-    root: Path = opened.workspace.root
-    if not root.is_dir():
+def _alive(opened: Opened) -> Callable[[str], bool]:
+    """Return what tells whether a source is on the disk; where nothing can be seen, answers go on."""
+    root = str(opened.workspace.root)
+    if not os.access(root, os.R_OK | os.X_OK):
         return lambda _: True
-    return lambda path: (root / path).exists()
+    return lambda path: os.path.exists(f"{root}/{path}")  # noqa: PTH110 - Path.exists raises where it may not look
 
 
 def _place(opened: Opened, asked: requests.Get) -> tuple[Source, int, int | None]:

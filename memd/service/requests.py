@@ -82,7 +82,7 @@ class Get(Params, frozen=True, kw_only=True):
     """``get``: a source or its lines, or the chunk of a hit."""
 
     path: Path | None = None
-    id: int | None = None
+    id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
     start_line: Annotated[int, Meta(ge=1)] = 1
     end_line: Annotated[int, Meta(ge=1)] | None = None
 

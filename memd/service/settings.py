@@ -1,22 +1,41 @@
 """How does a setting get into config.toml without losing what the user wrote there?"""
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import tomlkit
 
+from memd.errors import UnsafeError
 
-def write(path: Path, settings: dict[str, Any]) -> None:
-    """Set top-level keys; comments, order and all else stay. The file is replaced as a whole, durably."""
-    document = tomlkit.parse(path.read_text(encoding="utf-8-sig"))
+
+def write(root: Path, path: Path, settings: dict[str, Any]) -> None:
+    """Set top-level keys; comments, order and all else stay. The file is replaced as a whole, durably.
+
+    Raises:
+        UnsafeError: *path* links out of *root*: the file it names was not made for this.
+    """
+    target = path.resolve()
+    if not target.is_relative_to(root):
+        raise UnsafeError(f"{path} links to {target}, out of the workspace: change that file yourself")
+    document = tomlkit.parse(target.read_text(encoding="utf-8-sig"))
     for key, value in settings.items():
         document[key] = value
-    # A link (dotfiles are kept so) is written through, not replaced.
-    target = path.resolve()
-    fresh = target.with_name(f".{path.name}.tmp")
-    with fresh.open("w", encoding="utf-8") as stream:
-        stream.write(tomlkit.dumps(document))
-        stream.flush()
-        os.fsync(stream.fileno())
-    fresh.replace(target)
+    # A name that nobody can have put there before, as a link to somewhere else.
+    descriptor, fresh = tempfile.mkstemp(dir=target.parent, prefix=".config-", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(tomlkit.dumps(document))
+            stream.flush()
+            os.fchmod(stream.fileno(), target.stat().st_mode & 0o777)
+            os.fsync(stream.fileno())
+        Path(fresh).replace(target)
+    except BaseException:
+        Path(fresh).unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

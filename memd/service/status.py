@@ -8,10 +8,12 @@ from typing import Any
 
 from memctl import protocol
 from memd import __version__
+from memd.embedding.queue import EmbeddingQueue
 from memd.index.database import sqlite_version
 from memd.service import requests
 from memd.service.call import Call, Limits
-from memd.service.workspaces import Opened, Workspaces
+from memd.service.opening import Opened
+from memd.service.workspaces import Workspaces
 
 PROTOCOL = 1
 API_LEVEL = 1  # counts up with every key or method that is added
@@ -59,11 +61,10 @@ async def status_method(workspaces: Workspaces, params: Fields, _: Call) -> Fiel
     """``status``: the server, and each workspace or the one that is named."""
     asked = requests.convert(params, requests.Nothing)
     chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
-    faults = {} if asked.workspace else workspaces.faults
+    others = [] if asked.workspace else _not_open(workspaces)
     return {
         "server": _server(workspaces),
-        "workspaces": [workspace_facts(opened) for opened in chosen]
-        + [{"root": str(root), "state": "error", "errors": [str(fault)]} for root, fault in faults.items()],
+        "workspaces": [*(workspace_facts(opened) for opened in chosen), *others],
     }
 
 
@@ -73,10 +74,23 @@ async def list_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields
     known = {opened.workspace.root: opened for opened in workspaces.opened}
     return {
         "workspaces": [
-            {"root": str(root)} | (_counts(known[root]) if root in known else {"state": "error"})
-            for root in workspaces.roots
+            *({"root": str(root)} | _counts(opened) for root, opened in known.items()),
+            *_not_open(workspaces),
         ]
     }
+
+
+def _not_open(workspaces: Workspaces) -> list[Fields]:
+    """Return what is known of the workspaces that do not answer: why, or that they are just being opened."""
+    opened = {one.workspace.root for one in workspaces.opened}
+    faults = workspaces.faults
+    return [
+        {"root": str(root), "state": "error", "errors": [str(faults[root])]}
+        if root in faults
+        else {"root": str(root), "state": "starting", "errors": []}
+        for root in workspaces.roots
+        if root not in opened
+    ]
 
 
 def workspace_facts(opened: Opened) -> Fields:
@@ -89,7 +103,7 @@ def workspace_facts(opened: Opened) -> Fields:
         "root": str(opened.workspace.root),
         **_counts(opened),
         **upkeep.facts,
-        "vectors": upkeep.vectors,
+        "vectors": upkeep.vector_count,
         "skipped": [{"path": path, "reason": reason} for path, reason in skipped[:SHOWN_SKIPPED]],
         "skipped_total": len(skipped),
         "last_scan": upkeep.last_scan,
@@ -144,6 +158,6 @@ def memory_mb() -> float | None:
     return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
 
 
-def _trouble(queue: Any) -> str | None:
+def _trouble(queue: EmbeddingQueue) -> str | None:
     """Return the code of why a model gives no vectors now, None where it does."""
     return {"ready": None, "loading": "model-loading"}.get(queue.state, queue.reason)

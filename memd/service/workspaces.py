@@ -1,12 +1,9 @@
-"""Which workspaces are open, and with what? One index, one upkeep, one configuration each."""
+"""Which workspaces are open? The registry, and one index, one upkeep, one configuration for each root."""
 
 import asyncio
 import secrets
-import shutil
-import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +14,15 @@ from memd import workspace as folders
 from memd.config import WorkspaceConfig
 from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import ConfigError, IndexDamagedError, MemdError, WorkspaceError
-from memd.index.index import Index
-from memd.index.indexer import Indexer
-from memd.records import ChunkLimits
-from memd.service.upkeep import Upkeep
-from memd.sources.scan import Rules
-from memd.workspace import Workspace
+from memd.errors import IndexClosedError, MemdError, StorageError, WorkspaceError
+from memd.index.database import translated
+from memd.service import opening, settings
+from memd.service.opening import Opened
+from memd.service.upkeep import Reason
 
 log = structlog.get_logger()
 
-KEPT_DAMAGED = 2  # unreadable indexes that are kept to be looked at
-READ_THREADS = 2  # queries that run at once; a search is memory bandwidth, more threads do not help two cores
-
-
-@dataclass(slots=True)
-class Opened:
-    """One workspace that answers."""
-
-    workspace: Workspace
-    config: WorkspaceConfig
-    index: Index
-    upkeep: Upkeep
-    embedding: EmbeddingQueue | None  # None: provider = "none"
-    last_health: dict[str, Any] | None = None  # what the last `health` found, and when
+READ_THREADS = 2  # queries that run at once: a search is memory bandwidth, more do not help two cores
 
 
 class Workspaces:
@@ -82,17 +64,21 @@ class Workspaces:
 
     async def write(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run *work* in the writing thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, work, *args)
+        return await asyncio.get_running_loop().run_in_executor(self._writer, _translating, work, *args)
 
     async def read(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run *work* in a reading thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work, *args)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, _translating, work, *args)
 
     async def open_all(self) -> None:
         """Open every registered workspace; one that cannot be opened does not stop the others."""
         self._roots = folders.read_registry(self._registry)
         for root in self._roots:
             await self._try_open(root)
+
+    def root_of(self, path: str | None) -> Path:
+        """Return the registered root that a request names. Raises WorkspaceError."""
+        return folders.choose(path, self._roots)
 
     async def find(self, path: str | None) -> Opened:
         """Return the workspace that a request names.
@@ -101,60 +87,87 @@ class Workspaces:
             WorkspaceError: it names none.
             ConfigError and others: why that one is not open.
         """
-        root = folders.choose(path, self._roots)
+        root = self.root_of(path)
         if root not in self._opened:
-            # Being reopened, or its configuration may have been mended.
-            await self._try_open(root)
+            await self._try_open(root)  # being reopened, or its configuration may have been mended
         if root in self._faults:
             raise self._faults[root]
+        if root not in self._opened:
+            raise WorkspaceError(f"{root} is not registered any more: memctl init {root}")
         return self._opened[root]
 
-    async def add(self, path: str, *, force: bool) -> tuple[Opened, bool]:
-        """Make a folder a workspace and open it; True where its config.toml is new."""
-        if not Path(path).is_absolute():
-            raise WorkspaceError(f"path = {path!r} is not absolute")
-        root = folders.root_for(Path(path))
+    async def wait_with(self, path: str | None, wait: Callable[[Opened], Awaitable[None]]) -> Opened:
+        """Find a workspace and wait for something in it, again where it is reopened meanwhile."""
+        while True:
+            opened = await self.find(path)
+            try:
+                await wait(opened)
+            except IndexClosedError:
+                path = str(opened.workspace.root)
+                continue
+            return opened
+
+    async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
+        """Make a folder a workspace; return its root, and True where its config.toml is new."""
+        root = folders.root_for(path)
         created = folders.create(root, force=force)
-        if root not in self._roots:
-            self._roots.append(root)
-            folders.write_registry(self._registry, self._roots)
+        async with self._changing:
+            if root not in self._roots:
+                folders.write_registry(self._registry, [*self._roots, root])
+                self._roots.append(root)
         await self._try_open(root)
-        return await self.find(str(root)), created
+        return root, created
 
     async def remove(self, path: str) -> Path:
         """Forget a workspace and delete its index; its notes and its config.toml stay."""
-        root = folders.choose(path, self._roots)
         async with self._changing:
+            root = self.root_of(path)
             await self._close(root)
+            folders.write_registry(self._registry, [other for other in self._roots if other != root])
             self._roots.remove(root)
             self._faults.pop(root, None)
-            folders.write_registry(self._registry, self._roots)
-        index_dir = folders.workspace_at(root, self._state_dir).index_dir
-        for folder in [index_dir, *_set_aside(index_dir)]:
-            await self.write(_delete, folder)
+            index_dir = folders.workspace_at(root, self._state_dir).index_dir
+            for folder in [index_dir, *opening.copies_set_aside(index_dir)]:
+                await self.write(opening.delete, folder)
         return root
 
-    async def reopen(self, root: Path) -> None:
+    async def configure(self, root: Path, changed: dict[str, Any]) -> None:
+        """Write settings that this user allows; also where the ones that are there do not work."""
+        place = folders.workspace_at(root, self._state_dir)
+        config: WorkspaceConfig = configuration.with_settings(place.config_path, changed)
+        await self.write(opening.checked_config, place, config, self._user_config_path)
+        await self.write(settings.write, root, place.config_path, changed)
+        await self.reopen(root)
+
+    async def reopen(self, root: Path, *, set_aside: bool = False) -> None:
         """Close a workspace and open it with what its configuration says now."""
         async with self._changing:
             await self._close(root)
+            if set_aside:
+                await self.write(opening.set_aside, folders.workspace_at(root, self._state_dir).index_dir)
         await self._try_open(root)
 
-    async def rebuild(self, path: str | None) -> Opened:
+    async def rebuild(self, path: str | None) -> Path:
         """Delete a workspace's index and begin anew, also where it cannot be opened as it is."""
-        root = folders.choose(path, self._roots)
         async with self._changing:
+            root = self.root_of(path)
             await self._close(root)
-            await self.write(_delete, folders.workspace_at(root, self._state_dir).index_dir)
+            await self.write(opening.delete, folders.workspace_at(root, self._state_dir).index_dir)
         await self._try_open(root)
-        return await self.find(str(root))
+        return root
+
+    def reopen_soon(self, root: Path, reason: Reason) -> None:
+        """Reopen from outside of the caller: it may be one of the tasks that end."""
+        set_aside = reason is Reason.DAMAGED
+        task = asyncio.get_running_loop().create_task(self.reopen(root, set_aside=set_aside))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     async def close(self) -> None:
         """Stop all upkeep, write everything back, close every file."""
         async with self._changing:
             for root in list(self._opened):
                 await self._close(root)
-        self._providers.close()
         self._writer.shutdown(wait=True)
         self._readers.shutdown(wait=True)
 
@@ -163,71 +176,37 @@ class Workspaces:
             if root in self._opened or root not in self._roots:
                 return
             try:
-                self._opened[root] = await self._open(folders.workspace_at(root, self._state_dir))
+                self._opened[root] = await opening.open_workspace(
+                    folders.workspace_at(root, self._state_dir),
+                    self._providers,
+                    self._user_config_path,
+                    write=self.write,
+                    reopen=lambda reason: self.reopen_soon(root, reason),
+                )
                 self._faults.pop(root, None)
             except MemdError as error:
-                if str(error) != str(self._faults.get(root)):
-                    log.warning("workspace_not_opened", code=error.code)
-                self._faults[root] = error
+                self._note_fault(root, error)
+            except Exception as error:  # one workspace must not stop the others
+                log.exception("workspace_not_opened")
+                self._note_fault(root, StorageError(f"{root} cannot be opened ({type(error).__name__})"))
 
-    async def _open(self, place: Workspace) -> Opened:
-        if place.root.is_dir() and not place.config_path.exists():
-            raise ConfigError(f"{place.config_path} is gone. Make it again: memctl init {place.root}")
-        config = (
-            configuration.load_workspace_config(place.config_path)
-            if place.root.is_dir()
-            else WorkspaceConfig()
-        )
-        user = configuration.load_user_config(self._user_config_path)
-        configuration.check_allowed(place.config_path, config, user, self._user_config_path)
-        embedding = self._providers.queue_for(config)
-        tokenizer, max_tokens = self._providers.tokenizer_for(config)
-        limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
-        index: Index = await self.write(_open_index, place.index_dir)
-        indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
-        upkeep = Upkeep(
-            place.root,
-            index,
-            indexer,
-            load_rules=lambda: Rules.load(place.root, config.sources, config.ignore),
-            embedding=embedding,
-            write=self.write,
-            config_changed=lambda: self._reopen_soon(place.root),
-        )
-        await self.write(indexer.begin)
-        await upkeep.start()
-        return Opened(place, config, index, upkeep, embedding)
+    def _note_fault(self, root: Path, error: MemdError) -> None:
+        if str(error) != str(self._faults.get(root)):
+            log.warning("workspace_not_opened", code=error.code)
+        self._faults[root] = error
 
     async def _close(self, root: Path) -> None:
         opened = self._opened.pop(root, None)
-        if opened is not None:
-            await opened.upkeep.stop()
-            await self.write(opened.index.close)
-
-    def _reopen_soon(self, root: Path) -> None:
-        """Reopen after the watcher's batch: the task that says so is one of those that end."""
-        task = asyncio.get_running_loop().create_task(self.reopen(root))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        if opened is None:
+            return
+        await opened.upkeep.stop()
+        await self.write(opened.index.close)
+        unused = self._providers.release(opened.config)
+        if unused is not None:
+            await asyncio.to_thread(unused.close)
 
 
-def _open_index(folder: Path) -> Index:
-    """Open an index; one that cannot be read is set aside, and a new one is filled from the Markdown."""
-    try:
-        return Index(folder)
-    except IndexDamagedError:
-        log.warning("index_set_aside")
-        kept = _set_aside(folder)
-        for old in kept[: len(kept) + 1 - KEPT_DAMAGED]:
-            _delete(old)
-        folder.rename(folder.with_name(f"{folder.name}.damaged-{time.time_ns()}"))
-        return Index(folder)
-
-
-def _set_aside(folder: Path) -> list[Path]:
-    """Return the unreadable indexes that were kept, the oldest first."""
-    return sorted(folder.parent.glob(f"{folder.name}.damaged-*"))
-
-
-def _delete(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def _translating(work: Callable[..., Any], *args: Any) -> Any:
+    """Run *work*; what SQLite raises becomes one of our errors."""
+    with translated("the index"):
+        return work(*args)

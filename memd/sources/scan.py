@@ -24,6 +24,7 @@ __all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "read_source", "wa
 REASONS: Final[Mapping[str, str]] = {
     "binary": "has NUL bytes: it is not text",
     "directory": "is a folder with the name of a source",
+    "failed": "memd failed on it: a bug, and its log names the place",
     "link-dangling": "links to nothing",
     "link-hidden": "links to a hidden, unsaved or secret file",
     "link-outside": "links to a place outside of the workspace",

@@ -6,9 +6,11 @@ only: these paths may be dirty, or look through everything again. It never ends 
 """
 
 import asyncio
+import os
 import stat
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,14 +59,14 @@ async def watch(root: Path, *, stop: asyncio.Event) -> AsyncIterator[Dirty]:
         yield Dirty(frozenset(), rescan=True, trouble=pump.trouble)
         failures = 0 if loop.time() - began > STABLE_S else failures + 1
         wait_s = RETRY_S[min(failures, len(RETRY_S)) - 1] if failures else 0.0
-        await _pause(stop, wait_s if await asyncio.to_thread(root.is_dir) else MISSING_POLL_S)
+        await _pause(stop, wait_s if await asyncio.to_thread(os.path.isdir, root) else MISSING_POLL_S)
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(stop.wait(), seconds)
-    except TimeoutError:
-        return
+    with suppress(TimeoutError):
+        # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the event.
+        async with asyncio.timeout(seconds):
+            await stop.wait()
 
 
 class _Pump:

@@ -31,3 +31,33 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, s
     daemon.start()
     yield daemon, daemon.add(root)
     daemon.close()
+
+
+@pytest.fixture
+def workspace(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path]:
+    """A small workspace inside a folder that nothing may change."""
+    return daemon, small_workspace(daemon, tmp_path / "outside")
+
+
+@pytest.fixture(scope="module")
+def trapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, Path]]:
+    """The same with topic folders that are a link outwards and a file; for tests that write nothing."""
+    home = tmp_path_factory.mktemp("trapped")
+    daemon = Daemon(home)
+    daemon.start()
+    root = small_workspace(daemon, home / "outside")
+    (root.parent / "elsewhere").mkdir()
+    (root / "memory" / "linked").symlink_to(root.parent / "elsewhere")
+    (root / "memory" / "file").write_text("in the way")
+    yield daemon, root
+    daemon.close()
+
+
+def small_workspace(daemon: Daemon, folder: Path) -> Path:
+    """Make *folder* with a workspace of three notes in it, wholly indexed; return its root."""
+    root = folder / "notes"
+    (root / "memory").mkdir(parents=True)
+    for number, text in enumerate(("Sourdough rises overnight.", "The weir was mended in May.", "Buy oats.")):
+        (root / f"{number}.md").write_text(text + "\n")
+    daemon.add(root)
+    return root

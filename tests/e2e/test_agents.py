@@ -1,62 +1,13 @@
 """What does an agent get that remembers through MCP, with the official SDK's client and a real daemon?"""
 
-import sys
-from contextlib import asynccontextmanager
-from pathlib import Path
-
 import anyio
 import pytest
 import yaml
-from mcp import Client, StdioServerParameters
-from mcp.types import Implementation
+from agent_session import agent, files_outside_memory, hostile_entries, in_a_session
 
-TREE = Path(__file__).parents[2]
-HOSTILE_TOPICS = ["..", "../../etc", "/etc/cron.d", ".ssh", "a/../../b", "\\\\host\\share", "a\0b", "x" * 5000,
-                  "index", "", "///", "。。"]  # fmt: skip
-HOSTILE_TITLES = ["../../../etc/passwd", "/etc/passwd", "..", "a\0b", "x" * 5000, "", "\x1b[2J", "-"]
-
-
-@pytest.fixture
-def workspace(daemon, tmp_path):
-    """A workspace inside a folder that nothing but it may change."""
-    root = tmp_path / "outside" / "notes"
-    (root / "memory").mkdir(parents=True)
-    for number, text in enumerate(("Sourdough rises overnight.", "The weir was mended in May.", "Buy oats.")):
-        (root / f"{number}.md").write_text(text + "\n")
-    daemon.add(root)
-    return daemon, root
-
-
-def files_outside_memory(root: Path) -> dict[Path, bytes]:
-    """Return every file that is there beside memory/, up to the folder above the workspace."""
-    return {
-        path: path.read_bytes()
-        for path in root.parent.rglob("*")
-        if path.is_file() and not path.is_relative_to(root / "memory")
-    }
-
-
-@asynccontextmanager
-async def agent(daemon, root):
-    """Connect the SDK's client to `memctl mcp`, as an agent's program does."""
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "memctl", "mcp"],
-        env=daemon.environment | {"PYTHONPATH": str(TREE)},
-        cwd=root,
-    )
-    async with Client(server, client_info=Implementation(name="tester", version="1")) as client:
-        yield client
-
-
-def in_a_session(daemon, root, *calls):
-    """Make calls one after the other in one session; return their results."""
-
-    async def session():
-        async with agent(daemon, root) as client:
-            return [await client.call_tool(tool, arguments) for tool, arguments in calls]
-
-    return anyio.run(session)
+REASONS = (
+    "is a path", "is reserved", "control character", "at most 512", "is empty", "no letter", "is a link",
+)  # fmt: skip
 
 
 def test_an_agent_finds_by_meaning_what_it_stored_a_call_ago(workspace):
@@ -109,33 +60,15 @@ def test_a_session_outlives_the_daemon(workspace):
     assert found.structured_content["hits"][0]["path"] == stored.structured_content["path"]
 
 
-def hostile() -> list[dict]:
-    fact = {"topic": "facts", "title": "a fact", "content": "content"}
-    topics = [fact | {"topic": topic} for topic in [*HOSTILE_TOPICS, "linked", "file"]]
-    return [*topics, *(fact | {"title": title} for title in HOSTILE_TITLES)]
-
-
-@pytest.fixture
-def trapped(workspace):
-    """The same with topic folders that are a link outwards and a file."""
-    daemon, root = workspace
-    (root.parent / "elsewhere").mkdir()
-    (root / "memory" / "linked").symlink_to(root.parent / "elsewhere")
-    (root / "memory" / "file").write_text("in the way")
-    return daemon, root
-
-
 def test_hostile_names_write_nothing_outside_memory_through_mcp(trapped):
     """Each is the tool's error in memd's own words, and not a byte is written."""
     daemon, root = trapped
     before, memory = files_outside_memory(root), sorted((root / "memory").rglob("*"))
-    results = in_a_session(daemon, root, *(("extract_memory", fact) for fact in hostile()))
-    for fact, result in zip(hostile(), results, strict=True):
+    results = in_a_session(daemon, root, *(("extract_memory", fact) for fact in hostile_entries()))
+    for fact, result in zip(hostile_entries(), results, strict=True):
         said = result.content[0].text
         assert result.is_error, fact
-        assert any(word in said for word in (
-            "is a path", "is reserved", "control character", "at most 512", "is empty", "no letter", "is a link",
-        )), (fact, said)  # fmt: skip
+        assert any(reason in said for reason in REASONS), (fact, said)
         assert len(said) < 500, "an error repeats what it refuses only in short"
     assert files_outside_memory(root) == before
     assert sorted((root / "memory").rglob("*")) == memory
@@ -151,13 +84,14 @@ def test_hostile_names_write_nothing_outside_memory_through_mcp(trapped):
     ],
     ids=["empty", "binary", "long", "secret"],
 )
-def test_content_that_cannot_be_kept_is_refused_through_mcp(workspace, content, told):
+def test_content_that_cannot_be_kept_is_refused_through_mcp(trapped, content, told):
     """Empty, binary, oversized or secret: an error that says which, and no file."""
-    daemon, root = workspace
+    daemon, root = trapped
+    memory = sorted((root / "memory").rglob("*"))
     [result] = in_a_session(
         daemon, root, ("extract_memory", {"topic": "facts", "title": "a fact", "content": content})
     )
     assert result.is_error
     assert told in result.content[0].text
     assert "QWERTYUIOP" not in result.content[0].text
-    assert sorted(path.name for path in (root / "memory").rglob("*")) == ["config.toml"]
+    assert sorted((root / "memory").rglob("*")) == memory

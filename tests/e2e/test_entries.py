@@ -1,12 +1,11 @@
 """What becomes of a fact that extract_memory is given over the socket?"""
 
 import concurrent.futures
-import os
 
 import pytest
 import yaml
+from agent_session import files_outside_memory, hostile_entries
 from daemon_process import Daemon
-from test_agents import files_outside_memory, hostile, trapped, workspace  # noqa: F401 - two are fixtures
 
 from memctl.client import RpcError
 
@@ -28,7 +27,7 @@ def refused(daemon: Daemon, root, **params) -> RpcError:
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
-def test_an_entry_is_found_by_the_very_next_call(workspace, mode):  # noqa: F811
+def test_an_entry_is_found_by_the_very_next_call(workspace, mode):
     """By its words, by its title, by its meaning; the hit says that an agent wrote it."""
     daemon, root = workspace
     with daemon.client() as client:
@@ -53,7 +52,7 @@ def test_an_entry_is_found_by_the_very_next_call(workspace, mode):  # noqa: F811
     assert daemon.found("tag:db postgres", workspace=str(root)) == [written["path"]]
 
 
-def test_the_reply_names_a_file_that_any_program_can_read(workspace):  # noqa: F811
+def test_the_reply_names_a_file_that_any_program_can_read(workspace):
     """Path, id and time of the reply are those of the file; its body is the content to the character."""
     daemon, root = workspace
     content = "---\nnot: front matter\n---\n\n\tcode\n  trailing  \n…日本"
@@ -77,12 +76,12 @@ def test_the_reply_names_a_file_that_any_program_can_read(workspace):  # noqa: F
     assert front["source"] == {"origin": "agent", "client": "test", "session": "s-1"}
     assert text.endswith(f"---\n\n{content}\n")
     assert path.stat().st_mode & 0o777 == 0o600
-    assert os.listdir(path.parent) == [path.name]
+    assert list(path.parent.iterdir()) == [path]
     [hit] = daemon.call("search", workspace=str(root), query="colons hash", mode="keyword", limit=1)["hits"]
     assert hit["tags"] == ["yes", "1", "a: b"]
 
 
-def test_an_entry_survives_kill_9_at_once(workspace):  # noqa: F811
+def test_an_entry_survives_kill_9_at_once(workspace):
     """What was answered is on the disk and found after the restart."""
     daemon, root = workspace
     written = daemon.call(
@@ -95,7 +94,7 @@ def test_an_entry_survives_kill_9_at_once(workspace):  # noqa: F811
     assert daemon.found("storks april", workspace=str(root), mode="keyword") == [written["path"]]
 
 
-def test_many_agents_at_once_lose_nothing(workspace):  # noqa: F811
+def test_many_agents_at_once_lose_nothing(workspace):
     """Twenty entries of one title through as many connections are twenty files, all found."""
     daemon, root = workspace
 
@@ -110,8 +109,10 @@ def test_many_agents_at_once_lose_nothing(workspace):  # noqa: F811
     assert set(daemon.found("zebra", workspace=str(root), mode="keyword", limit=50)) == set(paths)
 
 
-@pytest.mark.parametrize("fact", hostile(), ids=lambda fact: ascii(f"{fact['topic']}|{fact['title']}")[:40])
-def test_hostile_names_write_nothing_outside_memory(trapped, fact):  # noqa: F811
+@pytest.mark.parametrize(
+    "fact", hostile_entries(), ids=lambda fact: ascii(f"{fact['topic']}|{fact['title']}")[:40]
+)
+def test_hostile_names_write_nothing_outside_memory(trapped, fact):
     """A clear error, and not a byte inside or outside."""
     daemon, root = trapped
     before, memory = files_outside_memory(root), sorted((root / "memory").rglob("*"))
@@ -138,18 +139,19 @@ def test_hostile_names_write_nothing_outside_memory(trapped, fact):  # noqa: F81
         ({"title": "AKIA" + "QWERTYUIOPASDFGH"}, "MEMD_SECRET", "AWS"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_with_the_reason(workspace, params, code, told):  # noqa: F811
+def test_what_cannot_be_kept_is_refused_with_the_reason(trapped, params, code, told):
     """Limits, types and secrets: named, never repeated, nothing written."""
-    daemon, root = workspace
+    daemon, root = trapped
+    memory = sorted((root / "memory").rglob("*"))
     error = refused(daemon, root, **params)
     assert error.code == code
     assert told.lower() in error.message.lower()
     assert "a1B2a1B2" not in error.message
     assert "QWERTY" not in error.message
-    assert sorted(path.name for path in (root / "memory").rglob("*")) == ["config.toml"]
+    assert sorted((root / "memory").rglob("*")) == memory
 
 
-def test_content_of_the_limit_is_kept_and_can_be_had_again(workspace):  # noqa: F811
+def test_content_of_the_limit_is_kept_and_can_be_had_again(workspace):
     """256 KiB go in, are searchable at once, and come out whole."""
     daemon, root = workspace
     content = "gnu " * (64 * 1024 - 3) + "ibex wins\n\n"

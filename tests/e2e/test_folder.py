@@ -1,10 +1,11 @@
 """Any file in the folder and any bytes as a query: a clear answer, or a skip that status names."""
 
+import contextlib
 import os
 import socket
 
 import pytest
-from daemon_process import until
+from daemon_process import Daemon, until
 
 from memctl.client import RpcError
 
@@ -24,11 +25,22 @@ HOSTILE = {
 }
 
 
-@pytest.fixture
-def folder(daemon, tmp_path, monkeypatch):
-    root = tmp_path / "notes"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A running daemon with all of these, wholly indexed; for tests that only read."""
+    home = tmp_path_factory.mktemp("folder")
+    root = home / "notes"
     root.mkdir()
-    outside = tmp_path / "outside.md"
+    fill(root)
+    daemon = Daemon(home)
+    daemon.start()
+    yield daemon, daemon.add(root)
+    daemon.close()
+
+
+def fill(root):
+    """Put every kind of file into *root*."""
+    outside = root.parent / "outside.md"
     outside.write_text("wolverine outside\n")
     for name, content in HOSTILE.items():
         (root / name).write_bytes(content)
@@ -37,12 +49,10 @@ def folder(daemon, tmp_path, monkeypatch):
     (root / "dangling.md").symlink_to("nowhere.md")
     (root / "outward.md").symlink_to(outside)
     (root / "loop").symlink_to(root)
-    monkeypatch.chdir(root)  # the whole path is longer than a socket's may be
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("socket.md")
+    with contextlib.chdir(root), socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket.md")  # the whole path is longer than a socket's may be
     (root / os.fsdecode(b"caf\xe9.md")).write_text("bad name\n")
     (root / "good.md").write_text("a narwhal note\n")
-    return daemon, daemon.add(root)
 
 
 def test_what_is_not_text_is_skipped_and_named(folder):
@@ -112,9 +122,13 @@ def test_bytes_that_are_no_text_get_a_clear_error(folder):
     assert daemon.call("ping")["pong"]
 
 
-def test_a_skipped_file_that_is_mended_is_indexed(folder, tmp_path):
+def test_a_skipped_file_that_is_mended_is_indexed(daemon, tmp_path):
     """It leaves the list of skipped files, too."""
-    daemon, root = folder
-    (tmp_path / "notes" / "latin1.md").write_text("Größe des Wombats\n")
-    until(lambda: daemon.found("wombats", workspace=root, mode="keyword") == ["latin1.md"])
-    assert "latin1.md" not in {one["path"] for one in daemon.call("status")["workspaces"][0]["skipped"]}
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "latin1.md").write_bytes(HOSTILE["latin1.md"])
+    workspace = daemon.add(root)
+    assert [one["path"] for one in daemon.call("status")["workspaces"][0]["skipped"]] == ["latin1.md"]
+    (root / "latin1.md").write_text("Größe des Wombats\n")
+    until(lambda: daemon.found("wombats", workspace=workspace, mode="keyword") == ["latin1.md"])
+    assert daemon.call("status")["workspaces"][0]["skipped"] == []

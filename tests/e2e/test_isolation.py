@@ -6,6 +6,8 @@ import pytest
 from daemon_process import Daemon
 
 from memctl.client import RpcError
+from memd.service import requests
+from memd.service.handlers import METHODS
 
 NAMES = ["notes.md", "2026-05-01.md", "memory/facts/one.md"]
 
@@ -20,35 +22,67 @@ def pair(daemon, tmp_path):
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(
-                f"# About {words}\n\nThe same sentence in both, then {words}.\n", encoding="utf-8"
+                f"---\ntags: [shared]\n---\n# About {words}\n\nThe same sentence in both, then {words}.\n",
+                encoding="utf-8",
             )
         roots.append(daemon.add(root))
     return daemon, *roots
 
 
 def calls(root: str, word: str):
-    """Return every call that answers with something of a workspace."""
+    """Return every call that answers with something of a workspace, with every parameter there is."""
+    everything = {"limit": 1000, "min_score": 0.0}
+    yield "memd.hello", {"client": "test", "version": "1", "protocol": [1]}
+    yield "ping", {"timeout_ms": 1000}
     yield "search", {"query": word}
     yield "search", {"query": f'"{word}"'}
-    yield "search", {"query": "the same sentence", "limit": 1000, "min_score": 0.0}
-    yield "search", {"query": "the same sentence", "mode": "vector", "limit": 1000, "min_score": 0.0}
+    yield "search", {"query": "the same sentence", **everything}
+    yield "search", {"query": "the same sentence", "mode": "vector", **everything}
+    yield "search", {"query": "the same", "weights": {"vector": 0.0, "keyword": 1.0}, **everything}
     yield "search", {"query": "x", "mode": "keyword", "fusion": "rrf", "path": "**"}
+    for folder in ("first", "second"):
+        yield "search", {"query": f"the same path:../{folder}/**", **everything}
+        yield "search", {"query": "the same", "path": f"../{folder}/**", **everything}
+    yield "search", {"query": "sentence", "tag": "shared", "since": "2020-01-01", "until": "2030-01-01"}
     yield "search_memory", {"query": word}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000}
     for name in NAMES:
         yield "get", {"path": name}
+        yield "get", {"path": name, "start_line": 1, "end_line": 3}
     for number in range(1, 12):
         yield "get", {"id": number}
-    yield "index", {}
+    yield "index", {"wait": True}
+    yield "index", {"rebuild": True, "progress": True}
     yield "status", {}
     yield "health", {}
-    yield "workspace.configure", {}
-    yield "extract_memory", {"topic": "facts", "title": "one", "content": "a fact"}
+    yield "workspace.list", {}
+    yield "workspace.configure", {"settings": {"half_life_days": 31}}
+    yield "extract_memory", {
+        "topic": "facts", "title": "one", "content": "a fact", "tags": ["t"], "source": {"client": "test"},
+    }  # fmt: skip
+    yield "extract_memory", {"topic": f"../{word}", "title": "one", "content": "a fact"}
+    yield "workspace.remove", {"path": root}
+    yield "workspace.add", {"path": root, "force": False}
+    yield "index", {}
+    yield "search", {"query": "the same sentence", **everything}
+
+
+def test_no_method_and_no_parameter_is_left_out():
+    """A new one must be asked for the other workspace's words, too."""
+    asked = list(calls("/root", "word"))
+    assert {method for method, _ in asked} == set(METHODS)
+    kinds = [kind for kind in vars(requests).values() if isinstance(kind, type)]
+    known = {field for kind in kinds if issubclass(kind, requests.Params) for field in kind.__struct_fields__}
+    assert {name for _, params in asked for name in params} == known - {"workspace"}
 
 
 def text_of(daemon: Daemon, method: str, params: dict, root: str) -> str:
     try:
-        return json.dumps(daemon.call(method, workspace=root, **params))
+        told = []
+        with daemon.client() as client:
+            listen = told.append if params.get("progress") else None
+            answer = client.call(method, {"workspace": root, **params}, timeout_s=60, on_progress=listen)
+        return json.dumps([answer, told])
     except RpcError as error:
         return str(error)
 
@@ -59,7 +93,7 @@ def test_no_answer_or_error_of_one_shows_a_word_of_the_other(pair):
     for root, own, foreign in ((first, "heronword", "badgerword"), (second, "badgerword", "heronword")):
         for method, params in calls(root, foreign):
             answer = text_of(daemon, method, params, root)
-            shown = answer.replace(json.dumps(foreign), "")
+            shown = answer.replace(json.dumps(foreign), "").replace(f"'../{foreign}'", "")
             assert foreign not in shown, (method, params)
         assert own in text_of(daemon, "search", {"query": own}, root)
 
@@ -94,6 +128,8 @@ def test_without_a_name_two_workspaces_are_an_error_that_lists_them(pair):
 def test_the_log_shows_no_word_of_any_note_or_query(pair):
     """Names, numbers and codes only."""
     daemon, first, _ = pair
+    for method, params in calls(first, "badgerword"):
+        text_of(daemon, method, params, first)
     daemon.found("heronword secretquery", workspace=first)
     with pytest.raises(RpcError):
         daemon.call("search", workspace=first, query=["badgerword"])

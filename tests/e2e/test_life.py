@@ -1,10 +1,14 @@
 """How does it live with its folder: saves, restarts, a model that fails, a configuration that is wrong."""
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 
 import pytest
+from agent_session import in_a_session
 from daemon_process import Daemon, until
 
 from memctl.client import RpcError
@@ -127,6 +131,23 @@ def test_without_a_model_search_goes_on_by_keyword_and_says_so(tmp_path, root):
         daemon.close()
 
 
+def test_a_workspace_without_a_provider_is_ready_and_complete(daemon, root):
+    """Provider = "none": nothing waits for vectors that nobody makes, before and after a restart."""
+    (root / "memory").mkdir()
+    (root / "memory" / "config.toml").write_text('provider = "none"\n')
+    assert daemon.memctl("init", str(root)).returncode == 0
+    for _ in range(2):
+        found = daemon.memctl("search", "--json", "--workspace", str(root), "heron")
+        assert found.returncode == 0, found.stderr
+        answer = json.loads(found.stdout)
+        assert (answer["mode"], answer["degraded"], answer["index"]["first"]) == ("keyword", [], False)
+        status = daemon.call("status")["workspaces"][0]
+        assert (status["state"], status["chunks"], status["vectors"], status["pending"]) == ("ready", 1, 0, 0)
+        assert daemon.call("health", workspace=str(root))["ok"]
+        daemon.stop()
+        daemon.start()
+
+
 def test_a_wrong_configuration_stops_its_own_workspace_only(daemon, root, tmp_path):
     """One clear line for it; the others answer; mending the file is enough."""
     other = tmp_path / "other"
@@ -189,37 +210,42 @@ def test_init_changes_none_of_the_notes(daemon, tmp_path):
     assert daemon.call("workspace.add", path=str(root))["created"] is False
 
 
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed: apt-get install strace")
 def test_no_socket_but_unix_sockets_is_ever_opened(tmp_path, root):
-    """Under strace, a working daemon asks the kernel for AF_UNIX only."""
+    """Under strace, a daemon that indexes, recalls, keeps a fact and serves MCP asks for AF_UNIX only."""
     home = tmp_path / "home"
     home.mkdir()
     daemon = Daemon(home)
     trace = tmp_path / "trace"
-    command = [
-        "strace",
-        "-f",
-        "-qq",
-        "-e",
-        "trace=socket,socketpair",
-        "-o",
-        str(trace),
-        sys.executable,
-        "-m",
-        "memd",
-    ]
+    command = ["strace", "-f", "-qq", "-e", "trace=socket,socketpair,connect", "-o", str(trace)]
     with daemon.log_path.open("ab") as log:
-        daemon.process = subprocess.Popen(command, env=daemon.environment, stderr=log, stdout=log)
+        daemon.process = subprocess.Popen(
+            [*command, sys.executable, "-m", "memd"], env=daemon.environment, stderr=log, stdout=log
+        )
     try:
-        until(daemon.socket.exists, timeout_s=60)
+        until(daemon.listens, timeout_s=60)
         workspace = daemon.add(root)
-        assert daemon.found("bird at a dam", workspace=workspace) == ["heron.md"]
+        until(lambda: daemon.found("bird at a dam", workspace=workspace) == ["heron.md"])
+        fact = {"topic": "birds", "title": "Storks", "content": "They come in April."}
+        daemon.call("extract_memory", workspace=workspace, **fact)
+        assert "April" in daemon.call("recall", workspace=workspace, query="return of the storks")["text"]
+        (root / "badger.md").write_text("Badgers dig setts at night.\n")
+        until(lambda: daemon.found("badgers", workspace=workspace, mode="keyword") == ["badger.md"])
+        daemon.call("index", workspace=workspace, rebuild=True)
+        [stored, found] = in_a_session(
+            daemon, root, ("extract_memory", fact), ("search_memory", {"query": "spring migration"})
+        )
+        assert not stored.is_error
+        assert found.structured_content["hits"][0]["origin"] == "agent"
         daemon.call("shutdown")
         daemon.process.wait(timeout=30)
     finally:
         daemon.close()
-    families = {
-        line.split("(")[1].split(",")[0] for line in trace.read_text().splitlines() if "socket" in line
-    }
+    calls = [
+        line for line in trace.read_text().splitlines() if re.search(r"(socket|socketpair|connect)\(", line)
+    ]
+    families = set(re.findall(r"\b(?:AF|PF)_\w+", "\n".join(calls)))
+    assert calls
     assert families == {"AF_UNIX"}
 
 
@@ -261,3 +287,101 @@ def test_a_rebuild_answers_as_before(daemon, root):
         client.call("index", {"workspace": workspace, "rebuild": True}, timeout_s=60)
     after = daemon.call("search", query="bird at a dam", workspace=workspace)["hits"]
     assert [(hit["path"], hit["score"]) for hit in after] == [(hit["path"], hit["score"]) for hit in before]
+
+
+def test_a_config_saved_together_with_a_rule_file_hangs_nothing(daemon, root):
+    """A reopening and a scan in one batch of events: the old upkeep ends, the new one answers."""
+    workspace = daemon.add(root)
+
+    def shown() -> int:
+        return daemon.call("workspace.configure", workspace=workspace)["config"]["max_results"]
+
+    for number in range(1, 9):
+        (root / "memory" / "config.toml").write_text(f"max_results = {number}\n")
+        (root / ".gitignore").write_text(f"drafts{number}/\n")
+        until(lambda wanted=number: shown() == wanted)
+    assert daemon.found("heron", workspace=workspace, mode="keyword") == ["heron.md"]
+    assert daemon.stop() == 0
+
+
+def test_who_waits_for_an_index_goes_on_when_it_is_reopened(daemon, root):
+    """A configuration saved during `index` does not leave its caller waiting."""
+    workspace = daemon.add(root)
+    for number in range(200):
+        (root / f"{number}.md").write_text(f"note {number}\n" * 20)
+    with daemon.client() as client:
+        (root / "memory" / "config.toml").write_text("chunk_words = 100\n")
+        assert client.call("index", {"workspace": workspace}, timeout_s=60)["sources"] == 201
+
+
+def test_a_folder_that_comes_back_brings_its_own_rules(daemon, root, tmp_path):
+    """Started while it was away, memd must not index with the defaults what its configuration ignores."""
+    (root / "private").mkdir()
+    (root / "private" / "diary.md").write_text("quokka\n")
+    (root / "memory").mkdir()
+    (root / "memory" / "config.toml").write_text('ignore = ["private/"]\n')
+    workspace = daemon.add(root)
+    daemon.stop()
+    root.rename(tmp_path / "away")
+    daemon.start()
+    answer = daemon.call("search", query="heron", workspace=workspace, mode="keyword")
+    assert (answer["index"]["state"], answer["degraded"]) == ("missing", ["root-missing"])
+    assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
+    (tmp_path / "away").rename(root)
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    assert daemon.found("quokka", workspace=workspace, mode="keyword") == []
+
+
+def test_a_setting_that_would_break_the_workspace_is_not_written(daemon, root):
+    """Patterns and models are tried before; a broken file can be mended the same way."""
+    workspace = daemon.add(root)
+    config = root / "memory" / "config.toml"
+    before = config.read_text()
+    for settings in (
+        {"ignore": ["a*b*c*d*e*f*g"]},
+        {"model": "/nowhere"},
+        {"address": "http://10.1.1.1", "provider": "ollama"},
+    ):
+        with pytest.raises(RpcError):
+            daemon.call("workspace.configure", workspace=workspace, settings=settings)
+    assert config.read_text() == before
+    config.write_text("max_results = 0\n")
+    answer = daemon.call("workspace.configure", workspace=workspace, settings={"max_results": 4})
+    assert answer["config"]["max_results"] == 4
+
+
+def test_a_config_that_links_out_of_the_workspace_is_not_written(daemon, root, tmp_path):
+    """A clone may bring any link; what it names is not ours, and a planted temporary name is not used."""
+    workspace = daemon.add(root)
+    victim = tmp_path / "victim.toml"
+    victim.write_text("max_results = 7\n")
+    config = root / "memory" / "config.toml"
+    (root / "memory" / ".config.toml.tmp").symlink_to(victim)
+    daemon.call("workspace.configure", workspace=workspace, settings={"max_results": 4})
+    assert not config.is_symlink()
+    config.unlink()
+    config.symlink_to(victim)
+    with pytest.raises(RpcError):
+        daemon.call("workspace.configure", workspace=workspace, settings={"max_results": 5})
+    assert victim.read_text() == "max_results = 7\n"
+
+
+def test_one_damaged_index_does_not_keep_the_daemon_from_starting(daemon, root, tmp_path):
+    """Whatever is wrong with one workspace's files, the others answer, and so does it in the end."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "otter.md").write_text("otter\n")
+    first, second = daemon.add(root), daemon.add(other)
+    folders = [path for path in daemon.state.iterdir() if path.is_dir()]
+    daemon.stop()
+    for folder in folders:
+        for matrix in folder.glob("vectors.*.f32"):
+            matrix.unlink()
+        database = folder / "index.db"
+        pages = bytearray(database.read_bytes())
+        for offset in range(4096, len(pages), 4096):
+            pages[offset : offset + 64] = b"\xff" * 64
+        database.write_bytes(pages)
+    daemon.start()
+    assert until(lambda: daemon.found("bird at a dam", workspace=first)) == ["heron.md"]
+    assert until(lambda: daemon.found("otter", workspace=second)) == ["otter.md"]

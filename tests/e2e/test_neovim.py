@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -50,7 +49,7 @@ def nvim(sample, tmp_path):
 
 
 def test_the_line_of_the_readme_gives_hits(nvim):
-    """sockconnect and rpcrequest are all it takes; getcwd() names the workspace."""
+    """Functions sockconnect and rpcrequest are all it takes; getcwd() names the workspace."""
     out = nvim("""
         local params = {query = 'breast cancer gene', workspace = vim.fn.getcwd()}
         out.answer = request('search', params)
@@ -176,6 +175,23 @@ def test_requests_overlap_on_one_channel(nvim):
         end
     """)
     assert out == [True] * 20
+
+
+def test_an_answer_that_takes_three_seconds_is_waited_for(nvim):
+    """A daemon that the machine stops for a while answers when it goes on, on the same channel."""
+    out = nvim("""
+        local pid = request('ping', {})[2].pid
+        vim.loop.kill(pid, 'sigstop')
+        vim.loop.new_timer():start(3000, 0, function() vim.loop.kill(pid, 'sigcont') end)
+        local began = vim.loop.hrtime()
+        out.late = request('search', {query = 'sourdough', workspace = workspace})
+        out.took_s = (vim.loop.hrtime() - began) / 1e9
+        out.ping = request('ping', {})
+    """)
+    assert out["late"][0], out["late"]
+    assert out["late"][1]["hits"]
+    assert out["took_s"] >= 2.5
+    assert out["ping"][0]
 
 
 def test_a_closed_channel_can_be_opened_again(nvim):

@@ -90,17 +90,16 @@ def test_snapshot_and_transaction_are_of_the_same_generation(notes):
     assert wrong == []
 
 
-def test_a_failed_change_leaves_everything_as_it_was(notes):
+def test_a_failed_change_leaves_everything_as_it_was(notes, monkeypatch):
     """An exception inside of a change undoes all of it, and the note is read again later."""
     notes.save({"a.md": "alpha zebra\n"})
     generation = notes.index.snapshot.generation
     notes.write("a.md", "alpha giraffe\n")
-    real = notes.indexer._prepared
-    notes.indexer._prepared = lambda *_: 1 / 0
-    with pytest.raises(ZeroDivisionError):
-        notes.indexer.apply(["a.md"])
+    with monkeypatch.context() as patch:
+        patch.setattr("memd.index.index.Changes.put", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            notes.indexer.apply(["a.md"])
     assert notes.index.snapshot.generation == generation
-    notes.indexer._prepared = real
     assert notes.indexer.apply(["a.md"]).indexed == ["a.md"]
 
 
@@ -167,3 +166,66 @@ def test_a_closed_index_tells_who_comes_late(notes):
     for _ in range(3):
         with pytest.raises(IndexClosedError), old.view():
             pass
+
+
+def test_a_note_that_memd_fails_on_keeps_no_other_out(notes, monkeypatch):
+    """It is skipped with a reason, what is known of it stays, and the rest of the slice is indexed."""
+    notes.save({"a.md": "alpha\n"})
+    real = notes.indexer._prepared
+
+    def fails_on_a(source, stamp):
+        return 1 / 0 if source.path == "a.md" else real(source, stamp)
+
+    monkeypatch.setattr(notes.indexer, "_prepared", fails_on_a)
+    monkeypatch.setattr("memd.index.indexer.log.exception", lambda *_, **__: None)
+    notes.save({"a.md": "beta\n", "b.md": "beta\n"})
+    assert notes.found("beta") == ["b.md"]
+    assert notes.found("alpha") == ["a.md"]
+
+
+def test_an_impossible_mtime_is_no_obstacle(notes, monkeypatch):
+    """A file system may report the year 38989."""
+    monkeypatch.setattr("memd.index.indexer.datetime", _NoDates)
+    notes.save({"a.md": "alpha\n"})
+    assert notes.found("alpha") == ["a.md"]
+
+
+class _NoDates:
+    @staticmethod
+    def fromtimestamp(*_):
+        raise ValueError("year 38989 is out of range")
+
+
+def test_a_matrix_that_was_cut_off_or_deleted_is_filled_again(notes):
+    """Its rows are embedded anew; the index opens all the same."""
+    for damage in ("delete", "truncate"):
+        notes.save({f"{damage}{number}.md": f"{damage} word{number}\n" for number in range(5)})
+        notes.index.close()
+        [matrix] = notes.state.glob("vectors.*.f32")
+        if damage == "delete":
+            matrix.unlink()
+        else:
+            with matrix.open("r+b") as stream:
+                stream.truncate(100)
+        notes.open()
+        assert len(notes.index.pending(50)) > 3
+        notes.embed()
+        assert notes.found(f"{damage} word3", mode="vector")[0] == f"{damage}3.md"
+
+
+def test_the_postings_of_two_readers_at_once(notes):
+    """Queries that fill the cache together do not disturb each other."""
+    words = [f"w{number}" for number in range(2000)]
+    notes.save({"a.md": " ".join(words)})
+    wrong = []
+
+    def ask(part: list[str]) -> None:
+        with notes.index.view() as view:
+            wrong.extend(word for word in part if view.postings(word, prefix=False).document_frequency != 1)
+
+    readers = [threading.Thread(target=ask, args=(words[start::2],)) for start in range(2)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert not wrong

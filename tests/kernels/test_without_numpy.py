@@ -14,10 +14,11 @@ from memd.kernels import kernel
 
 TIE = 1e-5  # scores that are nearer than float32 tells apart may stand in either order, also next to 0
 RANK_TIE = 1 / 60 - 1 / 61  # what one place more or less is worth under rrf, where places may be swapped
-WORDS = (
-    "heron weir badger sett otter river lamp oil bread rye salt kiln clay glaze wheel loom yarn dye "
-    "indigo madder copper tin forge anvil hammer rope sail mast tide moon 記憶 検索 东京 北京 기억"
-).split()
+TEXT = """
+heron weir badger sett otter river lamp oil bread rye salt kiln clay glaze wheel loom yarn dye indigo
+madder copper tin forge anvil hammer rope sail mast tide moon 記憶 検索 东京 北京 기억
+"""
+WORDS = [*TEXT.split(), *(f"word{number}" for number in range(60))]  # enough to fill every dimension
 QUERIES = [
     ("heron weir", {}),
     ("copper forge and the anvil of the hammer", {}),
@@ -30,6 +31,7 @@ QUERIES = [
     ("lamp tag:craft", {"fusion": "rrf"}),
     ("loom since:2026-02-01 until:2026-04-30", {"fusion": "rrf"}),
     ("nothing has these", {"min_score": 0.0}),
+    (" ".join(WORDS), {}),
 ]
 ASK = """
 import json, pathlib, sys

@@ -135,7 +135,7 @@ def test_no_wait_takes_the_first_answer(peer, capsys):
     daemon = peer(search=found(hit(), index=index))
     assert main(["search", "--no-wait", "x"]) == exits.OK
     assert daemon.methods == ["search"]
-    assert "2 changed files not searched yet" in capsys.readouterr().err
+    assert "2 files still to be read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -211,6 +211,30 @@ def test_an_empty_query_is_wrong_usage(root, capsys, argv):
     """Exit code 2, with where to look."""
     assert main(argv) == exits.USAGE
     assert "--help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("lines", "cure"), [("5-2", "a.md:2-5"), ("0", "a.md:2-5")])
+def test_lines_that_cannot_be_are_wrong_usage(root, capsys, lines, cure):
+    """A span that ends before it begins is no empty answer, and line 0 is no line."""
+    assert main(["get", f"a.md:{lines}"]) == exits.USAGE
+    assert cure in capsys.readouterr().err
+
+
+def test_a_path_of_any_length_is_asked_for(peer):
+    """A name that no file system takes is the daemon's to refuse, not a traceback."""
+    daemon = peer(get={"text": "x"})
+    assert main(["get", "a" * 5000]) == exits.OK
+    assert daemon.asked[0][1]["path"] == "a" * 5000
+
+
+def test_recall_shows_three_of_many_omissions(peer, capsys):
+    """A prompt leaves dozens out: a line on stderr stays a line."""
+    omitted = [
+        {"path": "b.md", "start_line": line, "end_line": 9, "reason": "budget"} for line in range(1, 9)
+    ]
+    peer(recall={"text": "x", "tokens": 1, "sources": [1], "omitted": omitted, "index": {}})
+    assert main(["recall", "x"]) == exits.OK
+    assert capsys.readouterr().err.endswith("b.md:3 (budget), and 5 more (--json has all)\n")
 
 
 def test_recall_prints_its_text_and_names_what_was_left_out(peer, capsys):

@@ -209,4 +209,5 @@ def test_without_the_extra_one_line_says_how_to_install_it(root):
         [sys.executable, "-c", code], cwd=root, env=environment, capture_output=True, check=False
     )
     assert done.returncode == exits.USAGE
-    assert done.stderr == b"memctl: the MCP SDK is not installed. Install it: pip install 'memd[mcp]'\n"
+    says = f"memctl: the MCP SDK is not installed. Install it: {sys.executable} -m pip install 'mcp>=2'\n"
+    assert done.stderr.decode() == says

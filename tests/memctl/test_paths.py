@@ -89,7 +89,7 @@ def test_a_private_directory_is_made_for_the_user_alone(tmp_path):
 @pytest.mark.parametrize("mode", [0o750, 0o701, 0o777])
 def test_a_directory_open_to_others_is_refused_with_its_cure(tmp_path, mode):
     """The command in the message mends it."""
-    place = tmp_path / "it's open"
+    place = tmp_path / "memd it's open"
     place.mkdir()
     place.chmod(mode)
     with pytest.raises(PathError, match=f"mode {mode:04o}") as caught:
@@ -127,3 +127,23 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(PathError, match=f"can't make {tmp_path}/file/memd"):
         make_private_dir(tmp_path / "file" / "memd")
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o1777])
+def test_a_folder_of_other_things_is_never_told_to_become_private(tmp_path, mode):
+    """MEMD_SOCKET=/tmp/memd.sock: the cure is another folder, not chmod or chown of that one."""
+    place = tmp_path / "shared"
+    place.mkdir()
+    place.chmod(mode)
+    with pytest.raises(PathError, match=r"not for memd alone.*export MEMD_SOCKET=/tmp/memd-") as caught:
+        check_private_dir(place)
+    assert "chmod" not in str(caught.value)
+
+
+def test_a_user_without_a_home_is_told_to_name_one(monkeypatch):
+    """No HOME and no entry in /etc/passwd: one line, no traceback."""
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
+    with pytest.raises(PathError, match="export HOME="):
+        state_dir()

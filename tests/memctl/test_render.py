@@ -136,6 +136,13 @@ def test_from_the_root_folder_paths_are_relative_to_it():
     assert hits.shown("/home/ada/work", "a.md", "/") == "home/ada/work/a.md"
 
 
+def test_a_place_stands_once_in_the_quickfix_list():
+    """Chunks overlap: two hits that were found by the same line are one entry."""
+    twice = found(hit(), hit(start_line=11))
+    assert hits.vimgrep(twice, cwd=CWD).count("\n") == 1
+    assert hits.json_lines(twice).count("\n") == 2
+
+
 def test_one_hit_is_one_vimgrep_line():
     """Line ends in paths and texts do not make a second entry."""
     hostile = hit(path="a\nb.md", match_text="one\ntwo\u2028three\x85four\rfive\r\n")
@@ -187,11 +194,13 @@ def test_json_does_nothing_to_a_terminal_and_is_well_formed():
             "keyword only: model-loading (the model is still loading)",
         ),
         ({"degraded": ["brand-new"]}, "degraded: brand-new"),
-        ({"index": {"pending_files": 1}}, "1 changed file not searched yet"),
+        ({"index": {"pending_files": 1}}, "1 file still to be read"),
         (
             {"degraded": ["x"], "index": {"pending_files": 2}},
-            "degraded: x; 2 changed files not searched yet",
+            "degraded: x; 2 files still to be read",
         ),
+        ({"index": {"pending_vectors": 2}}, "2 chunks found by words alone until embedded"),
+        ({"mode": "keyword", "index": {"pending_vectors": 2}}, None),
     ],
 )
 def test_an_answer_that_could_be_better_says_so(changes, note):

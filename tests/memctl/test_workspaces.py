@@ -131,3 +131,10 @@ def test_an_absolute_path_is_taken_relative_to_the_root(root, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     for folder in (root, link):
         assert place_of(f"{folder}/daily/a.md:1", str(link))["path"] == "daily/a.md"
+
+
+def test_a_folder_that_may_not_be_entered_is_no_workspace(root, tmp_path, monkeypatch):
+    """What the system forbids to look at is passed by, and the search goes on above."""
+    locked = tmp_path / "locked"
+    monkeypatch.setattr(os, "stat", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "locked")))
+    assert workspaces.above(locked) is None

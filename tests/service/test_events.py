@@ -34,7 +34,7 @@ def guess(tmp_path):
         (".gitignore", Meaning.SCAN),
         ("folder/.gitignore", Meaning.SCAN),
         ("memory/.memdignore", Meaning.SCAN),
-        ("memory/config.toml", Meaning.CONFIG),
+        ("memory/config.toml", Meaning.SCAN),
         ("", Meaning.SCAN),
     ],
 )

@@ -1,0 +1,170 @@
+"""How is one workspace opened, and what happens to an index that cannot be read?"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from memd import config as configuration
+from memd.config import UserConfig, WorkspaceConfig
+from memd.embedding.providers import Providers
+from memd.embedding.queue import EmbeddingQueue
+from memd.errors import ConfigError, IndexDamagedError, StorageError
+from memd.index.index import Index
+from memd.index.indexer import Indexer
+from memd.records import ChunkLimits
+from memd.service.upkeep import Reason, Upkeep
+from memd.service.vectorizing import Write
+from memd.sources.scan import Rules
+from memd.workspace import Workspace, is_folder
+
+log = structlog.get_logger()
+
+KEPT_DAMAGED = 2  # unreadable indexes that are kept to be looked at
+
+
+@dataclass(slots=True)
+class Opened:
+    """One workspace that answers."""
+
+    workspace: Workspace
+    config: WorkspaceConfig
+    index: Index
+    upkeep: Upkeep
+    embedding: EmbeddingQueue | None  # None: provider = "none"
+    last_health: dict[str, Any] | None = None  # what the last `health` found, and when
+
+
+def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -> WorkspaceConfig:
+    """Return *config* if this user allows it and its patterns are patterns.
+
+    Raises:
+        ConfigError: with the line that would have to change.
+    """
+    configuration.check_allowed(place.config_path, config, _user(user_path), user_path)
+    try:
+        Rules.load(place.root, config.sources, config.ignore)
+    except ConfigError as error:
+        raise ConfigError(f"{place.config_path}: {error}") from error
+    return config
+
+
+def config_stamp(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes when the configuration is saved; None while it is not there."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - Path.stat would do the same
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+async def open_workspace(
+    place: Workspace,
+    providers: Providers,
+    user_path: Path,
+    *,
+    write: Write,
+    reopen: Callable[[Reason], None],
+) -> Opened:
+    """Open a workspace and begin its upkeep; an index that cannot be read is set aside first.
+
+    Args:
+        place: where its files are.
+        providers: the models in use.
+        user_path: the user's own configuration.
+        write: runs work in the writing thread.
+        reopen: called when it must be opened again.
+
+    Raises:
+        ConfigError: its configuration is missing or wrong.
+        StorageError: its index cannot be opened or made.
+    """
+    stamp = config_stamp(place.config_path)
+    config = await write(_load_config, place, user_path)
+    for last_try in (False, True):
+        try:
+            return await _open_with(place, config, stamp, providers, write=write, reopen=reopen)
+        except IndexDamagedError:
+            if last_try:
+                raise
+            await write(set_aside, place.index_dir)
+    raise AssertionError("unreachable")
+
+
+async def _open_with(
+    place: Workspace,
+    config: WorkspaceConfig,
+    stamp: tuple[int, int, int] | None,
+    providers: Providers,
+    *,
+    write: Write,
+    reopen: Callable[[Reason], None],
+) -> Opened:
+    tokenizer, max_tokens = providers.tokenizer_for(config)
+    index: Index = await write(Index, place.index_dir)
+    try:
+        limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
+        indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
+        await write(indexer.begin)
+        embedding = providers.queue_for(config)
+        upkeep = Upkeep(
+            place.root,
+            index,
+            indexer,
+            load_rules=lambda: Rules.load(place.root, config.sources, config.ignore),
+            config_is_current=lambda: config_stamp(place.config_path) == stamp,
+            embedding=embedding,
+            write=write,
+            reopen=reopen,
+        )
+        await upkeep.start()
+    except BaseException:
+        await write(index.close)
+        raise
+    return Opened(place, config, index, upkeep, embedding)
+
+
+def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
+    if not is_folder(place.root):
+        return (
+            WorkspaceConfig()
+        )  # nothing is indexed before the folder is back, and its configuration with it
+    if config_stamp(place.config_path) is None:
+        raise ConfigError(f"{place.config_path} is gone. Make it again: memctl init {place.root}")
+    return checked_config(place, configuration.load_workspace_config(place.config_path), user_path)
+
+
+def _user(path: Path) -> UserConfig:
+    return configuration.load_user_config(path)
+
+
+def set_aside(folder: Path) -> None:
+    """Rename an index that cannot be read; the newest few are kept, none is overwritten."""
+    log.warning("index_set_aside")
+    kept = copies_set_aside(folder)
+    for old in kept[: len(kept) + 1 - KEPT_DAMAGED]:
+        delete(old)
+    try:
+        folder.rename(folder.with_name(f"{folder.name}.damaged-{time.time_ns()}"))
+    except OSError as error:
+        raise StorageError(f"{folder} is damaged and cannot be renamed: {error.strerror}") from error
+
+
+def copies_set_aside(folder: Path) -> list[Path]:
+    """Return the unreadable indexes that were kept, the oldest first."""
+    return sorted(folder.parent.glob(f"{folder.name}.damaged-*"))
+
+
+def delete(folder: Path) -> None:
+    """Delete an index."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be deleted: {error.strerror}") from error

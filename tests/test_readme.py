@@ -1,0 +1,184 @@
+"""Do the README's blocks do what they promise, pasted as they stand?"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon
+
+REPOSITORY = Path(__file__).parents[1]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+def block(language: str, *words: str) -> str:
+    """Return the one block in *language* that holds all of *words*."""
+    blocks = re.findall(rf"(?ms)^```{language}\n(.*?)^```$", README)
+    found = [text for text in blocks if all(word in text for word in words)]
+    assert len(found) == 1, f"{len(found)} {language} blocks hold {words}"
+    return found[0]
+
+
+def has_quickfix(vim: str) -> bool:
+    """Say whether *vim* is there and has quickfix lists; Debian's vim-tiny has none."""
+    if shutil.which(vim) is None:
+        return False
+    version = subprocess.run([vim, "--version"], capture_output=True, text=True, check=True).stdout
+    return "-quickfix" not in version
+
+
+@pytest.fixture
+def bin_dir(tmp_path):
+    """A folder with a memctl of this tree, as an installation has one."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "memctl"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m memctl "$@"\n')
+    script.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    """A running daemon with the sample workspace, its notes as old as the example on top says."""
+    day = re.search(r"\d{4}-\d\d-\d\d", block("console", "breast cancer gene"))
+    noon_s = datetime.fromisoformat(f"{day[0]}T12:00").timestamp()
+    home = tmp_path_factory.mktemp("readme")
+    root = home / "notes"
+    shutil.copytree(REPOSITORY / "tests/sample", root)
+    for note in root.rglob("*.md"):
+        os.utime(note, (noon_s, noon_s))
+    daemon = Daemon(home)
+    daemon.start()
+    yield daemon, daemon.add(root)
+    daemon.close()
+
+
+@pytest.fixture
+def user(sample, bin_dir):
+    """Run a program as a user who has memctl on the PATH and stands in the sample workspace."""
+    daemon, root = sample
+
+    def run(*argv: str, cwd: str = root) -> subprocess.CompletedProcess[str]:
+        environment = daemon.environment | {
+            "PATH": f"{bin_dir}:{os.environ['PATH']}",
+            "PYTHONPATH": str(REPOSITORY),
+        }
+        return subprocess.run(
+            argv,
+            env=environment,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    run.root = root
+    return run
+
+
+def test_the_first_command_finds_the_gene(tmp_path):
+    """The command on top, word for word; venv and pip do nothing here, because tests are offline."""
+    command = block("sh", "memctl init", "breast cancer gene")
+    clone = tmp_path / "clone"
+    (clone / ".venv/bin").mkdir(parents=True)
+    shutil.copytree(REPOSITORY / "tests/sample", clone / "tests/sample")
+    for program in ("python", "memctl"):
+        module = "" if program == "python" else "-m memctl"
+        script = clone / ".venv/bin" / program
+        script.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" {module} "$@"\n')
+        script.chmod(0o755)
+    stand_ins = tmp_path / "bin"  # what would ask a package index: a new environment, and pip
+    stand_ins.mkdir()
+    for program in (stand_ins / "python3", clone / ".venv/bin/pip"):
+        program.write_text("#!/bin/sh\nexit 0\n")
+        program.chmod(0o755)
+    daemon = Daemon(tmp_path)
+    environment = daemon.environment | {"PATH": f"{stand_ins}:{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
+    try:
+        done = subprocess.run(
+            ["sh", "-c", command], env=environment, cwd=clone,
+            capture_output=True, text=True, timeout=100, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "ready to search, 65 sources" in done.stdout
+        hits = re.findall(r"(?m)^/\S+?/(\S+):\d[\d-]*  \d\.\d\d", done.stdout)
+        assert hits[0].endswith("research/brca1.md")
+    finally:
+        daemon.close()
+
+
+def test_the_example_on_top_is_what_memctl_prints(user):
+    """The first hit of the console block; its score may differ a little, as processors round."""
+    command, shown = block("console", "breast cancer gene").split("\n", 1)
+    printed = user("sh", "-c", f"{command.removeprefix('$ ')} 2>&1").stdout
+    score = r"\b0\.\d\d\b"
+    assert re.sub(score, "S", printed).startswith(re.sub(score, "S", shown))
+    promised, given = (float(re.search(score, text)[0]) for text in (shown, printed))
+    assert given == pytest.approx(promised, abs=0.03)
+
+
+def test_the_python_block_prints_hits(user):
+    """As it stands, but for the folder of notes."""
+    code = block("python", "Client.connect()")
+    assert '"/home/me/notes"' in code
+    done = user(sys.executable, "-c", code.replace("/home/me/notes", user.root))
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"0\.\d+ research/brca1\.md 1\n", done.stdout)
+
+
+def test_the_lua_block_prints_hits_in_neovim(user, tmp_path):
+    """The socket itself, without a plugin."""
+    if shutil.which("nvim") is None:
+        pytest.skip("nvim is not installed: apt install neovim")
+    script = tmp_path / "readme.lua"
+    script.write_text(block("lua", "sockconnect"))
+    done = user("nvim", "--headless", "--clean", "-n", "-c", f"luafile {script}", "-c", "qall!")
+    printed = done.stdout + done.stderr
+    assert re.match(r"research/brca1\.md 1 0\.\d+", printed.strip()), printed
+
+
+@pytest.mark.parametrize("editor", ["vim", "nvim"])
+def test_the_vim_block_fills_the_quickfix_list(user, tmp_path, editor):
+    """:grep with the two settings, from a folder below the root: each entry opens its file at its line."""
+    if not has_quickfix(editor):
+        pytest.skip(f"there is no {editor} with quickfix lists: apt install vim neovim")
+    script, listed = tmp_path / "readme.vim", tmp_path / "quickfix"
+    script.write_text(
+        f"{block('vim', 'grepprg')}"
+        "silent grep! breast cancer gene\n"
+        "let entry = getqflist()[0]\n"
+        "cfirst\n"
+        f"call writefile([expand('%:p'), line('.'), entry.valid, entry.text], '{listed}')\n"
+        "qall!\n"
+    )
+    quiet = ["--headless", "--clean", "-n"] if editor == "nvim" else ["-es", "-N", "-u", "NONE", "-n"]
+    done = user(editor, *quiet, "-S", str(script), cwd=f"{user.root}/people")
+    assert listed.exists(), done.stdout + done.stderr
+    path, line, valid, text = listed.read_text().splitlines()
+    assert (path, line, valid) == (f"{user.root}/research/brca1.md", "1", "1")
+    assert text == "BRCA1 mutation analysis"
+
+
+def test_every_command_that_the_readme_names_exists(user):
+    """What the table promises is in memctl's help, word for word; so are the options of search."""
+    named = set(re.findall(r"`([a-z]+)[ `]", README.split("| command |")[1].split("\nExit codes")[0]))
+    commands = set(re.findall(r"(?m)^  ([a-z]+) ", user("memctl", "--help").stdout))
+    assert {"search", "recall", "add", "get", "index", "status", "mcp"} <= named & commands
+    row = next(line for line in README.splitlines() if line.startswith("| `search WORDS`"))
+    options = user("memctl", "search", "--help").stdout
+    assert [option for option in re.findall(r"--[a-z-]+", row) if option not in options] == []
+
+
+def test_the_error_codes_of_the_readme_are_those_that_exit_codes_know():
+    """The list of the protocol and the table from codes to exit codes agree."""
+    from memctl.exits import OF_CODE
+
+    listed = set(re.findall(r"MEMD_[A-Z_]+", README.split("\nCodes:")[1].split("\n##")[0]))
+    assert listed == set(OF_CODE) - {"MEMD_RUNNING"}  # which is the exit of a second daemon, on no wire
