@@ -1,17 +1,19 @@
 """How many chunks a second become vectors, and how much of what onnxruntime alone can do is that?
 
 Three figures over the same chunks in the same process: the bare session on ready-made tensors, cut to its
-best batch; the embedder as the daemon uses it, tokenizing included; single queries.
+best batch; the queue as the daemon uses it, tokenizing included; single queries through it.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from benchmarks import report
-from memd.embedding.model import FOLDER, MAX_SEQUENCE, MODEL_FILE, TOKENIZER_FILE
+from memd.embedding.model import MAX_SEQUENCE, MODEL_FILE, TOKENIZER_FILE
+from memd.embedding.onnx import OnnxEmbedder
+from memd.embedding.queue import EmbeddingQueue
 from memd.embedding.tokens import WordPieces
 from memd.records import ChunkLimits
 from memd.sources.chunk import parse
@@ -37,16 +39,20 @@ def main() -> None:
                      "RSS MB": f"{resident_mb():.0f}"})  # fmt: skip
         return rate
 
-    embed_documents, embed_query = shipped_embedder()
-    ours = measure("embedder, documents", lambda: embed_documents(texts), len(texts))
+    queue = EmbeddingQueue(OnnxEmbedder)
+    queue.ready()
+    ours = measure("the daemon's queue, documents", lambda: queue.embed_documents(texts), len(texts))
     queries = [" ".join(text.split()[:12]) for text in texts[:200]]
-    measure("embedder, queries of 12 words", lambda: [embed_query(query) for query in queries], len(queries))
+    measure(
+        "the same, queries of 12 words", lambda: [queue.embed_query(q, 5.0) for q in queries], len(queries)
+    )
+    queue.close()
     bare = max(
         measure(f"bare session, batches of {size}", bare_session(texts, tokenizer, size), len(texts))
         for size in BATCHES
     )
     report.show("embedding", rows, options, chunks=len(texts), pieces=lengths, share_of_bare=ours / bare)
-    print(f"the embedder reaches {ours / bare:.0%} of the bare session at its best batch")
+    print(f"the queue reaches {ours / bare:.0%} of the bare session at its best batch")
 
 
 def chunk_texts(folder: Path, tokenizer: WordPieces, limit: int) -> list[str]:
@@ -58,15 +64,6 @@ def chunk_texts(folder: Path, tokenizer: WordPieces, limit: int) -> list[str]:
         if len(texts) >= limit:
             break
     return texts[:limit]
-
-
-def shipped_embedder() -> tuple[Callable[[Sequence[str]], list[bytes]], Callable[[str], bytes]]:
-    """Return both methods of the embedder with the shipped model."""
-    from memd.embedding.onnx import OnnxEmbedder
-
-    embedder = OnnxEmbedder(FOLDER)
-    embedder.embed_query("warm")
-    return embedder.embed_documents, embedder.embed_query
 
 
 def bare_session(texts: list[str], tokenizer: WordPieces, size: int) -> Callable[[], None]:

@@ -19,7 +19,7 @@ def main() -> int:
     arguments = parser.parse_args()
     from memd.service import daemon, logs  # noqa: PLC0415 - --help and --version load no libraries
 
-    logs.configure(terminal=sys.stderr.isatty())
+    logs.configure(sys.stderr, terminal=sys.stderr.isatty())
     return daemon.run(daemon.starter(arguments.ready_fd))
 
 

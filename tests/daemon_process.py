@@ -104,7 +104,7 @@ class Daemon:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        elif self.socket.exists():
+        if self.listens():  # strace was killed and not what it traced, or memctl started one
             self.memctl("stop")
         shutil.rmtree(self.runtime, ignore_errors=True)
 

@@ -6,7 +6,7 @@ Reach the daemon, name the workspace, write to the screen.
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from memctl import exits, workspaces
 from memctl.client import Client, NoDaemonError, RpcError
@@ -98,6 +98,20 @@ def wants_colour(choice: str = "auto") -> bool:
 def print_json(answer: Any) -> None:
     """Print one JSON object on one line."""
     print(to_json(answer, ascii_only=ascii_only()))
+
+
+def show(kind: Literal["status", "health", "workspaces"], answer: dict[str, Any], *, as_json: bool) -> None:
+    """Print an answer as JSON, as a table on a terminal, or plain; the renderers are named by *kind*."""
+    if as_json:
+        print_json(answer)
+    elif width := terminal_width():
+        from memctl.render import terminal  # it loads rich
+
+        sys.stdout.write(getattr(terminal, kind)(answer, width=width, colour=wants_colour()))
+    else:
+        from memctl.render import pages
+
+        sys.stdout.write(getattr(pages, kind)(answer))
 
 
 def ascii_only() -> bool:

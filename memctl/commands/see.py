@@ -1,6 +1,5 @@
 """Is it alive and well? status, health, ping and version."""
 
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -10,7 +9,6 @@ from memctl.arguments import workspace_option
 from memctl.client import Client, NoDaemonError, RpcError, Unreachable
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.render import pages
 
 STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
 HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to load
@@ -37,14 +35,7 @@ def run_status(args: Namespace) -> int:
         return _no_answer(
             "stuck", f"memd is there and gives no status: {error}", exits.BUSY, as_json=args.json
         )
-    if args.json:
-        common.print_json(answer)
-    elif width := common.terminal_width():
-        from memctl.render import terminal
-
-        sys.stdout.write(terminal.status(answer, width=width, colour=common.wants_colour()))
-    else:
-        sys.stdout.write(pages.status(answer))
+    common.show("status", answer, as_json=args.json)
     common.note(versions.warning(str(answer["server"].get("version") or "unknown")))
     return exits.OK
 
@@ -62,14 +53,7 @@ def run_health(args: Namespace) -> int:
     """Run memd's own checks, one of them a real ranked search."""
     with common.daemon() as client:
         answer = common.ask(client, "health", _workspace_if_any(args), timeout_s=HEALTH_TIMEOUT_S)
-    if args.json:
-        common.print_json(answer)
-    elif width := common.terminal_width():
-        from memctl.render import terminal
-
-        sys.stdout.write(terminal.health(answer, width=width, colour=common.wants_colour()))
-    else:
-        sys.stdout.write(pages.health(answer))
+    common.show("health", answer, as_json=args.json)
     return exits.OK if answer["ok"] else exits.UNHEALTHY
 
 

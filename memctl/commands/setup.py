@@ -1,7 +1,6 @@
 """Which folders are searched, and is their index up to date? init, index and workspaces."""
 
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from shlex import quote
 from typing import Any
@@ -10,7 +9,6 @@ from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.render import pages
 from memctl.render.facts import counted
 from memctl.render.text import any_text, one_line
 
@@ -134,14 +132,7 @@ def _indexed(answer: dict[str, Any]) -> str:
 def _list(args: Namespace) -> int:
     with common.daemon() as client:
         answer: dict[str, Any] = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)
-    if getattr(args, "json", False):
-        common.print_json(answer)
-    elif width := common.terminal_width():
-        from memctl.render import terminal
-
-        sys.stdout.write(terminal.workspaces(answer, width=width, colour=common.wants_colour()))
-    else:
-        sys.stdout.write(pages.workspaces(answer))
+    common.show("workspaces", answer, as_json=getattr(args, "json", False))
     return exits.OK if answer["workspaces"] else exits.NONE
 
 

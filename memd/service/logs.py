@@ -9,13 +9,13 @@ import sys
 import threading
 import traceback
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 
 
-def configure(*, terminal: bool) -> None:
-    """Set structlog up for this process."""
+def configure(stream: TextIO, *, terminal: bool) -> None:
+    """Set structlog up for this process, to write to *stream*."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -24,7 +24,7 @@ def configure(*, terminal: bool) -> None:
             structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(20),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
 

@@ -2,6 +2,17 @@
 
 from typing import Any
 
+# Of `index`, with everything searchable.
+READY = {
+    "state": "ready",
+    "sources": 3,
+    "chunks": 9,
+    "vectors": 9,
+    "skipped": 0,
+    "changed": True,
+    "took_ms": 1500,
+}
+
 
 def hit(**changes: Any) -> dict[str, Any]:
     """Return one hit; *changes* replace its keys."""

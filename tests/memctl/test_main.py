@@ -10,22 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from sample_answers import found, hit, known, status
+from sample_answers import READY, found, hit, known, status
 from scripted_peer import Peer, Refusal
 
 from memctl import exits
 from memctl.__main__ import main
 from memctl.commands import COMMANDS
-
-READY = {
-    "state": "ready",
-    "sources": 3,
-    "chunks": 9,
-    "vectors": 9,
-    "skipped": 0,
-    "changed": True,
-    "took_ms": 1500,
-}
 
 
 @pytest.fixture

@@ -8,20 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from sample_answers import found, hit, known, status
+from sample_answers import READY, found, hit, known, status
 from scripted_peer import Peer
 
 from memctl import exits
-
-READY = {
-    "state": "ready",
-    "sources": 3,
-    "chunks": 9,
-    "vectors": 9,
-    "skipped": 0,
-    "changed": True,
-    "took_ms": 1500,
-}
 
 
 @pytest.fixture

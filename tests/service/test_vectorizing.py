@@ -1,0 +1,93 @@
+import asyncio
+
+import pytest
+
+from memd.embedding.queue import EmbeddingQueue
+from memd.errors import EmbedderError
+from memd.service.vectorizing import Vectorizing
+
+
+async def write(work, *args):
+    return work(*args)
+
+
+def vectorizing(notes, embedder):
+    queue = EmbeddingQueue(lambda: embedder, retry_s=(0.01, 0.01))
+    return Vectorizing(notes.index, notes.indexer, queue, write=write), queue
+
+
+async def until_done(task: Vectorizing) -> None:
+    """Run it until it says that everything has its vector."""
+    done = asyncio.Event()
+
+    async def complete() -> None:
+        done.set()
+
+    running = asyncio.create_task(task.run(complete))
+    await asyncio.wait({running, asyncio.create_task(done.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+def test_what_waits_gets_its_vectors(notes):
+    """Counted down to none."""
+    notes.save({f"{number}.md": f"word{number}\n" for number in range(70)}, embed=False)
+    task, queue = vectorizing(notes, notes.embedder)
+
+    async def run() -> None:
+        await task.count()
+        assert task.pending == 70
+        await until_done(task)
+
+    asyncio.run(run())
+    queue.close()
+    assert (task.pending, task.failing) == (0, False)
+    assert notes.found("word7", mode="vector")[0] == "7.md"
+
+
+def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):
+    """It alone goes without a vector, and nobody waits for it."""
+
+    class Picky:
+        def __getattr__(self, name):
+            return getattr(notes.embedder, name)
+
+        def embed_documents(self, texts):
+            if any("poison" in text for text in texts):
+                raise EmbedderError("no")
+            return notes.embedder.embed_documents(texts)
+
+    notes.save({**{f"{n}.md": f"word{n}\n" for n in range(40)}, "p.md": "poison\n"}, embed=False)
+    task, queue = vectorizing(notes, Picky())
+    asyncio.run(until_done(task))
+    queue.close()
+    assert task.pending == 0
+    assert notes.index.pending_count() == 1
+    assert notes.found("word7", mode="vector")[0] == "7.md"
+    assert notes.found("poison") == ["p.md"]
+
+
+def test_without_a_model_nothing_waits(notes):
+    """With provider = "none" no chunk is counted as pending."""
+    notes.save({"a.md": "word\n"}, embed=False)
+    task = Vectorizing(notes.index, notes.indexer, None, write=write)
+    asyncio.run(task.count())
+    assert (task.pending, task.wanted) == (0, False)
+
+
+def test_a_model_that_cannot_be_loaded_is_said_and_not_waited_for(notes):
+    """It raises, and says that it fails."""
+
+    def load():
+        raise EmbedderError("broken")
+
+    queue = EmbeddingQueue(load, retry_s=(60, 60))
+    task = Vectorizing(notes.index, notes.indexer, queue, write=write)
+
+    async def never() -> None:
+        raise AssertionError
+
+    with pytest.raises(EmbedderError, match="broken"):
+        asyncio.run(task.run(never))
+    queue.close()
+    assert task.failing
