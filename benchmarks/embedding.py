@@ -43,9 +43,7 @@ def main() -> None:
     queue.ready()
     ours = measure("the daemon's queue, documents", lambda: queue.embed_documents(texts), len(texts))
     queries = [" ".join(text.split()[:12]) for text in texts[:200]]
-    measure(
-        "the same, queries of 12 words", lambda: [queue.embed_query(q, 5.0) for q in queries], len(queries)
-    )
+    measure("the same, queries", lambda: [queue.embed_query(query, 5.0) for query in queries], len(queries))
     queue.close()
     bare = max(
         measure(f"bare session, batches of {size}", bare_session(texts, tokenizer, size), len(texts))

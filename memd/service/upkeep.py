@@ -278,6 +278,7 @@ class Upkeep:
             asyncio.get_running_loop().call_later(SETTLE_S, self.hint, done.unsettled)
         if done.indexed or done.removed:
             await self.vectors.count()
+            self.vectors.wake()
 
     async def _keep_embedding(self) -> None:
         await self.vectors.run(self._note_if_complete)

@@ -42,11 +42,14 @@ class Vectorizing:
         return self._embedding is not None
 
     async def count(self) -> None:
-        """Look how many chunks wait, and begin with them."""
+        """Look how many chunks wait."""
         if self._embedding is not None:
             self.pending = await self._write(self._index.pending_count) - len(self._refused)
             self.total = max(self.total, self.pending)
-            self._work.set()
+
+    def wake(self) -> None:
+        """Say that there are new chunks."""
+        self._work.set()
 
     async def run(self, note_complete: Callable[[], Awaitable[None]]) -> None:
         """Embed what waits, for ever. Raises what the model raises; call it again later."""

@@ -67,6 +67,34 @@ def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):
     assert notes.found("poison") == ["p.md"]
 
 
+def test_with_nothing_to_do_it_sleeps(notes):
+    """Idle means idle: the writing thread is not asked again and again."""
+    notes.save({"a.md": "word\n"}, embed=False)
+    task, queue = vectorizing(notes, notes.embedder)
+    asked = []
+
+    async def counting_write(work, *args):
+        asked.append(work)
+        return work(*args)
+
+    async def nothing() -> None:
+        return
+
+    async def run() -> None:
+        task._write = counting_write
+        running = asyncio.create_task(task.run(nothing))
+        await asyncio.sleep(0.3)
+        assert notes.index.pending_count() == 0
+        before = len(asked)
+        await asyncio.sleep(0.1)
+        assert len(asked) - before < 5
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(run())
+    queue.close()
+
+
 def test_without_a_model_nothing_waits(notes):
     """With provider = "none" no chunk is counted as pending."""
     notes.save({"a.md": "word\n"}, embed=False)
