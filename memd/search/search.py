@@ -6,7 +6,7 @@ It reads no clock and no configuration: `Request` says what is wanted and which 
 import fnmatch
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -138,46 +138,69 @@ def _candidates(
 ) -> list[Candidate]:
     """Judge every chunk of either pool by both arms: the rows are there, a pool's edge costs nothing."""
     vector, vector_pool = vector_arm
-    columns, sources = view.snapshot.columns, view.snapshot.sources
+    columns = view.snapshot.columns
     vector_ranks = {number: rank for rank, number in enumerate(vector_pool, 1)}
     keyword_ranks = {number: rank for rank, number in enumerate(keyword.pool, 1)} if keyword else {}
     ids = sorted(vector_ranks.keys() | keyword_ranks.keys())
     cosines = [None] * len(ids) if vector is None else kernel.take(vector, ids)
     words = [None] * len(ids) if keyword is None else keyword.scores_of(ids)
-    weights = {
-        seen: ranking.weights_seen(request.weights, vector=seen, keyword=keyword is not None)
-        for seen in (True, False)
-    }
-    decays: dict[int, float] = {}
-    found = []
-    for number, source_id, row, cosine, word in zip(
-        ids, kernel.take(columns.source, ids), kernel.take(columns.row, ids), cosines, words, strict=True
-    ):
-        source = sources[source_id]
-        if source_id not in decays:
-            decays[source_id] = _decay(source, request)
-        seen = cosine is not None and row >= 0
-        ranks = (vector_ranks.get(number), keyword_ranks.get(number))
-        similarity = max(0.0, cosine) if seen else None
-        merged = min(1.0, ranking.weighted(similarity, word, weights[seen]))
-        order = merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
-        found.append(
-            Candidate(
-                number,
-                source_id,
-                source.path,
-                ranks[0],
-                similarity,
-                ranks[1],
-                word,
-                keyword.tier_of(number) if keyword else None,
-                decays[source_id],
-                weights[seen],
-                merged,
-                order * decays[source_id],
-            )
+    sources = kernel.take(columns.source, ids)
+    rows = kernel.take(columns.row, ids)
+    judge = _Judge(view.snapshot.sources, request, keyword)
+    return [
+        judge.candidate(
+            number,
+            source_id,
+            None if cosine is None or row < 0 else max(0.0, cosine),
+            word,
+            (vector_ranks.get(number), keyword_ranks.get(number)),
         )
-    return found
+        for number, source_id, row, cosine, word in zip(ids, sources, rows, cosines, words, strict=True)
+    ]
+
+
+class _Judge:
+    """Merges what both arms say of a chunk; keeps what is the same for many of them."""
+
+    def __init__(self, sources: Mapping[int, Source], request: Request, keyword: KeywordArm | None) -> None:
+        self._sources = sources
+        self._request = request
+        self._keyword = keyword
+        self._weights = {
+            seen: ranking.weights_seen(request.weights, vector=seen, keyword=keyword is not None)
+            for seen in (True, False)
+        }
+        self._decays: dict[int, float] = {}
+
+    def candidate(
+        self,
+        number: int,
+        source_id: int,
+        similarity: float | None,
+        word: float | None,
+        ranks: tuple[int | None, int | None],
+    ) -> Candidate:
+        source = self._sources[source_id]
+        if source_id not in self._decays:
+            self._decays[source_id] = _decay(source, self._request)
+        decay = self._decays[source_id]
+        weights = self._weights[similarity is not None]
+        merged = min(1.0, ranking.weighted(similarity, word, weights))
+        order = merged if self._request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
+        return Candidate(
+            id=number,
+            source=source_id,
+            path=source.path,
+            vector_rank=ranks[0],
+            vector_score=similarity,
+            keyword_rank=ranks[1],
+            keyword_score=word,
+            tier=self._keyword.tier_of(number) if self._keyword else None,
+            decay=decay,
+            weights=weights,
+            merged=merged,
+            order=order * decay,
+        )
 
 
 def _decay(source: Source, request: Request) -> float:
