@@ -27,8 +27,15 @@ MAY_IMPORT = {
     "memd.index.reader": VOCABULARY | {"memd.index.database"},
     "memd.index.writer": VOCABULARY | {"memd.index.database", "memd.index.schema"},
     "memd.index.vectors": VOCABULARY,
+    "memd.index.postings": VOCABULARY,
     "memd.index.index": VOCABULARY
-    | {"memd.index.database", "memd.index.reader", "memd.index.writer", "memd.index.vectors"},
+    | {
+        "memd.index.database",
+        "memd.index.postings",
+        "memd.index.reader",
+        "memd.index.writer",
+        "memd.index.vectors",
+    },
     "memd.index.indexer": VOCABULARY | {"memd.index.index", "memd.index.writer", "memd.sources"},
     "memd.search": VOCABULARY | {"memd.index.index", "memd.index.reader"},
     "memd.service": VOCABULARY
@@ -43,7 +50,7 @@ IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "a
 # A library that is heavy, or that we may want to replace, is imported in one place.
 BUILD = {"memd.embedding.model.build", "memd.embedding.model.graph"}
 ONE_IMPORTER = {
-    "apsw": {"memd.index.database", "memd.index.reader", "memd.index.writer"},
+    "apsw": {"memd.index.database", "memd.index.postings", "memd.index.reader", "memd.index.writer"},
     "watchfiles": {"memd.sources.watch"},
     "onnxruntime": {"memd.embedding.onnx", *BUILD},
     "tokenizers": {"memd.embedding.tokens"},

@@ -6,7 +6,6 @@ one snapshot and a read transaction of the same generation, and keeps both to it
 
 import os
 import queue
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from memd.errors import DeadlineError, IndexClosedError, ModelMismatchError
 from memd.index.database import translated
+from memd.index.postings import PostingsCache
 from memd.index.reader import Reader
 from memd.index.vectors import Matrix, Rows
 from memd.index.writer import NewSource, Writer
@@ -24,31 +24,6 @@ from memd.records import FileStamp, Source
 DATABASE = "index.db"
 READERS = 2  # queries that run at once in one workspace; the machine has a few cores, not more
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far above that
-# Postings kept for the queries to come, about 12 bytes each: 50 MB.
-POSTINGS_KEPT = 4_000_000
-
-
-class PostingsCache:
-    """The postings that queries of one generation have asked for; two readers may use it at once."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()  # protects both fields
-        self._kept: dict[tuple[str, bool], kernel.Postings] = {}
-        self._size = 0
-
-    def get(self, key: tuple[str, bool]) -> kernel.Postings | None:
-        """Return what is kept for a term."""
-        with self._lock:
-            return self._kept.get(key)
-
-    def put(self, key: tuple[str, bool], found: kernel.Postings) -> None:
-        """Keep a term's postings; when too much is kept, everything else goes."""
-        with self._lock:
-            if self._size > POSTINGS_KEPT:
-                self._kept.clear()
-                self._size = 0
-            self._kept[key] = found
-            self._size += found.document_frequency
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,13 @@ class Matrix:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             self._fd = os.open(path, flags, 0o600)
+            # Of a file that was cut off, the lost rows are zeros then: readable, and of a wrong CRC.
+            self._reserve(rows * self._row_bytes)
         except OSError as error:
             raise StorageError(f"{path} cannot be opened: {error.strerror}") from error
+        self._reserve(
+            rows * self._row_bytes
+        )  # a file that was cut off: its lost rows are zeros, of a wrong CRC
         self._map: mmap.mmap | bytes = b""
 
     @property
@@ -51,7 +56,6 @@ class Matrix:
         """What is readable now. The mapping is made anew only when the file has outgrown it."""
         needed = self._rows * self._row_bytes
         if len(self._map) < needed:
-            self._reserve(needed)  # the file was cut off: its lost rows are zeros that nothing names any more
             self._map = mmap.mmap(self._fd, os.fstat(self._fd).st_size, prot=mmap.PROT_READ)
         return Rows(self._map, self._rows, self._dim)
 

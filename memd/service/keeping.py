@@ -53,7 +53,7 @@ async def _extract(
         await opened.upkeep.index_now(written.path)
         await opened.upkeep.embedded(timeout_s=REMEMBER_TIMEOUT_S)
 
-    await workspaces.wait_with(str(opened.workspace.root), index)
+    await workspaces.using(str(opened.workspace.root), index)
     return {
         "workspace": str(opened.workspace.root),
         "path": written.path,
@@ -72,13 +72,14 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
         await asyncio.shield(workspaces.rebuild(str(root)))
     report: Report | None = call.progress if asked.progress else None
 
-    async def bring_up_to_date(opened: Opened) -> None:
+    async def bring_up_to_date(opened: Opened) -> Opened:
         opened.upkeep.rescan()
         if asked.wait:
             await opened.upkeep.caught_up(report)
+        return opened
 
     before = (await workspaces.find(str(root))).index.snapshot.generation
-    opened = await workspaces.wait_with(str(root), bring_up_to_date)
+    opened = await workspaces.using(str(root), bring_up_to_date)
     snapshot = opened.index.snapshot
     return {
         "workspace": str(opened.workspace.root),
@@ -96,7 +97,12 @@ async def add_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
     """``workspace.add``: make a folder a workspace."""
     asked = requests.convert(params, requests.WorkspaceAdd)
     root, created = await asyncio.shield(workspaces.add(asked.path, force=asked.force))
-    opened = await workspaces.wait_with(str(root), lambda opened: opened.upkeep.scanned())
+
+    async def looked_through(opened: Opened) -> Opened:
+        await opened.upkeep.scanned()
+        return opened
+
+    opened = await workspaces.using(str(root), looked_through)
     return {
         "root": str(opened.workspace.root),
         "config": str(opened.workspace.config_path),

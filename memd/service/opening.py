@@ -1,5 +1,6 @@
 """How is one workspace opened, and what happens to an index that cannot be read?"""
 
+import asyncio
 import os
 import shutil
 import time
@@ -11,7 +12,7 @@ from typing import Any
 import structlog
 
 from memd import config as configuration
-from memd.config import UserConfig, WorkspaceConfig
+from memd.config import WorkspaceConfig
 from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import ConfigError, IndexDamagedError, StorageError
@@ -46,7 +47,9 @@ def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -
     Raises:
         ConfigError: with the line that would have to change.
     """
-    configuration.check_allowed(place.config_path, config, _user(user_path), user_path)
+    configuration.check_allowed(
+        place.config_path, config, configuration.load_user_config(user_path), user_path
+    )
     try:
         Rules.load(place.root, config.sources, config.ignore)
     except ConfigError as error:
@@ -86,14 +89,11 @@ async def open_workspace(
     """
     stamp = config_stamp(place.config_path)
     config = await write(_load_config, place, user_path)
-    for last_try in (False, True):
-        try:
-            return await _open_with(place, config, stamp, providers, write=write, reopen=reopen)
-        except IndexDamagedError:
-            if last_try:
-                raise
-            await write(set_aside, place.index_dir)
-    raise AssertionError("unreachable")
+    try:
+        return await _open_with(place, config, stamp, providers, write=write, reopen=reopen)
+    except IndexDamagedError:
+        await write(set_aside, place.index_dir)
+        return await _open_with(place, config, stamp, providers, write=write, reopen=reopen)
 
 
 async def _open_with(
@@ -107,11 +107,11 @@ async def _open_with(
 ) -> Opened:
     tokenizer, max_tokens = providers.tokenizer_for(config)
     index: Index = await write(Index, place.index_dir)
+    embedding = providers.queue_for(config)
     try:
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
         await write(indexer.begin)
-        embedding = providers.queue_for(config)
         upkeep = Upkeep(
             place.root,
             index,
@@ -125,8 +125,16 @@ async def _open_with(
         await upkeep.start()
     except BaseException:
         await write(index.close)
+        await give_back(providers, config)
         raise
     return Opened(place, config, index, upkeep, embedding)
+
+
+async def give_back(providers: Providers, config: WorkspaceConfig) -> None:
+    """Say that one workspace needs its model no more; the last one to say so frees it."""
+    unused = providers.release(config)
+    if unused is not None:
+        await asyncio.to_thread(unused.close)  # it waits for the text at hand
 
 
 def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
@@ -137,10 +145,6 @@ def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
     if config_stamp(place.config_path) is None:
         raise ConfigError(f"{place.config_path} is gone. Make it again: memctl init {place.root}")
     return checked_config(place, configuration.load_workspace_config(place.config_path), user_path)
-
-
-def _user(path: Path) -> UserConfig:
-    return configuration.load_user_config(path)
 
 
 def set_aside(folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from memd import terms
 from memd.embedding import UnavailableError
-from memd.errors import IndexClosedError, IndexDamagedError, InvalidError, MemdError, NotFoundError
+from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.records import Source, SourceText
 from memd.search.query import Query, parse, restricted
 from memd.search.recall import recall as fit
@@ -18,7 +18,6 @@ from memd.search.search import Answer, Request, search
 from memd.service import answers, requests
 from memd.service.call import Call
 from memd.service.opening import Opened
-from memd.service.upkeep import Reason
 from memd.service.workspaces import Workspaces
 from memd.sources.scan import read_source
 
@@ -43,8 +42,7 @@ async def search_method(workspaces: Workspaces, params: Fields, call: Call) -> F
     """``search``, ``search_memory``: ranked hits."""
     started = time.perf_counter()
     asked = requests.convert(params, requests.Search)
-    opened = await workspaces.find(asked.workspace)
-    answer, frame = await _run(workspaces, opened, asked, call, asked.limit or opened.config.max_results)
+    answer, frame = await _answered(workspaces, asked, call, asked.limit)
     hits = [answers.hit(hit) for hit in answer.hits]
     return {"hits": hits, **frame, "took_ms": _ms_since(started)}
 
@@ -53,8 +51,7 @@ async def recall_method(workspaces: Workspaces, params: Fields, call: Call) -> F
     """``recall``: hits as Markdown that fits into a prompt."""
     started = time.perf_counter()
     asked = requests.convert(params, requests.Recall)
-    opened = await workspaces.find(asked.workspace)
-    answer, frame = await _run(workspaces, opened, asked, call, asked.limit or RECALL_HITS)
+    answer, frame = await _answered(workspaces, asked, call, asked.limit or RECALL_HITS)
     fitted = answers.recalled(fit(answer.hits, asked.budget_tokens), asked.budget_tokens)
     return {**fitted, **frame, "took_ms": _ms_since(started)}
 
@@ -62,9 +59,12 @@ async def recall_method(workspaces: Workspaces, params: Fields, call: Call) -> F
 async def get_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
     """``get``: a source, some of its lines, or the chunk of a hit, from the file as it is now."""
     asked = requests.convert(params, requests.Get)
-    opened = await workspaces.find(asked.workspace)
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
+    return await workspaces.using(asked.workspace, lambda opened: _get(workspaces, opened, asked))
+
+
+async def _get(workspaces: Workspaces, opened: Opened, asked: requests.Get) -> Fields:
     source, start, end = await workspaces.read(_place, opened, asked)
     path = source.path
     found = await workspaces.read(lambda: read_source(opened.workspace.root, path, now_ns=time.time_ns()))
@@ -97,33 +97,33 @@ async def health_method(workspaces: Workspaces, params: Fields, call: Call) -> F
 
 
 async def _health_of(workspaces: Workspaces, root: str, call: Call) -> Fields:
-    try:
-        opened = await workspaces.find(root)
+    async def probed(opened: Opened) -> Fields:
         probe = requests.Search(query="memory health", mode="hybrid")
         answer, frame = await _run(workspaces, opened, probe, call, 1)
+        detail = ", ".join([f"answered in {sum(answer.timings_ms.values()):.1f} ms", *frame["degraded"]])
+        opened.last_health = {"ok": not frame["degraded"], "detail": detail, "at": time.time()}
+        return {"name": root, "ok": not frame["degraded"], "detail": detail}
+
+    try:
+        return await workspaces.using(root, probed)
     except MemdError as error:
         return {"name": root, "ok": False, "detail": str(error)}
-    detail = ", ".join([f"answered in {sum(answer.timings_ms.values()):.1f} ms", *frame["degraded"]])
-    opened.last_health = {"ok": not frame["degraded"], "detail": detail, "at": time.time()}
-    return {"name": root, "ok": not frame["degraded"], "detail": detail}
+
+
+async def _answered(
+    workspaces: Workspaces, asked: requests.Search, call: Call, limit: int | None
+) -> tuple[Answer, Fields]:
+    """Answer a query; return the hits and what every answer says of how it was made.
+
+    *limit* None: as many as the workspace is configured for.
+    """
+    return await workspaces.using(
+        asked.workspace, lambda opened: _run(workspaces, opened, asked, call, limit)
+    )
 
 
 async def _run(
-    workspaces: Workspaces, opened: Opened, asked: requests.Search, call: Call, limit: int
-) -> tuple[Answer, Fields]:
-    """Answer a query; return the hits and what every answer says of how it was made."""
-    try:
-        return await _run_once(workspaces, opened, asked, call, limit)
-    except IndexDamagedError:
-        workspaces.reopen_soon(opened.workspace.root, Reason.DAMAGED)
-        raise
-    except IndexClosedError:  # it was reopened with another configuration meanwhile
-        again = await workspaces.find(str(opened.workspace.root))
-        return await _run_once(workspaces, again, asked, call, limit)
-
-
-async def _run_once(
-    workspaces: Workspaces, opened: Opened, asked: requests.Search, call: Call, limit: int
+    workspaces: Workspaces, opened: Opened, asked: requests.Search, call: Call, limit: int | None
 ) -> tuple[Answer, Fields]:
     query = _query(asked)
     meaning = await _meaning(opened, query, asked.mode)
@@ -137,7 +137,7 @@ async def _run_once(
         weights=asked.weights or config.weights,
         half_life_days=config.half_life_days,
         min_score=config.min_score if asked.min_score is None else asked.min_score,
-        limit=limit,
+        limit=limit or config.max_results,
         today=datetime.now().astimezone().date(),
         alive=_alive(opened),
         expired=lambda: call.deadline is not None and time.monotonic() > call.deadline,

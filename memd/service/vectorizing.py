@@ -74,7 +74,10 @@ class Vectorizing:
         return self._embedding.embedder()
 
     async def _embed_some(self, embedder: Embedder) -> bool:
-        found: dict[bytes, str] = await self._write(self._index.pending, EMBED_BATCH + len(self._refused))
+        limit = EMBED_BATCH + len(self._refused)
+        found: dict[bytes, str] = await self._write(self._index.pending, limit)
+        if len(found) < limit:  # all that waits: a refused text whose note is gone waits no more
+            self._refused &= found.keys()
         batch = {digest: text for digest, text in found.items() if digest not in self._refused}
         vectors = await self._vectors(batch, embedder.model_id)
         if vectors:

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -14,13 +14,15 @@ from memd import workspace as folders
 from memd.config import WorkspaceConfig
 from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import IndexClosedError, MemdError, StorageError, WorkspaceError
+from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
 from memd.index.database import translated
 from memd.service import opening, settings
 from memd.service.opening import Opened
 from memd.service.upkeep import Reason
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 READ_THREADS = 2  # queries that run at once: a search is memory bandwidth, more do not help two cores
 
@@ -96,16 +98,20 @@ class Workspaces:
             raise WorkspaceError(f"{root} is not registered any more: memctl init {root}")
         return self._opened[root]
 
-    async def wait_with(self, path: str | None, wait: Callable[[Opened], Awaitable[None]]) -> Opened:
-        """Find a workspace and wait for something in it, again where it is reopened meanwhile."""
+    async def using(self, path: str | None, work: Callable[[Opened], Awaitable[T]]) -> T:
+        """Do *work* with the workspace that a request names; again where it is reopened meanwhile.
+
+        Raises what `find` and *work* raise; an index that cannot be read is also set aside.
+        """
         while True:
             opened = await self.find(path)
             try:
-                await wait(opened)
+                return await work(opened)
             except IndexClosedError:
                 path = str(opened.workspace.root)
-                continue
-            return opened
+            except IndexDamagedError:
+                self.reopen_soon(opened.workspace.root, Reason.DAMAGED)
+                raise
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
         """Make a folder a workspace; return its root, and True where its config.toml is new."""
@@ -201,9 +207,7 @@ class Workspaces:
             return
         await opened.upkeep.stop()
         await self.write(opened.index.close)
-        unused = self._providers.release(opened.config)
-        if unused is not None:
-            await asyncio.to_thread(unused.close)
+        await opening.give_back(self._providers, opened.config)
 
 
 def _translating(work: Callable[..., Any], *args: Any) -> Any:
