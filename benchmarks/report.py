@@ -57,20 +57,16 @@ def keep(name: str, rows: Sequence[Mapping[str, object]], *, note: str, raw: Map
     now = datetime.now(UTC)
     folder = RUNS / now.date().isoformat()
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(
-        {
-            "benchmark": name,
-            "at": now.isoformat(timespec="seconds"),
-            "command": command(),
-            "note": note,
-            "machine": machine(),
-            "versions": versions(),
-            "figures": rows,
-            "raw": raw,
-        },
-        ensure_ascii=False,
-        indent=1,
-    )
+    about = {
+        "benchmark": name,
+        "at": now.isoformat(timespec="seconds"),
+        "command": command(),
+        "note": note,
+        "machine": machine(),
+        "versions": versions(),
+        "figures": rows,
+    }
+    text = laid_out(about, raw)
     number = 1
     while True:
         path = folder / (f"{name}.json" if number == 1 else f"{name}-{number}.json")
@@ -81,6 +77,13 @@ def keep(name: str, rows: Sequence[Mapping[str, object]], *, note: str, raw: Map
             number += 1
         else:
             return path
+
+
+def laid_out(about: Mapping[str, Any], raw: Mapping[str, Any]) -> str:
+    """Return one JSON object: what people read on lines of its own, each raw figure on a single one."""
+    lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in raw.items()]
+    head = json.dumps(about, ensure_ascii=False, indent=1).removesuffix("\n}")
+    return head + ',\n "raw": {\n' + ",\n".join(lines) + "\n }\n}"
 
 
 def command() -> str:
