@@ -40,8 +40,19 @@ class Home:
             "XDG_CONFIG_HOME": self.folder / "config",
             "PYTHONPATH": ROOT,
         }
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMD_", "XDG_"))}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            # Without its .pyc files each start would compile all of memd anew.
+            if not name.startswith(("MEMD_", "XDG_")) and name != "PYTHONDONTWRITEBYTECODE"
+        }
         return kept | {name: str(value) for name, value in own.items()}
+
+    @property
+    def pid(self) -> int:
+        """The process that runs now."""
+        assert self._process
+        return self._process.pid
 
     def start(self) -> float:
         """Start the daemon; return the seconds until it was ready."""

@@ -13,6 +13,8 @@ from memctl import exits
 from memctl.commands import COMMANDS
 from memctl.render.text import any_text
 
+MAX_SECONDS = 86_400.0  # arbitrary: a day; who waits longer has left
+
 OVERVIEW = """\
 environment:
   MEMD_WORKSPACE   the workspace, where --workspace does not name it
@@ -106,13 +108,18 @@ def filter_options(parser: argparse.ArgumentParser) -> None:
         "--mode", choices=("hybrid", "keyword", "vector"), help="which arms search (default: hybrid)"
     )
     ranking.add_argument("--fusion", choices=("weighted", "rrf"), help="how the two arms are merged")
-    parser.add_argument("--no-wait", action="store_true", help="do not wait for a workspace's first index")
+    fresh = parser.add_argument_group("freshness").add_mutually_exclusive_group()
+    fresh.add_argument("--no-wait", action="store_true", help="do not wait for a workspace's first index")
+    fresh.add_argument(
+        "--sync", action="store_true", help="wait until everything that is saved by now is searchable"
+    )
 
 
 def filters_of(args: argparse.Namespace) -> dict[str, object]:
     """Return the search parameters that were given; the daemon has the defaults."""
     names = ("path", "tag", "since", "until", "min_score", "mode", "fusion", "limit")
-    return {name: value for name in names if (value := getattr(args, name, None)) is not None}
+    given = {name: value for name in names if (value := getattr(args, name, None)) is not None}
+    return given | ({"sync": True} if args.sync else {})
 
 
 def text(raw: str) -> str:
@@ -135,6 +142,17 @@ def score(raw: str) -> float:
         value = math.nan
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"{raw!r} is not a number from 0 to 1")
+    return value
+
+
+def seconds(raw: str) -> float:
+    """A time span in seconds."""
+    try:
+        value = float(raw)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{raw!r} is not a number of seconds, as 2.5")
     return value
 
 

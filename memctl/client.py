@@ -9,11 +9,14 @@ hook that asks one question starts in milliseconds. It never starts a daemon: me
         answer = memd.call("search", {"query": "breast cancer gene", "workspace": "/home/me/notes"})
         for hit in answer["hits"]:
             print(hit["path"], hit["start_line"], hit["snippet"])
+        for event in memd.events("/home/me/notes"):
+            print(event["event"], event.get("paths"))
 """
 
 import socket
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Any, Self
@@ -76,6 +79,8 @@ class Client:
         self._socket = connected
         self._reader = Reader(ANSWERS)
         self._last_id = 0
+        self._inbox: deque[Message] = deque()  # received, and not looked at yet
+        self._events: deque[dict[str, Any]] = deque()  # that came while something else was waited for
 
     @classmethod
     def connect(
@@ -137,6 +142,24 @@ class Client:
             self.close()  # the answer may still come, and nobody waits for it
             raise
 
+    def events(self, workspace: str | None = None) -> Iterator[dict[str, Any]]:
+        """
+        Follow what happens from now on: one workspace, or all of them.
+
+        Whatever happens after this returned is among them, also while the iterator is not asked. The
+        connection may be used for calls in between. A second call replaces the first one's workspace.
+
+        Returns:
+            An endless iterator over events: `event` is the kind (indexed, removed, embedded, state, trouble;
+            lost, where memd had to drop `count` of them), `workspace` its root, `at` the time.
+
+        Raises:
+            RpcError: there is no such workspace.
+            Unreachable: the daemon went away; so does the iterator.
+        """
+        self.call("subscribe", {"workspace": workspace} if workspace else {})
+        return self._followed()
+
     def close(self) -> None:
         """Close the connection; what the daemon still does for it is cancelled."""
         self._socket.close()
@@ -155,16 +178,33 @@ class Client:
         self._send(request, limit_s)
         deadline = _deadline(limit_s)
         while True:
-            for message in self._receive(request.method, deadline):
-                if isinstance(message, Response) and message.id == request.id:
-                    return _result(message)
-                if isinstance(message, Response):
-                    raise Unreachable(
-                        "memd answered a question that was not asked. Restart it: memctl restart"
-                    )
-                if isinstance(message, Notification) and on_progress and message.method == "progress":
-                    deadline = _deadline(limit_s)
-                    on_progress(message.params)
+            message = self._next(request.method, deadline)
+            if isinstance(message, Response) and message.id == request.id:
+                return _result(message)
+            if isinstance(message, Response):
+                raise Unreachable("memd answered a question that was not asked. Restart it: memctl restart")
+            if isinstance(message, Notification) and message.method == "event":
+                self._events.append(message.params)
+            if isinstance(message, Notification) and message.method == "progress" and on_progress:
+                deadline = _deadline(limit_s)
+                on_progress(message.params)
+
+    def _followed(self) -> Iterator[dict[str, Any]]:
+        while True:
+            while self._events:
+                yield self._events.popleft()
+            try:
+                message = self._next("subscribe", None)
+            except BaseException:
+                self.close()  # part of an event may be read, and the rest would be taken for another one
+                raise
+            if isinstance(message, Notification) and message.method == "event":
+                yield message.params
+
+    def _next(self, method: str, deadline: float | None) -> Message:
+        while not self._inbox:
+            self._inbox.extend(self._receive(method, deadline))
+        return self._inbox.popleft()
 
     def _send(self, request: Request, limit_s: float | None) -> None:
         try:

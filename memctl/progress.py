@@ -8,7 +8,14 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-_STAGES = {"scan": "reading", "index": "indexing", "embed": "embedding"}
+_STAGES = {
+    "scan": "reading",
+    "index": "indexing",
+    "embed": "embedding",
+    "check": "checking",
+    "repair": "repairing",
+    "purge": "purging",
+}
 _LINE_EVERY_S = 5.0  # often enough to see life in a log, seldom enough not to fill it
 
 

@@ -37,6 +37,16 @@ def find(named: str | None) -> str:
     )
 
 
+def if_any(named: str | None) -> str | None:
+    """Return the workspace where one is meant; None where none is named and none is here."""
+    try:
+        return find(named)
+    except CommandError:
+        if named:
+            raise
+        return None
+
+
 def above(start: Path) -> Path | None:
     """Return *start* or the nearest folder above it that holds memory/config.toml."""
     # os.path and not Path: a folder that may not be entered is none of ours, and no reason to stop.

@@ -41,6 +41,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     provider: Literal["onnx", "ollama", "none"] = "onnx"
     model: Annotated[str, Meta(min_length=1)] = "all-MiniLM-L6-v2"
     address: str = "http://127.0.0.1:11434"
+    sidecars: bool = False
     fusion: Literal["weighted", "rrf"] = "weighted"
     weights: Weights = Weights()
     half_life_days: Annotated[float, Meta(gt=0, le=36500)] = 30.0

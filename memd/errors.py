@@ -101,6 +101,10 @@ class IndexDamagedError(MemdError):
     code = "MEMD_CORRUPT"
 
 
+class SchemaError(IndexDamagedError):
+    """The index on disk has the tables of another release; it is set aside and rebuilt."""
+
+
 class EmbedderError(MemdError):
     """The model could not be loaded or did not answer; searches go on by keyword."""
 

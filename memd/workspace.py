@@ -32,6 +32,10 @@ CONFIG_TEMPLATE = """\
 # model = "all-MiniLM-L6-v2"
 # address = "http://127.0.0.1:11434"
 
+# Keep vectors in memory/index/vectors/ too, so that another machine that receives this folder by git or
+# Dropbox embeds nothing again.
+# sidecars = false
+
 # How the two arms are merged: "weighted" (scores) or "rrf" (ranks).
 # fusion = "weighted"
 # weights = { vector = 0.7, keyword = 0.3 }
@@ -56,6 +60,10 @@ class Workspace:
     def config_path(self) -> Path:
         """The file that makes the folder a workspace."""
         return self.root / "memory" / "config.toml"
+
+    def is_there(self) -> bool:
+        """Tell whether the workspace can be seen: without its configuration the disk may not be mounted."""
+        return os.path.isfile(self.config_path)  # noqa: PTH113 - as is_folder
 
 
 def workspace_at(root: Path, state_dir: Path) -> Workspace:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,13 @@ class Daemon:
         self.process: subprocess.Popen[bytes] | None = None
         self.log_path = home / "log"
 
-    def start(self, **environment: str) -> "Daemon":
-        """Start it and wait until it listens."""
+    def start(self, *, under: Sequence[str] = (), **environment: str) -> "Daemon":
+        """Start it, *under* another command if one is given, and wait until it listens."""
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "memd"], env=self.environment | environment, stderr=log, stdout=log
-            )
+                [*under, sys.executable, "-m", "memd"],
+                env=self.environment | environment, stderr=log, stdout=log,
+            )  # fmt: skip
         stop = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < stop:
             try:
@@ -80,6 +82,13 @@ class Daemon:
     def found(self, query: str, **params: Any) -> list[str]:
         """Return the paths of a search's hits."""
         return [hit["path"] for hit in self.call("search", query=query, **params)["hits"]]
+
+    def untruths(self) -> list[str]:
+        """Return what `check` finds in the workspaces that are open; none where no daemon runs."""
+        if not self.listens():
+            return []
+        roots = [one["root"] for one in self.call("status")["workspaces"] if one["state"] != "error"]
+        return [found["text"] for root in roots for found in self.call("check", workspace=root)["findings"]]
 
     def memctl(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run memctl as a process in this home."""

@@ -17,27 +17,56 @@ VOCABULARY = {
     "memd.workspace",
     "memd.kernels",
 }
+# What parts of the index stand on, from the disk up.
+STORE = VOCABULARY | {"memd.index.files", "memd.index.schema", "memd.index.database"}
+MATRICES = VOCABULARY | {"memd.index.files", "memd.index.ledger", "memd.index.store", "memd.index.vectors"}
+VIEW = {"memd.index.postings", "memd.index.reader", "memd.index.vectors"}
+INDEX = {
+    f"memd.index.{name}"
+    for name in (
+        "changes", "compaction", "database", "derived", "files", "ledger", "matrices", "pool", "reader",
+        "snapshots", "vectors", "view", "writer",
+    )
+}  # fmt: skip
 MAY_IMPORT = {
     "memd.sources": VOCABULARY,
     "memd.embedding": VOCABULARY,
     "memd.memory": VOCABULARY | {"memd.secrets"},
     "memd.secrets": VOCABULARY,
+    "memd.index.files": VOCABULARY,
     "memd.index.schema": VOCABULARY,
+    "memd.index.derived": VOCABULARY,
     "memd.index.database": VOCABULARY | {"memd.index.schema"},
+    "memd.index.store": STORE,
     "memd.index.reader": VOCABULARY | {"memd.index.database"},
-    "memd.index.writer": VOCABULARY | {"memd.index.database", "memd.index.schema"},
-    "memd.index.vectors": VOCABULARY,
+    "memd.index.pool": VOCABULARY | {"memd.index.reader"},
+    "memd.index.writer": STORE | {"memd.index.store"},
+    "memd.index.vectors": VOCABULARY | {"memd.index.files"},
+    "memd.index.ledger": VOCABULARY | {"memd.index.store"},
+    "memd.index.matrices": MATRICES,
     "memd.index.postings": VOCABULARY,
-    "memd.index.index": VOCABULARY
-    | {
-        "memd.index.database",
-        "memd.index.postings",
-        "memd.index.reader",
-        "memd.index.writer",
-        "memd.index.vectors",
-    },
-    "memd.index.indexer": VOCABULARY | {"memd.index.index", "memd.index.writer", "memd.sources"},
-    "memd.search": VOCABULARY | {"memd.index.index", "memd.index.reader"},
+    "memd.index.view": VOCABULARY | VIEW,
+    "memd.index.changes": MATRICES | {"memd.index.writer", "memd.index.matrices"},
+    "memd.index.compaction": MATRICES | {"memd.index.writer", "memd.index.matrices"},
+    "memd.index.snapshots": MATRICES
+    | VIEW
+    | {"memd.index.changes", "memd.index.matrices", "memd.index.view", "memd.index.writer"},
+    "memd.index.index": VOCABULARY | INDEX,
+    "memd.index.indexer": VOCABULARY
+    | {"memd.index.changes", "memd.index.derived", "memd.index.index", "memd.index.writer", "memd.sources"},
+    "memd.index.finding": VOCABULARY,
+    "memd.index.rederived": VOCABULARY | {"memd.index.database", "memd.index.reader"},
+    "memd.index.check": VOCABULARY
+    | INDEX
+    | {"memd.index.finding", "memd.index.index", "memd.index.rederived", "memd.sources"},
+    "memd.index.repair": VOCABULARY
+    | INDEX
+    | {"memd.index.finding", "memd.index.index", "memd.index.rederived"},
+    "memd.index.sidecar": VOCABULARY,
+    "memd.index.sidecars": VOCABULARY | {"memd.index.sidecar"},
+    "memd.index.portable": VOCABULARY
+    | {"memd.index.index", "memd.index.matrices", "memd.index.sidecar", "memd.index.sidecars"},
+    "memd.search": VOCABULARY | {"memd.index.reader", "memd.index.vectors", "memd.index.view"},
     "memd.service": VOCABULARY
     | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memd.memory"}
     | {"memctl.paths", "memctl.protocol"},
@@ -50,8 +79,8 @@ IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "a
 # A library that is heavy, or that we may want to replace, is imported in one place.
 BUILD = {"memd.embedding.model.build", "memd.embedding.model.graph"}
 ONE_IMPORTER = {
-    "apsw": {"memd.index.database", "memd.index.postings", "memd.index.reader", "memd.index.writer"},
-    "watchfiles": {"memd.sources.watch"},
+    "apsw": {"memd.index.database", "memd.index.reader", "memd.index.store", "memd.index.writer"},
+    "watchfiles": {"memd.sources.portable"},
     "onnxruntime": {"memd.embedding.onnx", *BUILD},
     "tokenizers": {"memd.embedding.tokens"},
     "numpy": {"memd.kernels.dense", "memd.embedding.onnx", *BUILD},

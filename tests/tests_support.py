@@ -4,16 +4,19 @@ import array
 import hashlib
 import math
 import re
+import shutil
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 from memd.config import Weights
+from memd.index import check
 from memd.index.index import Index
-from memd.index.indexer import Indexer
+from memd.index.indexer import Compared, Indexer
 from memd.records import ChunkLimits
 from memd.search.query import parse
 from memd.search.search import Answer, Request, search
+from memd.sources.scan import Rules
 
 WORD = re.compile(r"\w+|[^\w\s]")
 DAY = date(2026, 6, 1)
@@ -56,14 +59,23 @@ class WordHashEmbedder:
         pass
 
 
+class OtherHashEmbedder(WordHashEmbedder):
+    """Another model: other vectors, of another length."""
+
+    model_id = "other-hash"
+    dim = 32
+
+
 class Notes:
     """A folder of notes with its index, driven by hand: no daemon, no watcher."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, *, embedder: WordHashEmbedder | None = None, state: str = "state"
+    ) -> None:
         self.root = folder / "notes"
         self.root.mkdir(exist_ok=True)  # a test may open again what another process wrote
-        self.state = folder / "state"
-        self.embedder = WordHashEmbedder()
+        self.state = folder / state
+        self.embedder = embedder or WordHashEmbedder()
         self.open()
 
     def open(self) -> None:
@@ -73,6 +85,36 @@ class Notes:
         )
         self.indexer.begin()
         self.index.begin_model(self.embedder.model_id, self.embedder.dim)
+
+    def findings(self, **settings: object) -> list[str]:
+        """What the check finds, as "kind: text"."""
+        return [f"{one.kind}: {one.text}" for one in check.findings(self.index, **settings)]
+
+    def compared(self) -> Compared:
+        return self.indexer.compare(self.rules())
+
+    def rules(self) -> Rules:
+        return Rules.load(self.root, ("**/*.md",), ())
+
+    def remove(self, *paths: str, at_s: int | None = None) -> None:
+        for path in paths:
+            (self.root / path).unlink()
+        self.indexer.apply(list(paths), budget_s=60, at_s=at_s)
+
+    def compact(self) -> None:
+        while not self.index.compact(0.0):
+            pass
+
+    def crashed(self, folder: Path) -> "Notes":
+        """Open what the disk holds now, as after kill -9, in another place; this one goes on."""
+        shutil.copytree(self.root, folder / "notes")
+        shutil.copytree(self.state, folder / "state")
+        return Notes(folder, embedder=self.embedder)
+
+    def switch(self, embedder: WordHashEmbedder) -> None:
+        """Ask for another model."""
+        self.embedder = embedder
+        self.index.begin_model(embedder.model_id, embedder.dim)
 
     def reopen(self) -> None:
         self.index.close()
@@ -92,8 +134,11 @@ class Notes:
 
     def embed(self) -> None:
         while batch := self.index.pending(100):
-            vectors = self.embedder.embed_documents(list(batch.values()))
-            self.indexer.embed(dict(zip(batch, vectors, strict=True)), model_id=self.embedder.model_id)
+            self.embed_some(batch)
+
+    def embed_some(self, batch: dict[bytes, str]) -> None:
+        vectors = self.embedder.embed_documents(list(batch.values()))
+        self.indexer.embed(dict(zip(batch, vectors, strict=True)), model_id=self.embedder.model_id)
 
     def search(self, text: str, *, mode: str = "keyword", limit: int = 10, **changes: object) -> Answer:
         query = parse(text)

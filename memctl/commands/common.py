@@ -63,11 +63,15 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], *, wait: b
     return answer
 
 
-def wait_for_index(client: Client, workspace: str, *, rebuild: bool = False) -> dict[str, Any]:
+def wait_for_index(client: Client, workspace: str, **options: bool) -> dict[str, Any]:
     """Return the answer of `index`, showing its progress on stderr meanwhile."""
-    params = {"workspace": workspace, "wait": True, "rebuild": rebuild}
+    return wait_for(client, "index", {"workspace": workspace, "wait": True, **options})
+
+
+def wait_for(client: Client, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer of a method that takes as long as it takes, showing its progress on stderr."""
     with Progress() as progress:
-        return ask(client, "index", params, timeout_s=SILENCE_S, on_progress=progress)
+        return ask(client, method, params, timeout_s=SILENCE_S, on_progress=progress)
 
 
 def here() -> str:

@@ -1,5 +1,6 @@
-"""Is it alive and well? status, health, ping and version."""
+"""Is it alive and well? status, health, check, ping and version."""
 
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -8,7 +9,7 @@ from memctl import exits, versions, workspaces
 from memctl.arguments import workspace_option
 from memctl.client import Client, NoDaemonError, RpcError, Unreachable
 from memctl.commands import common
-from memctl.exits import CommandError
+from memctl.render import findings
 
 STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
 HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to load
@@ -51,9 +52,35 @@ def health_arguments(parser: ArgumentParser) -> None:
 
 def run_health(args: Namespace) -> int:
     """Run memd's own checks, one of them a real ranked search."""
+    root = workspaces.if_any(args.workspace)
+    params = {"workspace": root} if root else {}  # without one memd asks all that it has
     with common.daemon() as client:
-        answer = common.ask(client, "health", _workspace_if_any(args), timeout_s=HEALTH_TIMEOUT_S)
+        answer = common.ask(client, "health", params, timeout_s=HEALTH_TIMEOUT_S)
     common.show("health", answer, as_json=args.json)
+    return exits.OK if answer["ok"] else exits.UNHEALTHY
+
+
+def check_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl check`."""
+    parser.add_argument("--repair", action="store_true", help="mend what was found, from the notes")
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: ok, findings, checked, took_ms")
+    parser.epilog = """\
+Reads the whole database, every vector and every note, and compares: searches go on meanwhile. A line a
+finding; exit code 0 where nothing is wrong (any more), 9 otherwise. No note is changed.
+"""
+
+
+def run_check(args: Namespace) -> int:
+    """Compare everything with everything."""
+    params = {"workspace": workspaces.find(args.workspace), "repair": args.repair}
+    with common.daemon() as client:
+        answer = common.wait_for(client, "check", params)
+    if args.json:
+        common.print_json(answer)
+    else:
+        sys.stdout.write(findings.lines(answer))
+        common.note(findings.verdict(answer, repair=args.repair))
     return exits.OK if answer["ok"] else exits.UNHEALTHY
 
 
@@ -93,16 +120,6 @@ def run_version(_args: Namespace) -> int:
     print(f"memd   {theirs} (running)")
     common.note(versions.warning(theirs))
     return exits.OK
-
-
-def _workspace_if_any(args: Namespace) -> dict[str, Any]:
-    """Return the workspace where one is meant; without one memd checks what it has."""
-    try:
-        return {"workspace": workspaces.find(args.workspace)}
-    except CommandError:
-        if args.workspace:
-            raise
-        return {}
 
 
 def _no_answer(state: str, message: str, status: int, *, as_json: bool) -> int:

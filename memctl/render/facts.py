@@ -44,8 +44,10 @@ def workspace(known: dict[str, Any]) -> Section:
         ("state", _state(known)),
         ("content", ", ".join(amounts)),
         ("pending", _pending(known)),
+        *_unusual(known),
         ("last scan", moment(known.get("last_scan"))),
         ("last index", moment(known.get("last_index"))),
+        *([("last check", _checked(known["last_check"]))] if known.get("last_check") else []),
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
@@ -111,6 +113,44 @@ def _state(known: dict[str, Any]) -> str:
 def _pending(known: dict[str, Any]) -> str:
     files, vectors = known.get("pending_files") or 0, known.get("pending_vectors") or 0
     return f"{counted(files, 'file')}, {counted(vectors, 'vector')}" if files or vectors else "nothing"
+
+
+def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what is worth a line only where it is not as always."""
+    facts = []
+    if watching := _WATCHING.get(known.get("watching") or "events"):
+        facts.append(("watching", watching))
+    if building := known.get("building"):
+        facts.append(("building", _building(building)))
+    if gone := known.get("gone"):
+        kept = f"{counted(gone, 'source')}, kept for a day: memctl index --purge deletes it now"
+        facts.append(("gone", one_line(known.get("held") or kept)))
+    if (sidecars := known.get("sidecars")) and any(sidecars.values()):
+        facts.append(("sidecars", _sidecars(sidecars)))
+    return facts
+
+
+_WATCHING = {
+    "polling": "by looking now and then: this folder gives no events to rely on",
+    "none": "not at the moment: changes are seen at the next scan",
+}
+
+
+def _sidecars(sidecars: dict[str, Any]) -> str:
+    ignored = sidecars.get("ignored") or {}
+    parts = [f"{sidecars.get(key) or 0:,} {key}" for key in ("read", "written")]
+    return ", ".join([*parts, *(f"{count:,} ignored ({one_line(why)})" for why, count in ignored.items())])
+
+
+def _building(building: dict[str, Any]) -> str:
+    done, total = building.get("done") or 0, building.get("total") or 0
+    model = one_line(str(building.get("model_id") or ""))
+    return f"{done:,} of {total:,} vectors of the new model {model}".rstrip()
+
+
+def _checked(last_check: dict[str, Any]) -> str:
+    found = "all well" if last_check.get("ok") else "not all well: memctl check"
+    return f"{moment(last_check.get('at'))}, {one_line(str(last_check.get('detail') or found))}"
 
 
 def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:

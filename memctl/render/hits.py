@@ -24,6 +24,7 @@ DEGRADED = {
     "numpy-missing": "numpy is not installed",
     "root-missing": "the folder is gone: this is what was indexed",
     "vectors-building": "the notes are still being embedded with this model",
+    "vectors-incomplete": "the model failed while it embedded the notes",
 }
 
 
@@ -75,6 +76,8 @@ def notes(answer: Answer) -> str | None:
     if codes := answer.get("degraded"):
         prefix = "keyword only" if answer.get("mode") == "keyword" else "degraded"
         parts.append(f"{prefix}: {reasons(codes)}")
+    if answer.get("synced") is False:  # a daemon that was not asked says nothing of it
+        parts.append("not synced in time: what was saved last may be missing")
     index = answer.get("index") or {}
     if pending := index.get("pending_files"):
         # Not "changed": a file that was saved a moment before it was read is only read again.

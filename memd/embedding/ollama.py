@@ -72,7 +72,8 @@ class OllamaEmbedder:
         self.max_tokens = self._manner.max_tokens
         self.scripts = self._manner.scripts
         self.dim = 0  # not known before the first answer
-        self.model_id = f"ollama:{model}@{self._digest()[:16]}"
+        self._loaded_digest = self._digest()
+        self.model_id = f"ollama:{model}@{self._loaded_digest[:16]}"
         self.dim = len(self._embed([self._manner.query_prefix + "memd"])[0]) // 4
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
@@ -108,7 +109,11 @@ class OllamaEmbedder:
             raise self._failure(
                 f"did not give {len(texts)} embeddings for {self._model!r}. Is it an embedding model?"
             )
-        return [self._unit(row) for row in rows]
+        vectors = [self._unit(row) for row in rows]
+        # Looked at after the answer: what was pulled meanwhile may have given it.
+        if self._digest() != self._loaded_digest:
+            raise self._failure(f"has another model behind the name {self._model!r} now. It is loaded anew.")
+        return vectors
 
     def _unit(self, row: Any) -> bytes:
         """Return *row* as float32 of length 1."""

@@ -3,18 +3,23 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
 import apsw
 
-from memd.errors import IndexDamagedError, NoSpaceError, StorageError
+from memd.errors import DeadlineError, IndexDamagedError, MemdError, NoSpaceError, StorageError
 from memd.index import schema
 
 BUSY_TIMEOUT_MS = 5000  # only a checkpoint of our own can hold the lock for a moment
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
 
 Terms = Callable[[str], list[str]]
+
+_DEVICE = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)
+# The last two can't come from our statements on sound tables: a row that is there twice, a text for an id.
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.MismatchError)
 
 
 def open_reader(path: Path) -> apsw.Connection:
@@ -24,6 +29,7 @@ def open_reader(path: Path) -> apsw.Connection:
     )
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     database.execute(schema.POSTINGS)
+    database.execute(schema.TRIGRAM_POSTINGS)
     database.execute("PRAGMA query_only = 1")
     return database
 
@@ -31,15 +37,26 @@ def open_reader(path: Path) -> apsw.Connection:
 def open_writer(path: Path) -> apsw.Connection:
     """Open the database for the one connection that writes, making it where it is not there."""
     # 0600 before SQLite sees it: its log and shared memory take the mode over.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     database = apsw.Connection(str(path))
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     database.pragma("journal_mode", "wal")
     # FULL: a commit that was acknowledged survives a power cut (0.4 ms each on ext4).
     database.pragma("synchronous", "full")
+    database.pragma("fullfsync", 1)  # macOS: fsync alone does not reach the disk
+    database.pragma("checkpoint_fullfsync", 1)
     database.pragma("journal_size_limit", JOURNAL_LIMIT_BYTES)
     database.pragma("secure_delete", 1)
     database.pragma("foreign_keys", 1)
+    return database
+
+
+def open_scratch() -> apsw.Connection:
+    """Open empty full-text tables of their own, in a file that has no name and goes with the connection."""
+    database = apsw.Connection("")
+    made = chain.from_iterable(map(schema.full_text, schema.FULL_TEXT))
+    for statement in (*made, schema.POSTINGS, schema.TRIGRAM_POSTINGS):
+        database.execute(statement)
     return database
 
 
@@ -64,14 +81,49 @@ def translated(path: Path | str) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield
-    except apsw.FullError as error:
-        raise NoSpaceError(f"{path}: no space left on the device; what was indexed still answers") from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise IndexDamagedError(
-            f"{path} is damaged: {error}. It is rebuilt: memctl index --rebuild"
-        ) from error
-    except (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise StorageError(f"{path}: {error}") from error
+    except apsw.Error as error:
+        ours = told(path, error)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+@contextmanager
+def decoded(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours, and what a flipped bit makes of a value into damage.
+
+    For reading only, a few lines at a time: elsewhere a ValueError is a mistake of our own.
+    """
+    with translated(path):
+        try:
+            yield
+        except (ValueError, TypeError, OverflowError) as error:
+            raise damaged(path, error) from error
+
+
+def told(path: Path | str, error: apsw.Error) -> MemdError | None:
+    """Return the error of ours that says the same; None for what can only be a mistake of our own."""
+    if isinstance(error, apsw.FullError):
+        return NoSpaceError(f"{path}: no space left on the device; what was indexed still answers")
+    if isinstance(error, _DAMAGE):
+        return damaged(path, error)
+    if isinstance(error, apsw.InterruptError):
+        return DeadlineError("the search took longer than its deadline; ask for less")
+    if isinstance(error, apsw.BusyError):
+        return StorageError(f"{path}: another process holds its lock: {error}")
+    if isinstance(error, _DEVICE):
+        return StorageError(f"{path}: {error}")
+    return None
+
+
+def is_of_the_device(error: BaseException) -> bool:
+    """Tell whether reading or writing failed below SQLite."""
+    return isinstance(error, _DEVICE)
+
+
+def damaged(path: Path | str, what: object) -> IndexDamagedError:
+    """Return the error that says so."""
+    return IndexDamagedError(f"{path} is damaged: {what}. It is rebuilt: memctl index --rebuild")
 
 
 def _uri(path: Path) -> str:

@@ -5,159 +5,96 @@ one snapshot and a read transaction of the same generation, and keeps both to it
 """
 
 import os
-import queue
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
-from memd.errors import DeadlineError, IndexClosedError, ModelMismatchError
-from memd.index.database import translated
-from memd.index.postings import PostingsCache
+from memd.errors import DeadlineError, StorageError
+from memd.index import files, snapshots
+from memd.index.changes import Changes
+from memd.index.compaction import Compaction
+from memd.index.derived import read_by_model
+from memd.index.files import Failure
+from memd.index.matrices import Matrices, matrix_name
+from memd.index.pool import Pool
 from memd.index.reader import Reader
-from memd.index.vectors import Matrix, Rows
-from memd.index.writer import NewSource, Writer
-from memd.kernels import kernel
-from memd.records import FileStamp, Source
+from memd.index.view import Snapshot, View
+from memd.index.writer import Writer
 
 DATABASE = "index.db"
-READERS = 2  # queries that run at once in one workspace; the machine has a few cores, not more
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far above that
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One moment of an index, as far as scoring needs it. Never changes, but for the postings it caches."""
-
-    generation: int
-    sources: Mapping[int, Source]
-    columns: kernel.Columns
-    rows: Rows
-    model_id: str  # whose vectors the rows are; "" while there are none
-    postings: PostingsCache = field(default_factory=PostingsCache)
-
-    def folders(self) -> frozenset[str]:
-        """Return every folder that has a source somewhere below it."""
-        found: set[str] = set()
-        for source in self.sources.values():
-            folder = source.path.rpartition("/")[0]
-            while folder and folder not in found:
-                found.add(folder)
-                folder = folder.rpartition("/")[0]
-        return frozenset(found)
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A snapshot with a read transaction of the same generation."""
-
-    snapshot: Snapshot
-    reader: Reader
-
-    def postings(self, term: str, *, prefix: bool) -> kernel.Postings:
-        """Return where *term* (or, with *prefix*, every term that begins so) stands."""
-        found = self.snapshot.postings.get((term, prefix))
-        if found is None:
-            found = kernel.postings(self.reader.documents(term, prefix=prefix))
-            self.snapshot.postings.put((term, prefix), found)
-        return found
-
-
 class Index:
-    """The index of one workspace. `changes` is for the one writing thread, `view` for any."""
+    """The index of one workspace. `view` and what says so is for any thread, all else for the writing one."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Open the index in *folder*, or make it.
+
+        Raises:
+            SchemaError: it has the tables of another release.
+            IndexDamagedError: it can't be read.
+            StorageError: the disk fails.
+        """
         self.folder = folder
-        self._writer = Writer(folder / DATABASE)
-        self._matrix: Matrix | None = None
-        self.damaged_rows = 0
-        self._readers: queue.SimpleQueue[Reader | None] = queue.SimpleQueue()
-        try:
-            with translated(folder):
-                self._matrix = self._open_matrix()
-                self._published = self._load()
-            for _ in range(READERS):
-                self._readers.put(Reader(folder / DATABASE))
-        except BaseException:
-            self._close_files()
-            raise
+        self._failure = Failure()
+        self._compaction: Compaction | None = None
+        self._garbage: tuple[int, tuple[int, int]] = (-1, (0, 0))  # count of changes, what there was then
+        _make_folder(folder)
+        with ExitStack() as opened:
+            self._writer = opened.enter_context(closing(Writer(folder / DATABASE, self._failure)))
+            self._matrices = opened.enter_context(closing(Matrices(folder, self._writer)))
+            self._published = snapshots.load(self._writer, self._matrices)
+            self._pool = Pool(folder / DATABASE)
+            self._parts = opened.pop_all()
+
+    # For any thread
 
     @property
     def snapshot(self) -> Snapshot:
         """The newest snapshot, for counts; a query uses `view`."""
         return self._published
 
-    @contextmanager
-    def view(self) -> Iterator[View]:
-        """Hand out one moment: read transaction and snapshot of the same generation."""
-        reader = self._readers.get()
-        if reader is None:
-            self._readers.put(None)  # for who waits behind us
-            raise IndexClosedError(f"the index in {self.folder} is being reopened: ask again")
-        try:
-            yield View(self._same_moment(reader), reader)
-        finally:
-            reader.end()
-            self._readers.put(reader)
-
-    @contextmanager
-    def changes(self) -> Iterator["Changes"]:
-        """Commit what the block changes as one, then publish it; an exception undoes all of it."""
-        changes = Changes(self._writer, self._matrix)
-        with self._writer.transaction():
-            yield changes
-            if changes.visible:
-                self._writer.count_generation_up()
-            if changes.embedded and self._matrix is not None:
-                self._writer.set("next_row", self._matrix.rows.count)
-        if changes.visible:
-            self._publish_changes(changes)
-
-    def _publish_changes(self, changes: "Changes") -> None:
-        old = self._published
-        sources = dict(old.sources)
-        for source_id in changes.sources_removed:
-            del sources[source_id]
-        sources.update(changes.sources_put)
-        columns = old.columns.changed(removed=changes.removed, added=changes.added, embedded=changes.embedded)
-        self._publish(replace(old, sources=sources, columns=columns))
-
-    def begin_model(self, model_id: str, dim: int) -> None:
-        """Make the vectors those of *model_id*: rows of any other model are forgotten, never mixed in."""
-        if self._writer.get("model_id") == model_id:
-            return
-        number = (self._writer.get("matrix") or 0) + 1
-        with self._writer.transaction():
-            self._writer.drop_vectors(None)
-            self._writer.count_generation_up()
-            for key, value in {"model_id": model_id, "dim": dim, "matrix": number, "next_row": 0}.items():
-                self._writer.set(key, value)
-        old = self._matrix
-        self._matrix = self._open_matrix()
-        self._published = self._load()
-        if old is not None:
-            old.close()
-            old.path.unlink(missing_ok=True)  # a mapping in use keeps its bytes
-
-    def pending(self, limit: int) -> dict[bytes, str]:
-        """Return hash → text of chunks without a vector, newest first (writing thread)."""
-        return self._writer.pending(limit)
-
-    def pending_count(self) -> int:
-        """Return how many chunks have no vector (writing thread)."""
-        return self._writer.pending_count()
+    @property
+    def failed(self) -> StorageError | None:
+        """Why nothing is written any more until the index is opened anew: the disk failed."""
+        return self._failure.error
 
     @property
-    def writer(self) -> Writer:
-        """The writing connection, for reads between two changes (writing thread)."""
-        return self._writer
+    def building(self) -> str:
+        """The model whose vectors are being made beside the ones that answer; "" mostly."""
+        held = self._matrices.building
+        return held.model_id if held else ""
 
-    def note_complete(self) -> None:
-        """Remember that everything has been searchable once (writing thread)."""
-        with self._writer.transaction():
-            self._writer.set("complete", 1)
+    @property
+    def damaged_rows(self) -> int:
+        """How many vectors were found damaged when it was opened, and are made again."""
+        return self._matrices.damaged_rows
+
+    @contextmanager
+    def view(self, expired: Callable[[], bool] | None = None) -> Iterator[View]:
+        """Hand out one moment: read transaction and snapshot of the same generation.
+
+        Args:
+            expired: asked again and again while SQLite works; once it says True, what runs ends with
+                DeadlineError.
+        """
+        with self._pool.borrowed(expired) as reader:
+            yield View(self._same_moment(reader), reader)
+
+    @contextmanager
+    def view_apart(self, expired: Callable[[], bool] | None = None) -> Iterator[View]:
+        """Hand out one moment as `view` does, by a connection that no query waits for: for long reading."""
+        with self._pool.apart(expired) as reader:
+            yield View(self._same_moment(reader), reader)
+
+    def knows_matrix(self, path: Path) -> bool:
+        """Tell whether a file in the folder is one of the matrices."""
+        with self.view_apart() as view:
+            numbers = list(view.reader.each("SELECT number FROM matrices"))
+        return path.name in {matrix_name(number) for [number] in numbers}
 
     def size_bytes(self) -> int:
         """Return how much of the disk the index takes."""
@@ -168,19 +105,128 @@ class Index:
                     total += entry.stat().st_blocks * 512
         return total
 
+    # For the writing thread
+
+    @property
+    def writer(self) -> Writer:
+        """The writing connection, for reads between two changes."""
+        return self._writer
+
+    @property
+    def matrices(self) -> Matrices:
+        """The files of vectors."""
+        return self._matrices
+
+    @contextmanager
+    def changes(self) -> Iterator[Changes]:
+        """Commit what the block changes as one, then publish it; an exception undoes all of it."""
+        changes = Changes(self._writer, self._matrices)
+        with self._writer.transaction():
+            yield changes
+            if changes.visible:
+                self._writer.count_generation_up()
+        if changes.visible:
+            self._published = snapshots.changed(self._published, changes, self._writer, self._matrices)
+
+    def begin_model(self, model_id: str, dim: int) -> None:
+        """Make *model_id* the model whose vectors are wanted: at once where there are none yet.
+
+        Else they are made beside the old ones, which answer until `finish_building`.
+        """
+        self._abandon_compaction()
+        unused = self._matrices.begin(model_id, dim)
+        self._republish()
+        self._matrices.retire(unused)
+
+    def finish_building(self, refused: AbstractSet[bytes]) -> bool:
+        """Let the new model answer if every text has its vector but the *refused*; tell whether it does."""
+        if self._matrices.building is None or not self._matrices.ledger.only_waits_for(refused):
+            return False
+        self._abandon_compaction()
+        unused = self._matrices.finish()
+        self._republish()
+        self._matrices.retire(unused)
+        return True
+
+    def pending(self, limit: int, first: Collection[str] = ()) -> dict[bytes, str]:
+        """Return hash → text of chunks without a vector: those of the sources *first*, then the newest."""
+        found = self._matrices.ledger.waiting_texts(limit, first=sorted(first))
+        return {digest: read_by_model(*parts) for digest, parts in found.items()}
+
+    def pending_count(self) -> int:
+        """Return how many chunks have no vector."""
+        return self._matrices.ledger.waiting_count()
+
+    def gone_count(self) -> int:
+        """Return how many sources are gone from the disk and kept for a while."""
+        return self._writer.gone_count()
+
+    def purge(self, before_s: int | None, limit: int) -> int:
+        """Delete up to *limit* sources that are gone for good: since *before_s* or longer, or all of them.
+
+        Returns:
+            How many were deleted. Their words and vectors leave the disk with the next compaction.
+        """
+        with self._writer.transaction():
+            return self._writer.purge(before_s, limit)
+
+    def garbage(self) -> tuple[int, int]:
+        """Return (rows that hold no chunk's vector, rows) of the matrix that answers."""
+        changes = self._writer.changes_made
+        if self._garbage[0] != changes:
+            active = self._matrices.active
+            rows = active.file.count if active else 0
+            used = self._matrices.ledger.used_count(active.number) if active else 0
+            self._garbage = (changes, (rows - used, rows))
+        return self._garbage[1]
+
+    def compact(self, budget_s: float) -> bool:
+        """Do a slice of a compaction, for about so long; True when it is complete."""
+        if self._compaction is None:
+            self._compaction = Compaction(self._writer, self._matrices, publish=self._republish)
+        done = False
+        try:
+            done = self._compaction.step(budget_s)
+        except BaseException:
+            self._abandon_compaction()
+            raise
+        if done:
+            self._compaction = None
+        return done
+
+    def forget_rows(self, matrix: int, rows: Sequence[int]) -> None:
+        """Drop vectors that are not what they were, so that their texts are embedded again."""
+        self._matrices.forget_rows(matrix, rows)
+        self._republish()
+
+    def refill_waiting(self) -> None:
+        """Find out anew which chunks wait for their vectors."""
+        with self._writer.transaction():
+            self._matrices.refill_waiting()
+
+    def publish_again(self) -> None:
+        """Read what queries see from the database again."""
+        self._published = snapshots.load(self._writer, self._matrices)
+
+    def checkpoint(self) -> bool:
+        """Write the log back into the database as far as readers allow; True when the log is empty."""
+        return self._writer.checkpoint()
+
+    def note_complete(self) -> None:
+        """Remember that everything has been searchable once."""
+        with self._writer.transaction():
+            self._writer.set("complete", 1)
+
     def close(self) -> None:
         """Close every part; waits for the views in use, later ones raise IndexClosedError."""
-        for _ in range(READERS):
-            reader = self._readers.get()
-            if reader is not None:
-                reader.close()
-        self._readers.put(None)
-        self._close_files()
+        self._pool.close()
+        self._abandon_compaction()
+        self._parts.close()  # the matrices, then the database
 
-    def _close_files(self) -> None:
-        self._writer.close()
-        if self._matrix is not None:
-            self._matrix.close()
+    def _abandon_compaction(self) -> None:
+        if self._compaction is not None:
+            self._compaction.abandon()
+            self._compaction = None
 
     def _same_moment(self, reader: Reader) -> Snapshot:
         give_up = time.monotonic() + PUBLISH_TIMEOUT_S
@@ -189,104 +235,20 @@ class Index:
             snapshot = self._published
             if snapshot.generation == generation:
                 return snapshot
-            reader.end()
+            reader.rollback()
             time.sleep(0.0002)
         raise DeadlineError(
             f"{self.folder}: no snapshot of the committed generation within {PUBLISH_TIMEOUT_S} s"
         )
 
-    def _publish(self, snapshot: Snapshot) -> None:
-        self._published = replace(
-            snapshot,
-            generation=self._writer.get("generation"),
-            rows=_rows(self._matrix),
-            postings=PostingsCache(),
-        )
-
-    def _open_matrix(self) -> Matrix | None:
-        number = self._writer.get("matrix")
-        if number is None:
-            return None
-        path = self.folder / f"vectors.{number}.f32"
-        matrix = Matrix(path, dim=self._writer.get("dim"), rows=self._writer.get("next_row"))
-        bad = matrix.damaged(self._writer.crcs())
-        if bad:
-            self.damaged_rows += len(bad)
-            with self._writer.transaction():
-                self._writer.drop_vectors(bad)
-                self._writer.count_generation_up()
-        return matrix
-
-    def _load(self) -> Snapshot:
-        columns = kernel.Columns.empty().changed(removed=[], added=self._writer.chunk_rows(), embedded=[])
-        return Snapshot(
-            self._writer.get("generation"),
-            self._writer.sources(),
-            columns,
-            _rows(self._matrix),
-            self._writer.get("model_id") or "",
-        )
+    def _republish(self) -> None:
+        """Publish what is committed, where it is not what was published last."""
+        if self._writer.number("generation") != self._published.generation:
+            self.publish_again()
 
 
-class Changes:
-    """What one transaction changes, kept so that the next snapshot is made without reading it back."""
-
-    def __init__(self, writer: Writer, matrix: Matrix | None) -> None:
-        self._writer = writer
-        self._matrix = matrix
-        self.sources_put: dict[int, Source] = {}
-        self.sources_removed: set[int] = set()
-        self.removed: list[int] = []
-        self.added: list[tuple[int, int, int, int]] = []
-        self.embedded: list[tuple[int, int]] = []
-
-    @property
-    def visible(self) -> bool:
-        """Whether a query can see the difference."""
-        return bool(self.sources_put or self.sources_removed or self.embedded)
-
-    def put(self, new: NewSource) -> None:
-        """Insert a source with its chunks, or replace all that is known of it."""
-        source = self._writer.put_source(new)
-        self._forget_chunks(source.id)
-        self.added += [self._writer.put_chunk(source.id, chunk) for chunk in new.chunks]
-        self.sources_put[source.id] = source
-
-    def touch(self, path: str, stamp: FileStamp) -> None:
-        """Note that a source's bytes are the same under a new stamp."""
-        self._writer.put_stamp(path, stamp)
-
-    def remove(self, path: str) -> None:
-        """Remove a source and its chunks; nothing happens where there is none."""
-        source_id = self._writer.source_id(path)
-        if source_id is None:
-            return
-        self._forget_chunks(source_id)
-        self._writer.delete_source(source_id)
-        if self.sources_put.pop(source_id, None) is None:
-            self.sources_removed.add(source_id)
-
-    def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
-        """Store vectors by the hash of their text, and give them to the chunks that wait for them.
-
-        Raises:
-            ModelMismatchError: the index holds vectors of another model.
-        """
-        built_with = self._writer.get("model_id")
-        if self._matrix is None or built_with != model_id:
-            raise ModelMismatchError(f"the index holds vectors of {built_with!r}, these are of {model_id!r}")
-        # Before the commit: a row without a chunk is garbage that can be dropped; a chunk without its row
-        # would answer with another chunk's meaning.
-        rows = self._matrix.append(list(vectors.values()))
-        named = [(row, digest, crc) for (row, crc), digest in zip(rows, vectors, strict=True)]
-        self.embedded += self._writer.put_vectors(named)
-
-    def _forget_chunks(self, source_id: int) -> None:
-        gone = set(self._writer.delete_chunks(source_id))
-        fresh = {chunk[0] for chunk in self.added}
-        self.removed += sorted(gone - fresh)
-        self.added = [chunk for chunk in self.added if chunk[0] not in gone]
-
-
-def _rows(matrix: Matrix | None) -> Rows:
-    return Rows(b"", 0, 0) if matrix is None else matrix.rows
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise files.translated(folder, error) from error

@@ -4,7 +4,6 @@ Everything here runs in the writing thread. Keyword search sees a commit at once
 `embed`, whose texts the caller has turned into vectors elsewhere.
 """
 
-import hashlib
 import re
 import time
 from collections import OrderedDict
@@ -15,8 +14,9 @@ from pathlib import Path, PurePosixPath
 
 import structlog
 
-from memd import terms
-from memd.index.index import Changes, Index
+from memd.index import derived
+from memd.index.changes import Changes
+from memd.index.index import Index
 from memd.index.writer import NewChunk, NewSource
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.chunk import parse
@@ -41,6 +41,7 @@ class StampCache:
     def __init__(self, index: Index, limit: int = CACHED_STAMPS) -> None:
         self._index = index
         self._limit = limit
+        self._forgotten = 0  # as the writer counts
         self._entries: OrderedDict[str, tuple[FileStamp, bytes]] = OrderedDict()
 
     def warm(self) -> None:
@@ -50,6 +51,9 @@ class StampCache:
 
     def get(self, path: str) -> tuple[FileStamp, bytes] | None:
         """Return what is known of *path*, None where it is not indexed."""
+        if self._forgotten != self._index.writer.forgotten:
+            self._forgotten = self._index.writer.forgotten
+            self._entries.clear()
         entry = self._entries.get(path) or self._index.writer.stamp(path)
         if entry is not None:
             self.put(path, *entry)
@@ -72,8 +76,10 @@ class Compared:
     """How a folder differs from its index."""
 
     differing: list[str]  # new, changed or gone
+    gone: list[str]  # those of them that are indexed and not there
     skipped: list[Skipped]
     sources: int  # found
+    known: int  # live in the index
 
 
 @dataclass(slots=True)
@@ -96,6 +102,7 @@ class Indexer:
         self._root = root
         self._tokenizer = tokenizer
         self._limits = limits
+        self._rules: Rules | None = None  # of the last comparison; before it every path is taken
 
     def begin(self) -> None:
         """Get ready for the first scan; after a change of the chunker or its limits all is cut again."""
@@ -107,28 +114,38 @@ class Indexer:
                 writer.set("chunker", cut_by)
         self.stamps.warm()
 
-    def compare(self, rules: Rules) -> Compared:
-        """Walk the folder; return what differs from the index. Reads no file."""
+    def compare(self, rules: Rules, folder: str = "") -> Compared:
+        """Walk the root, or a *folder* in it ("a/b/"); return what differs from the index. Reads no file.
+
+        From now on `apply` takes what *rules* select.
+        """
+        self._rules = rules
         found: dict[str, FileStamp] = {}
         skipped = []
-        for entry in walk(self._root, rules):
+        for entry in walk(self._root, rules, folder):
             if isinstance(entry, Skipped):
                 skipped.append(entry)
             else:
                 found[entry[0]] = entry[1]
-        return Compared(changes(self._index.writer.paths(), found), skipped, len(found))
+        known = self._index.writer.paths(folder)
+        gone = sorted(known.keys() - found.keys())
+        return Compared(changes(known, found), gone, skipped, len(found), len(known))
 
-    def apply(self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S) -> Progress:
+    def apply(
+        self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S, at_s: int | None = None
+    ) -> Progress:
         """Index as many of *paths* as fit into the budget (at least one), in one commit.
 
-        A path is only a hint: it is read, and what the disk holds counts.
+        A path is only a hint: it is read, and what the disk holds counts. What is not there is gone since
+        *at_s*, in unix seconds; by default since now.
         """
         done = Progress()
+        gone_since_s = int(time.time()) if at_s is None else at_s
         stop = time.monotonic() + budget_s
         try:
             with self._index.changes() as changes:
                 for path in paths:
-                    self._apply_one(path, changes, done)
+                    self._apply_one(path, changes, done, gone_since_s)
                     done.handled += 1
                     if time.monotonic() > stop:
                         break
@@ -143,13 +160,16 @@ class Indexer:
         with self._index.changes() as changes:
             changes.embed(vectors, model_id=model_id)
 
-    def _apply_one(self, path: str, changes: Changes, done: Progress) -> None:
+    def _apply_one(self, path: str, changes: Changes, done: Progress, gone_since_s: int) -> None:
         now_ns = time.time_ns()
-        found = read_source(self._root, path, now_ns=now_ns)
+        found = self._read(path, now_ns)
+        if isinstance(found, Skipped) and found.path != path:  # no text: it can't be in the index
+            done.skipped.append(found)
+            return
         if not isinstance(found, SourceText):
             if isinstance(found, Skipped):
                 done.skipped.append(found)
-            changes.remove(path)
+            changes.remove(path, gone_since_s)
             self.stamps.drop(path)
             done.removed.append(path)
             return
@@ -161,6 +181,9 @@ class Indexer:
         if known is not None and known[1] == found.hash:
             if known[0] != stamp:
                 changes.touch(path, stamp)
+        elif self._index.writer.gone_hash(path) == found.hash:
+            changes.restore(path, stamp)
+            done.indexed.append(path)
         else:
             try:
                 prepared = self._prepared(found, stamp)
@@ -171,6 +194,12 @@ class Indexer:
             changes.put(prepared)
             done.indexed.append(path)
         self.stamps.put(path, stamp, found.hash)
+
+    def _read(self, path: str, now_ns: int) -> SourceText | Skipped | None:
+        """Read what is a source; None also for a file that the rules do not select any more."""
+        if self._rules is not None and not self._rules.selects(path):
+            return None
+        return read_source(self._root, path, now_ns=now_ns)
 
     def _prepared(self, source: SourceText, stamp: FileStamp) -> NewSource:
         document = parse(source.text, tokenizer=self._tokenizer, limits=self._limits)
@@ -189,16 +218,16 @@ class Indexer:
             front_matter=document.front_matter,
             warnings=document.warnings,
             chunks=tuple(
-                _prepared_chunk(chunk, name if number == 0 else "")
+                _prepared_chunk(chunk, source.path, first=number == 0)
                 for number, chunk in enumerate(document.chunks)
             ),
         )
 
 
-def _prepared_chunk(chunk: Chunk, name: str) -> NewChunk:
-    """Derive what the tables need; the file's name is a keyword of its first chunk, not a meaning."""
+def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
+    """Derive what the tables need."""
     read = chunk.embed_text
-    searched = f"{name}\n{read}" if name else read
+    words, trigrams = derived.searched(read, path, first=first)
     return NewChunk(
         start_line=chunk.start_line,
         end_line=chunk.end_line,
@@ -206,9 +235,9 @@ def _prepared_chunk(chunk: Chunk, name: str) -> NewChunk:
         heading=chunk.heading,
         text=chunk.text,
         context=chunk.context,
-        hash=hashlib.blake2b(read.encode(), digest_size=16).digest(),
-        words=terms.prepare(searched),
-        trigrams=terms.clean(searched),
+        hash=derived.hash_of(read),
+        words=words,
+        trigrams=trigrams,
     )
 
 

@@ -1,13 +1,16 @@
 """What does a query ask of SQLite? Read-only connections, any number of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import apsw
 
-from memd.index.database import open_reader, terms_of, translated
+from memd.index.database import damaged, decoded, open_reader, terms_of, translated
 
+# SQLite's steps between two looks at the deadline: about half a millisecond.
+STEPS = 10_000
 CHUNK_COLUMNS = "id, source, start_line, end_line, start_byte, heading, text"  # as in StoredChunk
 
 
@@ -25,21 +28,34 @@ class StoredChunk:
 
 
 class Reader:
-    """One read-only connection; `begin` to `end` sees one moment of the database."""
+    """One read-only connection; `begin` to `end` sees one moment of the database. It never checkpoints."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         with translated(path):
             self._db = open_reader(path)
         self._terms = terms_of(self._db, apsw.FTS5_TOKENIZE_QUERY)
+        self._indexed_terms = terms_of(self._db, apsw.FTS5_TOKENIZE_DOCUMENT)
+
+    def limit(self, expired: Callable[[], bool] | None) -> None:
+        """End every statement with DeadlineError once *expired* says so; None takes it back."""
+        self._db.set_progress_handler(expired, STEPS)
 
     def begin(self) -> int:
         """Start a read transaction; return the generation that it sees."""
-        with translated(self._path):
+        with decoded(self._path):
             self._db.execute("BEGIN")
-            return int(self._db.execute("SELECT value FROM meta WHERE key = 'generation'").get)
+            found = self._db.execute("SELECT value FROM meta WHERE key = 'generation'").get
+            if type(found) is not int:
+                raise damaged(self._path, f"generation is {found!r:.50}")
+            return found
 
     def end(self) -> None:
+        """End the read transaction, and what `limit` said."""
+        self.limit(None)
+        self.rollback()
+
+    def rollback(self) -> None:
         """End the read transaction."""
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
@@ -53,36 +69,52 @@ class Reader:
         where, values = (
             ("term = ?", (term,)) if not prefix else ("term >= ? AND term < ?", (term, _after(term)))
         )
-        with translated(self._path):
+        with decoded(self._path):
             found = self._db.execute(f"SELECT group_concat(doc) FROM temp.postings WHERE {where}", values)
             return str(found.get or "")
 
     def matching(self, table: str, expression: str) -> list[int]:
         """Return the ids of the chunks that an FTS5 expression of our own making matches."""
-        with translated(self._path):
+        with decoded(self._path):
             found = self._db.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ?", (expression,))
             return [int(row[0]) for row in found]
 
     def containing(self, piece: str) -> list[int]:
         """Return the ids of the chunks whose text has *piece* somewhere: a scan of all of them."""
         escaped = piece.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        with translated(self._path):
+        with decoded(self._path):
             found = self._db.execute("SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\\'", (f"%{escaped}%",))
             return [int(row[0]) for row in found]
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Return the chunks of those ids that exist."""
         marks = ",".join("?" * len(ids))
-        with translated(self._path):
+        with decoded(self._path):
             found = self._db.execute(
                 f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id IN ({marks})",
                 tuple(ids),
             )
-            return {row[0]: StoredChunk(*row) for row in found}
+            return {row[0]: _stored(row) for row in found}
+
+    def each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a statement, for the check."""
+        with decoded(self._path):
+            yield from self._db.execute(statement, values)
+
+    def words_in(self, prepared: str) -> int:
+        """Return how many terms FTS5 makes of a prepared text when it is indexed."""
+        return len(self._indexed_terms(prepared))
 
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+
+def _stored(row: Sequence[Any]) -> StoredChunk:
+    *numbers, heading, text = row
+    if any(type(n) is not int for n in numbers) or type(heading) is not str or type(text) is not str:
+        raise TypeError(f"the chunk {row[0]!r:.20} has values of wrong types")
+    return StoredChunk(*row)
 
 
 def _after(term: str) -> str:

@@ -2,15 +2,19 @@
 
 The full-text tables are contentless: the text lives once, in ``chunks``, as it stands in the file, and
 what they index is derived from it (``memd.terms``). They can be dropped and filled again at any time.
+
+A chunk does not name its row of the matrix: `vectors` says it by the hash of the text, for each matrix
+there is. So one text is embedded once, a second matrix is built without touching a chunk, and the switch
+from one to the other is one value in `meta`: "active", "building".
 """
 
-VERSION = 1  # of these tables; another one means that the index is built anew
+VERSION = 2  # of these tables; another one means that the index is built anew
 
 # unicode61 keeps letters and digits; with Mn and Mc the vowel signs of Indic scripts stay in their words.
 # remove_diacritics 2 also sees the ones that are stored as one code point with their letter.
 WORDS_TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
 
-SCHEMA = f"""
+SCHEMA = """
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value ANY NOT NULL
@@ -30,8 +34,10 @@ CREATE TABLE sources (
     dated INTEGER NOT NULL,                -- 1: the name starts with the day
     origin TEXT NOT NULL,
     front_matter TEXT NOT NULL,            -- JSON object
-    warnings TEXT NOT NULL                 -- JSON list
+    warnings TEXT NOT NULL,                -- JSON list
+    gone_at INTEGER                        -- unix seconds: not on the disk since; NULL while it is live
 ) STRICT;
+CREATE INDEX sources_gone ON sources (gone_at) WHERE gone_at IS NOT NULL;
 
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: what is dead stays dead in a snapshot
@@ -43,27 +49,52 @@ CREATE TABLE chunks (
     text TEXT NOT NULL,                    -- as in the file
     context TEXT NOT NULL,                 -- what the model reads in front of it
     hash BLOB NOT NULL,                    -- of what the model reads
-    length INTEGER NOT NULL,               -- in terms
-    row INTEGER                            -- of the matrix; NULL while the vector is not there
+    length INTEGER NOT NULL                -- in terms
 ) STRICT;
 CREATE INDEX chunks_by_source ON chunks (source);
-CREATE INDEX chunks_to_embed ON chunks (id) WHERE row IS NULL;
-CREATE INDEX hashes_to_embed ON chunks (hash) WHERE row IS NULL;
+CREATE INDEX chunks_by_hash ON chunks (hash, source, length);  -- all that a start reads of a chunk
 
-CREATE TABLE vectors (
-    row INTEGER PRIMARY KEY,               -- never used twice inside a matrix file
-    hash BLOB NOT NULL UNIQUE,             -- of what the model read
-    crc INTEGER NOT NULL                   -- CRC-32 of the row's bytes
+CREATE TABLE matrices (
+    number INTEGER PRIMARY KEY,            -- of its file; one that is neither active nor building is waste
+    model_id TEXT NOT NULL,
+    dim INTEGER NOT NULL,
+    next_row INTEGER NOT NULL              -- only grows: a row is never used twice inside a file
 ) STRICT;
 
-CREATE VIRTUAL TABLE words USING fts5 (
-    text, content='', contentless_delete=1,
-    tokenize="{" ".join(WORDS_TOKENIZER[:3])} categories '{WORDS_TOKENIZER[4]}'"
-);
-CREATE VIRTUAL TABLE trigrams USING fts5 (
-    text, content='', contentless_delete=1, tokenize="trigram remove_diacritics 1"
-);
+CREATE TABLE vectors (
+    matrix INTEGER NOT NULL REFERENCES matrices (number),
+    hash BLOB NOT NULL,                    -- of what the model read
+    row INTEGER NOT NULL,
+    crc INTEGER NOT NULL,                  -- CRC-32 of the row's bytes
+    PRIMARY KEY (matrix, hash)             -- in the order of chunks_by_hash: a start walks through both
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE waiting (                     -- chunks of live sources without a vector of the model we want
+    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
+) STRICT;
 """
+
+FULL_TEXT = {  # table → how it cuts a text into terms
+    "words": f"{' '.join(WORDS_TOKENIZER[:3])} categories '{WORDS_TOKENIZER[4]}'",
+    "trigrams": "trigram remove_diacritics 1",
+}
+
+
+def full_text(table: str, name: str = "") -> list[str]:
+    """Return the statements that make a full-text *table*, or one like it of another *name*."""
+    name = name or table
+    return [
+        f"""
+        CREATE VIRTUAL TABLE {name} USING fts5 (
+            text, content='', contentless_delete=1, tokenize="{FULL_TEXT[table]}"
+        )
+        """,
+        # Not in the commit that deletes: with 100,000 chunks and a tenth of them deleted, one took 9 s.
+        # Compaction merges, in slices.
+        f"INSERT INTO {name} ({name}, rank) VALUES ('deletemerge', 0)",
+    ]
+
 
 # One row for each place where a term stands; lives in the connection, not in the file.
 POSTINGS = "CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, words, instance)"
+TRIGRAM_POSTINGS = "CREATE VIRTUAL TABLE temp.trigram_postings USING fts5vocab (main, trigrams, instance)"

@@ -1,4 +1,4 @@
-"""Where are the vectors? In one append-only file of float32 rows, mapped read-only.
+"""Where are the vectors? In append-only files of float32 rows, mapped read-only.
 
 Invariants: rows are written and made durable before SQLite names them; a row is never written twice; a
 mapped file is never truncated (that would be SIGBUS for every reader). So an unnamed row is garbage and
@@ -7,19 +7,19 @@ a named row is what its CRC says, whenever the power goes.
 
 import errno
 import mmap
-import os
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.errors import NoSpaceError, StorageError
+from memd.errors import StorageError
+from memd.index import files
+from memd.index.files import Failure
 
 FLOAT_BYTES = 4
 CAPACITY_STEP_BYTES = 8 * 1024 * 1024  # a new mapping for every 5,000 rows of 384 dimensions, not for each
-
-
-sync = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
+SLAB_BYTES = 1024 * 1024  # read at once; fits into a core's cache, so each byte comes from memory once
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +31,71 @@ class Rows:
     dim: int
 
 
-class Matrix:
-    """The file of one workspace's vectors. Only the writing thread appends."""
+NO_ROWS = Rows(b"", 0, 0)
+_NO_FILE = frozenset({errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENXIO})  # gone; a link, folder or pipe
 
-    def __init__(self, path: Path, *, dim: int, rows: int) -> None:
+
+class Matrix:
+    """One file of vectors. Only the writing thread uses it; what `rows` returns is for all."""
+
+    def __init__(self, path: Path, *, dim: int, failure: Failure) -> None:
+        """Open the file at *path*; `use` says how many of its rows are in use.
+
+        Raises:
+            FileNotFoundError: it is not there, or it is no file.
+            StorageError: it cannot be opened.
+        """
         self.path = path
+        self.dim = dim
         self._row_bytes = dim * FLOAT_BYTES
-        self._dim = dim
-        self._rows = rows
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            self._fd = os.open(path, flags, 0o600)
-            # Of a file that was cut off, the lost rows are zeros then: readable, and of a wrong CRC.
-            self._reserve(rows * self._row_bytes)
-        except OSError as error:
-            raise StorageError(f"{path} cannot be opened: {error.strerror}") from error
-        self._reserve(
-            rows * self._row_bytes
-        )  # a file that was cut off: its lost rows are zeros, of a wrong CRC
+        self._rows = 0
+        self._failure = failure
         self._map: mmap.mmap | bytes = b""
+        try:
+            self._fd = files.open_existing(path)
+        except OSError as error:
+            if error.errno in _NO_FILE:
+                raise FileNotFoundError(error.errno, "no file", str(path)) from error
+            raise files.translated(path, error) from error
+
+    @classmethod
+    def create(cls, path: Path, *, dim: int, failure: Failure) -> "Matrix":
+        """Make a new file, durable with its name.
+
+        Raises:
+            FileExistsError: something is in the way; it is left as it is.
+        """
+        try:
+            files.close(files.create(path))
+            files.sync_folder(path.parent)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise files.translated(path, error) from error
+        return cls(path, dim=dim, failure=failure)
+
+    @property
+    def room(self) -> int:
+        """For how many rows the file is long enough."""
+        return files.size(self._fd) // self._row_bytes
+
+    def use(self, rows: int) -> None:
+        """Say that the first *rows* are in use; at most as many as there is room for."""
+        assert rows <= self.room
+        self._rows = rows
+
+    @property
+    def count(self) -> int:
+        """How many rows are in use, garbage included."""
+        return self._rows
 
     @property
     def rows(self) -> Rows:
         """What is readable now. The mapping is made anew only when the file has outgrown it."""
         needed = self._rows * self._row_bytes
         if len(self._map) < needed:
-            self._map = mmap.mmap(self._fd, os.fstat(self._fd).st_size, prot=mmap.PROT_READ)
-        return Rows(self._map, self._rows, self._dim)
+            self._map = mmap.mmap(self._fd, files.size(self._fd), prot=mmap.PROT_READ)
+        return Rows(self._map, self._rows, self.dim)
 
     def append(self, vectors: Sequence[bytes]) -> list[tuple[int, int]]:
         """Write rows and make them durable; return (row, CRC-32) of each.
@@ -66,52 +104,74 @@ class Matrix:
             NoSpaceError: nothing was added; the rows before are untouched.
             StorageError: the device failed.
         """
+        self._failure.check()
         start = self._rows
         block = b"".join(vectors)
-        if len(block) != len(vectors) * self._row_bytes:
+        if any(len(vector) != self._row_bytes for vector in vectors):
             raise StorageError(f"{self.path}: a vector has another length than {self._row_bytes} bytes")
         try:
-            self._reserve((start + len(vectors)) * self._row_bytes)
-            _write_all(self._fd, block, start * self._row_bytes)
-            sync(self._fd)
+            self._reserve(start + len(vectors))
+            files.write_at(self._fd, block, start * self._row_bytes)
         except OSError as error:
-            raise _translated(self.path, error) from error
+            raise self._noted(error) from error
+        self._sync()
         self._rows = start + len(vectors)
         return [(start + number, zlib.crc32(vector)) for number, vector in enumerate(vectors)]
 
+    def read(self, row: int) -> bytes:
+        """Return the bytes of one row, fewer where the file has not got them."""
+        block = bytearray(self._row_bytes)
+        return bytes(block[: self._read(memoryview(block), row)])
+
     def damaged(self, crcs: Iterable[tuple[int, int]]) -> list[int]:
-        """Return the rows that are missing or do not have the CRC-32 that SQLite recorded."""
+        """Return the rows that are missing or do not have the CRC-32 that SQLite recorded.
+
+        Args:
+            crcs: (row, CRC-32), by row: the file is read once, from front to back.
+        """
         bad = []
+        size = self._row_bytes
+        slab = memoryview(bytearray(max(SLAB_BYTES // size, 1) * size))
+        known = self.room
+        crc32 = zlib.crc32
+        first = end = 0  # the rows in the slab
         for row, crc in crcs:
-            vector = os.pread(self._fd, self._row_bytes, row * self._row_bytes)
-            if len(vector) < self._row_bytes or zlib.crc32(vector) != crc:
+            if row >= end and 0 <= row < known:
+                first, end = row, row + self._read(slab, row) // size
+            at = (row - first) * size
+            if not first <= row < end or crc32(slab[at : at + size]) != crc:
                 bad.append(row)
         return bad
 
     def close(self) -> None:
         """Close the file; mappings in use stay valid until they are let go."""
-        os.close(self._fd)
+        if self._fd >= 0:
+            files.close(self._fd)
+            self._fd = -1
 
-    def _reserve(self, size_bytes: int) -> None:
-        """Make sure that writing cannot fail for want of space: a clean error now, not SIGBUS later."""
-        have = os.fstat(self._fd).st_size
-        if size_bytes <= have:
-            return
-        target = -(-size_bytes // CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(self._fd, 0, target)
-        else:  # macOS has no posix_fallocate: zeros do the same
-            _write_all(self._fd, b"\0" * (target - have), have)
+    def remove(self) -> None:
+        """Close the file and delete it; mappings in use keep its bytes."""
+        self.close()
+        with suppress(OSError):  # a name that stays is removed at the next start
+            files.remove(self.path)
 
+    def _sync(self) -> None:
+        try:
+            files.sync(self._fd)
+        except OSError as error:  # also for want of space: what is lost now is lost without a trace
+            raise self._failure.keep(StorageError(f"{self.path}: {error.strerror or error}")) from error
 
-def _write_all(descriptor: int, block: bytes, offset: int) -> None:
-    view = memoryview(block)
-    while view:
-        written = os.pwrite(descriptor, view, offset)
-        view, offset = view[written:], offset + written
+    def _read(self, into: memoryview, row: int) -> int:
+        try:
+            return files.read_at(self._fd, into, row * self._row_bytes)
+        except OSError as error:
+            raise files.translated(self.path, error) from error
 
+    def _reserve(self, rows: int) -> None:
+        needed = rows * self._row_bytes
+        if needed > files.size(self._fd):
+            files.reserve(self._fd, -(-needed // CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES)
 
-def _translated(path: Path, error: OSError) -> NoSpaceError | StorageError:
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return NoSpaceError(f"{path}: no space left on the device; what was indexed still answers")
-    return StorageError(f"{path}: {error.strerror}")
+    def _noted(self, error: OSError) -> Exception:
+        found = files.translated(self.path, error)
+        return self._failure.keep(found) if isinstance(found, StorageError) else found

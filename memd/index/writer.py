@@ -1,8 +1,7 @@
-"""What does indexing tell SQLite? The one connection that writes, used by the one writing thread."""
+"""What does indexing tell SQLite of sources and chunks? Every statement about them that writes is here."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -10,12 +9,14 @@ from typing import Any, cast
 
 import apsw
 
-from memd.errors import IndexDamagedError
 from memd.index import schema
-from memd.index.database import open_writer, terms_of, translated
+from memd.index.database import decoded, terms_of
+from memd.index.files import Failure
+from memd.index.store import Store
 from memd.records import FileStamp, Source
 
-STAMP_COLUMNS = "path, mtime_ns, ctime_ns, size_bytes, inode, hash"
+STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
+FORGOTTEN = "mtime_ns = 0, ctime_ns = 0, hash = x''"
 SOURCE_COLUMNS = "id, path, title, tags, day, dated, origin"
 
 
@@ -51,72 +52,76 @@ class NewSource:
     chunks: tuple[NewChunk, ...]
 
 
-class Writer:
-    """The one connection that writes and checkpoints."""
+class Writer(Store):
+    """The one connection that writes. "Live" are sources on the disk, "gone" those that were there."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        with translated(path):
-            self._db = open_writer(path)
-            version = self._db.pragma("user_version")
-            if version not in (0, schema.VERSION):
-                raise IndexDamagedError(f"{path} has tables of version {version}, not {schema.VERSION}")
-            if version == 0:
-                with self._db:
-                    self._db.execute(schema.SCHEMA)
-                    self.set("generation", 0)
-                    self._db.pragma("user_version", schema.VERSION)
+    def __init__(self, path: Path, failure: Failure) -> None:
+        super().__init__(path, failure)
+        self.forgotten = 0  # how often stamps were forgotten: what was remembered of them before is void
         self._terms = terms_of(self._db, apsw.FTS5_TOKENIZE_DOCUMENT)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Commit what the block does as one, or undo all of it."""
-        with translated(self._path), self._db:
-            yield
-
-    def count_generation_up(self) -> None:
-        """Say, inside a transaction, that the next reader sees another index."""
-        self.set("generation", self.get("generation") + 1)
-
-    def get(self, key: str) -> Any:
-        """Return a value of the meta table, None where it has none."""
-        return self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).get
-
-    def set(self, key: str, value: int | str | bytes) -> None:
-        """Set a value of the meta table."""
-        self._db.execute(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            (key, value),
-        )
+    # What is known
 
     def stamps(self, limit: int) -> dict[str, tuple[FileStamp, bytes]]:
-        """Return path → stamp and content hash of up to *limit* sources."""
-        found = self._db.execute(f"SELECT {STAMP_COLUMNS} FROM sources LIMIT ?", (limit,))
-        return {row[0]: (FileStamp(*row[1:5]), row[5]) for row in found}
+        """Return path → stamp and content hash of up to *limit* live sources."""
+        found = self.run(
+            f"SELECT path, hash, {STAMP_COLUMNS} FROM sources WHERE gone_at IS NULL LIMIT ?", (limit,)
+        )
+        return {row[0]: (FileStamp(*row[2:]), row[1]) for row in found}
 
     def stamp(self, path: str) -> tuple[FileStamp, bytes] | None:
-        """Return the stamp and content hash of one source, None where there is none."""
-        row = self._db.execute(f"SELECT {STAMP_COLUMNS} FROM sources WHERE path = ?", (path,)).fetchone()
-        return None if row is None else (FileStamp(*row[1:5]), row[5])
+        """Return the stamp and content hash of one source, None where there is no live one."""
+        found = self.run(
+            f"SELECT hash, {STAMP_COLUMNS} FROM sources WHERE path = ? AND gone_at IS NULL", (path,)
+        )
+        return (FileStamp(*found[0][1:]), found[0][0]) if found else None
+
+    def gone_hash(self, path: str) -> bytes | None:
+        """Return the content hash of a source that is gone, None where there is none."""
+        found = self.run("SELECT hash FROM sources WHERE path = ? AND gone_at IS NOT NULL", (path,))
+        return found[0][0] if found else None
+
+    def paths(self, folder: str = "") -> dict[str, FileStamp]:
+        """Return path → stamp of every live source, or of those in one folder ("a/b/")."""
+        # "0" is the character behind "/".
+        below, values = ("AND path >= ? AND path < ?", (folder, folder[:-1] + "0")) if folder else ("", ())
+        found = self.run(f"SELECT path, {STAMP_COLUMNS} FROM sources WHERE gone_at IS NULL {below}", values)
+        return {row[0]: FileStamp(*row[1:]) for row in found}
 
     def sources(self) -> dict[int, Source]:
-        """Return every source by its id."""
-        return {row[0]: _source(row) for row in self._db.execute(f"SELECT {SOURCE_COLUMNS} FROM sources")}
+        """Return every live source by its id."""
+        with decoded(self._path):
+            found = self.run(f"SELECT {SOURCE_COLUMNS} FROM sources WHERE gone_at IS NULL")
+            return {row[0]: _source(row) for row in found}
 
-    def chunk_rows(self) -> list[tuple[int, int, int, int]]:
-        """Return (id, source, row or -1, length) of every chunk."""
-        return list(self._db.execute("SELECT id, source, ifnull(row, -1), length FROM chunks"))
+    def source_of(self, source_id: int) -> Source:
+        """Return one source by its id."""
+        with decoded(self._path):
+            [row] = self.run(f"SELECT {SOURCE_COLUMNS} FROM sources WHERE id = ?", (source_id,))
+            return _source(row)
+
+    def source(self, path: str) -> tuple[int, bool] | None:
+        """Return the id of the source at *path* and whether it is live, None where there is none."""
+        found = self.run("SELECT id, gone_at IS NULL FROM sources WHERE path = ?", (path,))
+        return (int(found[0][0]), bool(found[0][1])) if found else None
+
+    def gone_count(self) -> int:
+        """Return how many sources are gone."""
+        return int(self.run("SELECT count(*) FROM sources WHERE gone_at IS NOT NULL")[0][0])
+
+    # What changes, inside a transaction
 
     def put_stamp(self, path: str, stamp: FileStamp) -> None:
         """Note that a source's bytes are the same under a new stamp."""
-        self._db.execute(
+        self.run(
             "UPDATE sources SET mtime_ns = ?, ctime_ns = ?, size_bytes = ?, inode = ? WHERE path = ?",
             (stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes, stamp.inode, path),
         )
 
     def put_source(self, new: NewSource) -> Source:
         """Insert a source or replace what is known of it; its chunks are put one by one."""
-        row = self._db.execute(
+        stamp = new.stamp
+        [[source_id]] = self.run(
             """
             INSERT INTO sources (path, mtime_ns, ctime_ns, size_bytes, inode, hash, title, tags, day, dated,
                                  origin, front_matter, warnings)
@@ -125,123 +130,116 @@ class Writer:
                 mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, size_bytes = excluded.size_bytes,
                 inode = excluded.inode, hash = excluded.hash, title = excluded.title, tags = excluded.tags,
                 day = excluded.day, dated = excluded.dated, origin = excluded.origin,
-                front_matter = excluded.front_matter, warnings = excluded.warnings
+                front_matter = excluded.front_matter, warnings = excluded.warnings, gone_at = NULL
             RETURNING id
             """,
             (
-                new.path,
-                new.stamp.mtime_ns,
-                new.stamp.ctime_ns,
-                new.stamp.size_bytes,
-                new.stamp.inode,
-                new.hash,
-                new.title,
-                json.dumps(new.tags),
-                new.day.isoformat(),
-                int(new.dated),
-                new.origin,
-                json.dumps(new.front_matter),
-                json.dumps(new.warnings),
+                new.path, stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes, stamp.inode, new.hash, new.title,
+                json.dumps(new.tags), new.day.isoformat(), int(new.dated), new.origin,
+                json.dumps(new.front_matter), json.dumps(new.warnings),
             ),
-        )
-        return Source(row.get, new.path, new.title, new.tags, new.day, new.dated, new.origin)
+        )  # fmt: skip
+        return Source(source_id, new.path, new.title, new.tags, new.day, new.dated, new.origin)
 
-    def put_chunk(self, source_id: int, new: NewChunk) -> tuple[int, int, int, int]:
-        """Insert a chunk into all three tables; return its (id, source, row or -1, length)."""
+    def put_chunk(self, source_id: int, new: NewChunk) -> tuple[int, int]:
+        """Insert a chunk with what full-text search needs of it; return its (id, length in terms)."""
         length = len(self._terms(new.words))
-        chunk_id, row = self._db.execute(
+        [[chunk_id]] = self.run(
             """
             INSERT INTO chunks
-                (source, start_line, end_line, start_byte, heading, text, context, hash, length, row)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, (SELECT row FROM vectors WHERE hash = ?8))
-            RETURNING id, ifnull(row, -1)
+                (source, start_line, end_line, start_byte, heading, text, context, hash, length)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
                 source_id, new.start_line, new.end_line, new.start_byte, new.heading, new.text, new.context,
                 new.hash, length,
             ),
-        ).fetchall()[0]  # fmt: skip
-        self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))
-        self._db.execute("INSERT INTO trigrams (rowid, text) VALUES (?, ?)", (chunk_id, new.trigrams))
-        return cast("int", chunk_id), source_id, cast("int", row), length
+        )  # fmt: skip
+        self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))
+        self.run("INSERT INTO trigrams (rowid, text) VALUES (?, ?)", (chunk_id, new.trigrams))
+        return cast("int", chunk_id), length
+
+    def chunks_of(self, source_id: int) -> list[tuple[int, bytes, int]]:
+        """Return (id, hash, length) of a source's chunks, in their order."""
+        found = self.run("SELECT id, hash, length FROM chunks WHERE source = ? ORDER BY id", (source_id,))
+        return cast("list[tuple[int, bytes, int]]", found)
 
     def delete_chunks(self, source_id: int) -> list[int]:
-        """Delete a source's chunks from all three tables; return their ids."""
-        ids = [
-            row[0]
-            for row in self._db.execute("DELETE FROM chunks WHERE source = ? RETURNING id", (source_id,))
-        ]
+        """Delete a source's chunks from all tables; return their ids."""
+        deleted = self.run("DELETE FROM chunks WHERE source = ? RETURNING id", (source_id,))
+        ids = [chunk[0] for chunk in deleted]
         for chunk_id in ids:
-            self._db.execute("DELETE FROM words WHERE rowid = ?", (chunk_id,))
-            self._db.execute("DELETE FROM trigrams WHERE rowid = ?", (chunk_id,))
+            self.run("DELETE FROM words WHERE rowid = ?", (chunk_id,))
+            self.run("DELETE FROM trigrams WHERE rowid = ?", (chunk_id,))
         return ids
 
-    def delete_source(self, source_id: int) -> None:
-        """Delete a source whose chunks are gone."""
-        self._db.execute("DELETE FROM sources WHERE id = ?", (source_id,))
+    def mark_gone(self, source_id: int, at_s: int | None) -> None:
+        """Note since when a source is not on the disk; None: it is there again."""
+        self.run("UPDATE sources SET gone_at = ? WHERE id = ?", (at_s, source_id))
 
-    def source_id(self, path: str) -> int | None:
-        """Return the id of the source at *path*."""
-        found = self._db.execute("SELECT id FROM sources WHERE path = ?", (path,)).get
-        return None if found is None else int(found)
-
-    def pending(self, limit: int) -> dict[bytes, str]:
-        """Return hash → text for the model of the newest chunks without a vector, at most *limit*.
-
-        Newest first: what was saved a moment ago does not wait for a long first run.
-        """
-        found = self._db.execute(
-            "SELECT hash, context || text FROM chunks WHERE row IS NULL ORDER BY id DESC LIMIT ?", (limit,)
+    def purge(self, before_s: int | None, limit: int) -> int:
+        """Delete up to *limit* sources that are gone (since *before_s* or longer); return how many."""
+        since, values = ("", ()) if before_s is None else ("AND gone_at <= ?", (before_s,))
+        found = self.run(
+            f"SELECT id FROM sources WHERE gone_at IS NOT NULL {since} LIMIT ?", (*values, limit)
         )
-        return {row[0]: row[1] for row in found}
+        for [source_id] in found:
+            self.delete_chunks(source_id)
+            self.run("DELETE FROM sources WHERE id = ?", (source_id,))
+        return len(found)
 
-    def pending_count(self) -> int:
-        """Return how many chunks have no vector yet."""
-        return int(self._db.execute("SELECT count(*) FROM chunks WHERE row IS NULL").get)
+    def forget_stamps(self, paths: Collection[str] | None = None) -> None:
+        """Make sources (None: all) look changed, so that they are cut into chunks again."""
+        self.forgotten += 1
+        if paths is None:
+            self.run(f"UPDATE sources SET {FORGOTTEN}")
+        else:
+            self.run_many(f"UPDATE sources SET {FORGOTTEN} WHERE path = ?", ((path,) for path in paths))
 
-    def put_vectors(self, vectors: Iterable[tuple[int, bytes, int]]) -> list[tuple[int, int]]:
-        """Record (row, hash, crc) of rows that are on the disk; return each (chunk id, row) they complete."""
-        completed = []
-        for row, digest, crc in vectors:
-            self._db.execute("INSERT INTO vectors (row, hash, crc) VALUES (?, ?, ?)", (row, digest, crc))
-            done = self._db.execute(
-                "UPDATE chunks SET row = ? WHERE hash = ? AND row IS NULL RETURNING id", (row, digest)
-            )
-            completed += [(chunk[0], row) for chunk in done]
-        return completed
+    def merge_full_text(self, table: str, pages: int) -> bool:
+        """Merge about so many *pages* of a full-text table, as its 'merge' command says; True when all is."""
+        before = self.changes_made
+        self.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (pages,))
+        return self.changes_made - before < 2  # noqa: PLR2004 - as FTS5 says that nothing is left
 
-    def crcs(self) -> list[tuple[int, int]]:
-        """Return (row, crc) of every recorded row, in order."""
-        return list(self._db.execute("SELECT row, crc FROM vectors ORDER BY row"))
+    def begin_refill(self, table: str) -> None:
+        """Make an empty full-text table beside *table*."""
+        self.run(f"DROP TABLE IF EXISTS {table}_anew")
+        for statement in schema.full_text(table, f"{table}_anew"):
+            self.run(statement)
 
-    def drop_vectors(self, rows: Iterable[int] | None) -> None:
-        """Forget rows (None: all of them), so that their chunks are embedded again."""
-        if rows is None:
-            self._db.execute("UPDATE chunks SET row = NULL WHERE row IS NOT NULL")
-            self._db.execute("DELETE FROM vectors")
-            return
-        for row in rows:
-            self._db.execute("UPDATE chunks SET row = NULL WHERE row = ?", (row,))
-            self._db.execute("DELETE FROM vectors WHERE row = ?", (row,))
+    def chunks_to_refill(self, table: str, limit: int) -> list[tuple[int, str, str, str, bool]]:
+        """Return (id, path, context, text, whether it is its source's first) of chunks that it lacks yet."""
+        found = self.run(
+            f"""
+            SELECT chunks.id, path, context, text,
+                chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
+            FROM chunks CROSS JOIN sources ON sources.id = source
+            WHERE chunks.id > (SELECT ifnull(max(id), 0) FROM {table}_anew_docsize)
+            ORDER BY chunks.id LIMIT ?
+            """,
+            (limit,),
+        )
+        return [(row[0], row[1], row[2], row[3], bool(row[4])) for row in found]
 
-    def forget_stamps(self) -> None:
-        """Make every source look changed, so that the next scan cuts it into chunks again."""
-        self._db.execute("UPDATE sources SET mtime_ns = 0, ctime_ns = 0, hash = x''")
+    def refill(self, table: str, chunk_id: int, text: str) -> None:
+        """Put a chunk into the new table."""
+        self.run(f"INSERT INTO {table}_anew (rowid, text) VALUES (?, ?)", (chunk_id, text))
 
-    def paths(self) -> dict[str, FileStamp]:
-        """Return path → stamp of every source."""
-        found = self._db.execute("SELECT path, mtime_ns, ctime_ns, size_bytes, inode FROM sources")
-        return {row[0]: FileStamp(*row[1:]) for row in found}
-
-    def close(self) -> None:
-        """Write the log back into the database and close it."""
-        with translated(self._path):
-            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            self._db.close()
+    def finish_refill(self, table: str) -> None:
+        """Put the new table in the place of the old one; chunks that are gone meanwhile leave it."""
+        left = f"SELECT id FROM {table}_anew_docsize WHERE id NOT IN (SELECT id FROM chunks)"
+        for [chunk_id] in self.run(left):
+            self.run(f"DELETE FROM {table}_anew WHERE rowid = ?", (chunk_id,))
+        self.run(f"DROP TABLE {table}")
+        self.run(f"ALTER TABLE {table}_anew RENAME TO {table}")
+        self.count_generation_up()
 
 
 def _source(row: Sequence[Any]) -> Source:
     source_id, path, title, tags, day, dated, origin = row
-    return Source(
-        source_id, path, title, tuple(json.loads(tags)), date.fromisoformat(day), bool(dated), origin
-    )
+    tags = json.loads(tags)
+    texts = [path, title, origin, *tags]
+    if type(source_id) is not int or type(tags) is not list or not all(type(text) is str for text in texts):
+        raise TypeError(f"a source has values of wrong types: {row!r:.100}")
+    return Source(source_id, path, title, tuple(tags), date.fromisoformat(day), bool(dated), origin)

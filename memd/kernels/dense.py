@@ -68,10 +68,21 @@ class Columns:
         return Columns(source, row, length, self.count - len(gone) + len(added), self.total_length - lost)
 
 
-def postings(documents: str) -> Postings:
-    """Return postings from chunk ids joined by commas, an id as often as the term stands there."""
+def postings(documents: str, columns: Columns) -> Postings:
+    """Return postings from chunk ids joined by commas, an id as often as the term stands there.
+
+    What is not live in *columns* is left out: the full-text tables also know sources that are gone.
+    """
     ids, counts = np.unique(np.fromstring(documents, np.int64, sep=","), return_counts=True)
-    return Postings(ids, counts.astype(np.float32))
+    live = _live(ids, columns)
+    return Postings(ids[live], counts[live].astype(np.float32))
+
+
+def only_living(ids: Sequence[int], columns: Columns) -> list[int]:
+    """Return those of *ids* that are live."""
+    listed = np.asarray(ids, np.int64)
+    living: list[int] = listed[_live(listed, columns)].tolist()
+    return living
 
 
 def mask_of(columns: Columns, sources: Iterable[int] | None) -> Mask:
@@ -129,6 +140,12 @@ def best(scores: Scores, mask: Mask, limit: int) -> list[int]:
         ids = ids[found >= threshold]
     order = np.lexsort((ids, -scores[ids]))
     return [int(i) for i in ids[order][:limit]]
+
+
+def _live(ids: NDArray[np.int64], columns: Columns) -> Mask:
+    known = (ids >= 0) & (ids < len(columns.source))
+    live: Mask = columns.source[np.where(known, ids, 0)] != DEAD if len(columns.source) else known
+    return known & live
 
 
 def _grown(column: NDArray[np.int32], size: int) -> NDArray[np.int32]:

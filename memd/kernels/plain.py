@@ -64,10 +64,19 @@ class Columns:
         return Columns(source, row, length, self.count - len(removed) + len(added), total)
 
 
-def postings(documents: str) -> Postings:
-    """Return postings from chunk ids joined by commas, an id as often as the term stands there."""
-    counts = Counter(int(number) for number in documents.split(",") if number)
+def postings(documents: str, columns: Columns) -> Postings:
+    """Return postings from chunk ids joined by commas, an id as often as the term stands there.
+
+    What is not live in *columns* is left out: the full-text tables also know sources that are gone.
+    """
+    counts = Counter(only_living([int(number) for number in documents.split(",") if number], columns))
     return Postings(list(counts), list(counts.values()))
+
+
+def only_living(ids: Sequence[int], columns: Columns) -> list[int]:
+    """Return those of *ids* that are live."""
+    source = columns.source
+    return [number for number in ids if 0 <= number < len(source) and source[number] != DEAD]
 
 
 def mask_of(columns: Columns, sources: Iterable[int] | None) -> Mask:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memd import terms
-from memd.index.index import View
+from memd.index.view import View
 from memd.kernels import kernel
 from memd.search.query import Query, content_words
 
@@ -116,7 +116,7 @@ def _whole_runs(view: View, runs: Sequence[str], words: Sequence[str]) -> frozen
         long_enough = len(piece) >= MIN_SUBSTRING
         table = "trigrams" if long_enough else "words"
         expression = f'"{piece}"' if long_enough else phrase_expression(piece)
-        matching = set(view.reader.matching(table, expression))
+        matching = set(view.matching(table, expression))
         found = matching if found is None else found & matching
         if not found:
             break
@@ -128,9 +128,9 @@ def _substring_arm(view: View, query: Query, mask: kernel.Mask) -> KeywordArm:
     counts: dict[str, dict[int, int]] = {}
     for piece in dict.fromkeys(content_words(query.pieces)):
         if len(piece) >= MIN_SUBSTRING:
-            ids = view.reader.matching("trigrams", f'"{piece}"')
+            ids = view.matching("trigrams", f'"{piece}"')
         elif terms.is_spaceless(piece):
-            ids = view.reader.containing(piece)
+            ids = view.containing(piece)
         else:
             continue
         counts[piece] = _counted(view, piece, [i for i in ids if mask[i]][:MAX_SUBSTRING_CHUNKS])
@@ -149,6 +149,6 @@ def _substring_arm(view: View, query: Query, mask: kernel.Mask) -> KeywordArm:
 
 def _counted(view: View, piece: str, ids: list[int]) -> dict[int, int]:
     folded = terms.fold(piece)
-    chunks = view.reader.chunks(ids)
+    chunks = view.chunks(ids)
     counts = {number: terms.fold(chunk.text).count(folded) for number, chunk in chunks.items()}
     return {number: max(count, 1) for number, count in counts.items()}

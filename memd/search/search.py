@@ -13,8 +13,9 @@ from typing import Literal
 
 from memd.config import Weights
 from memd.errors import DeadlineError
-from memd.index.index import View
 from memd.index.reader import StoredChunk
+from memd.index.vectors import FLOAT_BYTES
+from memd.index.view import View
 from memd.kernels import kernel
 from memd.records import Source
 from memd.search import ranking
@@ -95,9 +96,9 @@ def _mask(view: View, query: Query) -> kernel.Mask:
     sources = [s.id for s in view.snapshot.sources.values() if _passes(s, filters)] if narrowed else None
     mask = kernel.mask_of(view.snapshot.columns, sources)
     for phrase in query.phrases:
-        mask = kernel.restrict(mask, view.reader.matching("words", phrase_expression(phrase)), keep=True)
+        mask = kernel.restrict(mask, view.matching("words", phrase_expression(phrase)), keep=True)
     for word in query.excluded:
-        mask = kernel.restrict(mask, view.reader.matching("words", phrase_expression(word)), keep=False)
+        mask = kernel.restrict(mask, view.matching("words", phrase_expression(word)), keep=False)
     return mask
 
 
@@ -124,7 +125,8 @@ def _vector_scores(view: View, request: Request) -> kernel.Scores | None:
     rows = view.snapshot.rows
     if request.query_vec is None or request.mode == "keyword":
         return None
-    if view.snapshot.model_id != request.model_id:  # switched since the query was embedded: another space
+    # Switched since the query was embedded, or a server that changed its mind: another space.
+    if view.snapshot.model_id != request.model_id or len(request.query_vec) != rows.dim * FLOAT_BYTES:
         return None
     by_row = kernel.cosines(rows.buffer, rows.count, rows.dim, request.query_vec)
     return kernel.by_chunk(by_row, view.snapshot.columns)
@@ -213,7 +215,7 @@ def _load(view: View, request: Request, candidates: list[Candidate]) -> list[Hit
     """Cut, and read what the answer shows; a source that is gone from the disk is never in it."""
     alive = functools.cache(request.alive)
     kept = ranking.cut((c for c in candidates if alive(c.path)), request.limit)
-    chunks = view.reader.chunks([candidate.id for candidate in kept])
+    chunks = view.chunks([candidate.id for candidate in kept])
     return [
         Hit(
             candidate,

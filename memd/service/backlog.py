@@ -1,7 +1,11 @@
-"""Which files wait to be looked at, and since when? Saves first, then what a scan found. Pure."""
+"""Which files wait to be looked at, and since when? Saves first, the newest first, then bulk. Pure."""
 
 from collections.abc import Iterable
 from itertools import islice
+
+# More paths than this at once are no person's save but a checkout, a copy or a sync: they wait in the order
+# they came, so that a note that is saved meanwhile does not wait behind them.
+BULK_PATHS = 64
 
 
 class Backlog:
@@ -9,11 +13,14 @@ class Backlog:
 
     def __init__(self) -> None:
         self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time: first in line
-        self._found: dict[str, float] = {}  # by a scan
-        self._in_hand: dict[str, float] = {}  # being indexed now
+        self._found: dict[str, float] = {}  # in bulk, or by a scan
+        self._in_hand: dict[str, float] = {}  # being indexed now, a slice
+        self._urgent = False  # whether those in hand were hints
 
     def __len__(self) -> int:
-        return len(self._hints.keys() | self._found.keys() | self._in_hand.keys())
+        twice = sum(path in self._found for path in self._hints)
+        twice += sum(path in self._hints or path in self._found for path in self._in_hand)
+        return len(self._hints) + len(self._found) + len(self._in_hand) - twice
 
     def __contains__(self, path: str) -> bool:
         return path in self._hints or path in self._found or path in self._in_hand
@@ -24,24 +31,38 @@ class Backlog:
         waiting = (self._hints, self._found, self._in_hand)
         return min((at for paths in waiting for at in paths.values()), default=None)
 
+    @property
+    def urgent(self) -> bool:
+        """Whether what is in hand was saved a moment ago, one by one."""
+        return self._urgent
+
     def hint(self, paths: Iterable[str], now: float) -> None:
         """Add paths that an event names."""
-        for path in paths:
-            self._hints.setdefault(path, now)
+        named = list(paths)
+        if len(named) > BULK_PATHS:
+            self.found(named, now)
+            return
+        for path in named:
+            self._hints[path] = min(now, self._hints.get(path, now))
 
-    def found(self, paths: Iterable[str], now: float) -> None:
-        """Add paths that a scan found to differ."""
+    def found(self, paths: Iterable[str], since: float) -> None:
+        """Add paths that differ from the index, and when that may have begun at the latest."""
         for path in paths:
-            self._found.setdefault(path, now)
+            self._found[path] = min(since, self._found.get(path, since))
 
     def take(self, limit: int) -> list[str]:
-        """Take the next paths in hand; `done` follows."""
-        queue = self._hints or self._found
-        self._in_hand = {path: queue.pop(path) for path in list(islice(queue, limit))}
+        """Take the next paths in hand; `done` follows. Of the hints the newest, of the others the oldest."""
+        self._urgent = bool(self._hints)
+        if self._hints:
+            self._in_hand = dict(self._hints.popitem() for _ in range(min(limit, len(self._hints))))
+        else:
+            self._in_hand = {path: self._found.pop(path) for path in list(islice(self._found, limit))}
         return list(self._in_hand)
 
     def done(self, handled: int) -> None:
         """Say how many of those in hand are through, from the front; the others wait again."""
-        for path, at in list(self._in_hand.items())[handled:]:
-            self._found.setdefault(path, at)
+        left = list(self._in_hand.items())[handled:]
+        for path, at in reversed(left) if self._urgent else left:
+            queue = self._hints if self._urgent else self._found
+            queue[path] = min(at, queue.get(path, at))
         self._in_hand = {}

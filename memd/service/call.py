@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from memd.service.feed import Listener, Unlisten
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -29,6 +31,8 @@ class Call:
     client: dict[str, Any]  # uid and pid; one dict a connection, memd.hello may add to it
     deadline: float | None  # in loop.time(), which is time.monotonic(); None: as long as it takes
     notify: Callable[[dict[str, Any]], None]
+    # Begins to listen for this connection, which sends what it hears until it ends or follows something else.
+    follow: Callable[[Callable[[Listener], Unlisten]], None]
 
     def progress(self, message: dict[str, Any]) -> None:
         """Tell the caller how far the work is, if it asked for that. From any thread; may be dropped."""

@@ -6,7 +6,7 @@ Knows limits and no method. Whatever a client does here costs at most its own co
 
 import asyncio
 import math
-from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,11 +14,13 @@ from typing import Any
 
 import structlog
 
-from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response, pack
+from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response
 from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, StoppingError
 from memd.service.call import Call, Deadlines, Handler, Limits
+from memd.service.feed import Listener, Unlisten
+from memd.service.outgoing import Outgoing, Reply
 from memd.service.peer import executable_of, peer_of
-from memd.service.replies import frame_of, log_unforeseen, wire_error
+from memd.service.replies import log_unforeseen, wire_error
 
 log = structlog.get_logger()
 
@@ -56,8 +58,7 @@ class Connection(asyncio.Protocol):
         self._client: dict[str, Any] = {}
         self._open: dict[int, _Exchange | None] = {}  # ids without a reply yet; None: about to be refused
         self._tasks: set[asyncio.Future[Any]] = set()
-        self._outbox: deque[tuple[Response, _Exchange | None]] = deque()
-        self._paused = False  # unsent bytes are above the high water
+        self._unlisten: Unlisten | None = None  # while this client follows something
         self._over_limit = False  # one connection too many: told so, then closed
         self._frame_timer: asyncio.TimerHandle | None = None
         self._drain_timer: asyncio.TimerHandle | None = None
@@ -69,6 +70,7 @@ class Connection(asyncio.Protocol):
         """Decide, before a byte is read, whether this peer may speak."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._outgoing = Outgoing(transport, self._open)
         shared, limits = self._shared, self._shared.limits
         try:
             peer = peer_of(transport.get_extra_info("socket"))
@@ -100,12 +102,12 @@ class Connection(asyncio.Protocol):
             self._take(message)
         if messages:
             self._stop_frame_timer()
-        if self._reader.unfinished_bytes and self._frame_timer is None and not self._paused:
+        if self._reader.unfinished_bytes and self._frame_timer is None and not self._outgoing.paused:
             self._time_frame()
 
     def pause_writing(self) -> None:
         """Read nothing more from a client that does not read."""
-        self._paused = True
+        self._outgoing.paused = True
         self._transport.pause_reading()
         self._stop_frame_timer()  # it can't finish its frame now
         self._drain_timer = self._loop.call_later(
@@ -114,11 +116,11 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         """Go on where pause_writing stopped."""
-        self._paused = False
+        self._outgoing.paused = False
         if self._drain_timer:
             self._drain_timer.cancel()
-        self._flush()
-        if self._paused:
+        self._outgoing.flush()
+        if self._outgoing.paused:
             return
         self._transport.resume_reading()
         if self._reader.unfinished_bytes:
@@ -131,7 +133,9 @@ class Connection(asyncio.Protocol):
         if self._drain_timer:
             self._drain_timer.cancel()
         self._open.clear()
-        self._outbox.clear()
+        self._outgoing.clear()
+        if self._unlisten:
+            self._unlisten()
         for task in self._tasks:
             task.cancel()
         if not self.closed.done():
@@ -188,7 +192,7 @@ class Connection(asyncio.Protocol):
         limits = self._shared.limits
         if self._over_limit:
             return f"{limits.connections} connections are open: close one, or try again later"
-        if len(self._tasks) + len(self._outbox) >= limits.in_flight_per_connection:
+        if len(self._tasks) + self._outgoing.replies >= limits.in_flight_per_connection:
             most = limits.in_flight_per_connection
             return f"{most} requests of this connection are open: wait for an answer, then go on"
         if len(self._shared.tasks) >= limits.in_flight:
@@ -200,7 +204,7 @@ class Connection(asyncio.Protocol):
         self._open[request.id] = exchange
         budget_s = self._budget_s(request)
         deadline = None if budget_s is None else exchange.started + budget_s
-        call = Call(request.id, self._client, deadline, partial(self._notify, exchange))
+        call = Call(request.id, self._client, deadline, partial(self._notify, exchange), self._follow)
         task = asyncio.ensure_future(self._shared.handle(request.method, request.params, call))
         if budget_s is not None:
             exchange.timer = self._loop.call_later(budget_s, self._expire, exchange, task, budget_s)
@@ -248,23 +252,8 @@ class Connection(asyncio.Protocol):
         del self._open[id_]
         method = exchange.request.method if exchange else ""
         shape = wire_error(error, method) if error else None
-        self._outbox.append((Response(id_, shape, result), exchange))
-        if not self._paused:
-            self._flush()
-
-    def _flush(self) -> None:
-        while self._outbox and not self._paused and not self._transport.is_closing():
-            response, exchange = self._outbox.popleft()
-            frame = frame_of(response, exchange.request.method if exchange else "")
-            self._transport.write(frame)  # one write a reply: Neovim 0.7 can't take two in one read
-            if exchange:
-                log.debug(
-                    "request",
-                    method=exchange.request.method,
-                    ms=round((self._loop.time() - exchange.started) * 1000, 1),
-                    answer_bytes=len(frame),
-                    failed=response.error is not None,
-                )
+        started = exchange.started if exchange else None
+        self._outgoing.reply(Reply(Response(id_, shape, result), method, started))
 
     def _notify(self, exchange: _Exchange, message: dict[str, Any]) -> None:
         # A notification that nobody asked for can close the channel of a Neovim that waits for an answer.
@@ -274,9 +263,14 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon_threadsafe(self._send_progress, exchange, message)
 
     def _send_progress(self, exchange: _Exchange, message: dict[str, Any]) -> None:
-        if exchange.answered or self._paused or self._transport.is_closing():
-            return
-        self._transport.write(pack(Notification("progress", {"id": exchange.request.id, **message})))
+        if not exchange.answered:
+            self._outgoing.progress(exchange.request.id, message)
+
+    def _follow(self, listen: Callable[[Listener], Unlisten]) -> None:
+        # What is followed is what was asked for last: nobody gets an event twice.
+        if self._unlisten:
+            self._unlisten()
+        self._unlisten = None if self.closed.done() else listen(self._outgoing.event)
 
     # -- ends ----------------------------------------------------------------------------------------
 

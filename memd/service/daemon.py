@@ -16,8 +16,10 @@ from memctl import paths
 from memd import __version__
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.service import logs, notify, rpc
+from memd.service.clocks import Clocks
 from memd.service.handlers import Handlers, deadline_s
 from memd.service.workspaces import Workspaces
+from memd.sources.mounts import unsafe_for_database
 
 log = structlog.get_logger()
 
@@ -34,6 +36,7 @@ def run(tell_starter: Callable[[str], None]) -> int:
     try:
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
+        _refuse_shared_disk(state_dir)
         lock = _lock(state_dir / "lock")
     except AlreadyRunningError as error:
         tell_starter(str(error))
@@ -63,9 +66,10 @@ async def _live(state_dir: Path, tell_starter: Callable[[str], None]) -> int:
         notify.ready(f"{len(workspaces.opened)} workspaces")
         tell_starter("READY")
         log.info("ready", version=__version__, pid=os.getpid(), workspaces=len(workspaces.opened))
-        beat = asyncio.create_task(_beat(workspaces))
+        beats = [asyncio.create_task(_beat(workspaces)), asyncio.create_task(_look_around(workspaces))]
         await stop.wait()
-        beat.cancel()
+        for beat in beats:
+            beat.cancel()
         await _stop(server, workspaces)
     finally:
         if bound is not None:
@@ -79,6 +83,17 @@ async def _beat(workspaces: Workspaces) -> None:
         await workspaces.write(lambda: None)
         notify.watchdog()
         await asyncio.sleep(BEAT_S)
+
+
+async def _look_around(workspaces: Workspaces) -> None:
+    """Notice lost time, and try again to open what could not be opened."""
+    clocks = Clocks()
+    while True:
+        await asyncio.sleep(BEAT_S)
+        if clocks.jumped():
+            log.info("clock_jumped")
+            workspaces.rescan()
+        await workspaces.retry()
 
 
 def _soon(end: Callable[[], None]) -> None:
@@ -106,6 +121,16 @@ def _on_signals(stop: asyncio.Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ask)
+
+
+def _refuse_shared_disk(state_dir: Path) -> None:
+    """Refuse a file system that other machines share: SQLite's log in shared memory would tear there."""
+    kind = unsafe_for_database(state_dir)
+    if kind:
+        raise UnsafeError(
+            f"{state_dir} is on {kind}, where a database is not safe. Set XDG_STATE_HOME to a folder on a "
+            "disk of this machine"
+        )
 
 
 def _lock(path: Path) -> int:

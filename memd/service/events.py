@@ -8,7 +8,8 @@ from memd.sources.scan import Rules
 from memd.workspace import is_folder
 
 # Files that change which others are sources; a scan begins by looking whether the configuration changed.
-RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg", "config.toml"})
+RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg"})
+CONFIG = "memory/config.toml"  # ours, or one that makes a folder below a workspace of its own
 
 
 class Meaning(Enum):
@@ -16,7 +17,8 @@ class Meaning(Enum):
 
     NOTHING = 0
     SOURCE = 1  # look at this file
-    SCAN = 2  # more than this file may have changed: compare the whole folder
+    FOLDER = 2  # look through this folder
+    RULES = 3  # other files may be sources now: read the rules again, compare everything
 
 
 def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], bool]) -> Meaning:
@@ -30,16 +32,16 @@ def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], 
     """
     path = below(root, absolute)
     folder, _, name = path.rpartition("/")
-    if not path or name in RULE_FILES:  # the root itself was touched, moved or replaced
-        return Meaning.SCAN
+    if not path or name in RULE_FILES or f"/{path}".endswith(f"/{CONFIG}"):  # "": the root itself
+        return Meaning.RULES
     if folder and rules.folder(f"{folder}/") is None:
         return Meaning.NOTHING  # node_modules and the like change all day
     if is_folder(absolute):
-        return Meaning.SCAN if rules.folder(f"{path}/") is not None else Meaning.NOTHING
+        return Meaning.FOLDER if rules.folder(f"{path}/") is not None else Meaning.NOTHING
     if rules.selects(path):
         return Meaning.SOURCE
     # A folder that is gone took its notes with it.
-    return Meaning.SCAN if has_below(path) else Meaning.NOTHING
+    return Meaning.FOLDER if has_below(path) else Meaning.NOTHING
 
 
 def below(root: Path, absolute: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from memd.errors import MethodError
-from memd.service import keeping, queries, requests, status
+from memd.service import following, keeping, queries, requests, status
 from memd.service.call import Call
 from memd.service.workspaces import Workspaces
 
@@ -23,6 +23,9 @@ METHODS: dict[str, tuple[Method, float | None]] = {
     "get": (queries.get_method, 5.0),
     "extract_memory": (keeping.extract_memory_method, 30.0),
     "index": (keeping.index_method, None),
+    "sync": (queries.sync_method, None),
+    "check": (keeping.check_method, None),
+    "subscribe": (following.subscribe_method, 1.0),
     "workspace.add": (keeping.add_method, None),
     "workspace.list": (status.list_method, 1.0),
     "workspace.remove": (keeping.remove_method, 30.0),

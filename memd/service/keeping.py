@@ -11,6 +11,7 @@ from memd.errors import ConfigError, InvalidError
 from memd.memory import Written, write_entry
 from memd.service import requests
 from memd.service.call import Call
+from memd.service.checking import Checking
 from memd.service.opening import Opened
 from memd.service.upkeep import Report
 from memd.service.workspaces import Workspaces
@@ -50,7 +51,7 @@ async def _extract(
     written: Written = await workspaces.write(write)
 
     async def index(opened: Opened) -> None:
-        await opened.upkeep.index_now(written.path)
+        await opened.upkeep.indexing.index_now(written.path)
         await opened.upkeep.embedded(timeout_s=REMEMBER_TIMEOUT_S)
 
     await workspaces.using(str(opened.workspace.root), index)
@@ -71,11 +72,15 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     if asked.rebuild:
         await asyncio.shield(workspaces.rebuild(str(root)))
     report: Report | None = call.progress if asked.progress else None
+    purged = 0
 
     async def bring_up_to_date(opened: Opened) -> Opened:
+        nonlocal purged
         opened.upkeep.rescan()
-        if asked.wait:
+        if asked.wait or asked.purge:
             await opened.upkeep.caught_up(report)
+        if asked.purge:
+            purged += await opened.upkeep.housekeeping.purge_now()
         return opened
 
     before = (await workspaces.find(str(root))).index.snapshot.generation
@@ -87,10 +92,25 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
         "sources": len(snapshot.sources),
         "chunks": snapshot.columns.count,
         "vectors": opened.upkeep.vector_count,
-        "skipped": len(opened.upkeep.skipped),
+        "skipped": len(opened.upkeep.scanning.skipped),
+        "gone": opened.upkeep.housekeeping.gone,
+        "purged": purged,
         "changed": snapshot.generation != before,
         "took_ms": round((time.perf_counter() - started) * 1000),
     }
+
+
+async def check_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``check``: compare database, matrix, full text, sidecars and folder; mend what differs if asked to."""
+    asked = requests.convert(params, requests.Check)
+
+    async def checked(opened: Opened) -> Fields:
+        report = call.progress if asked.progress else None
+        checking = Checking(opened, apart=workspaces.apart, write=workspaces.write, report=report)
+        found = await checking.compare(repair=asked.repair)
+        return {"workspace": str(opened.workspace.root), **found}
+
+    return await workspaces.using(asked.workspace, checked)
 
 
 async def add_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
@@ -107,8 +127,8 @@ async def add_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
         "root": str(opened.workspace.root),
         "config": str(opened.workspace.config_path),
         "created": created,
-        "sources": opened.upkeep.found_sources,
-        "skipped": len(opened.upkeep.skipped),
+        "sources": opened.upkeep.scanning.found_sources,
+        "skipped": len(opened.upkeep.scanning.skipped),
     }
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.errors import ConfigError, IndexDamagedError, StorageError
 from memd.index.index import Index
 from memd.index.indexer import Indexer
+from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
 from memd.service.upkeep import Reason, Upkeep
 from memd.service.vectorizing import Write
 from memd.sources.scan import Rules
-from memd.workspace import Workspace, is_folder
+from memd.workspace import Workspace
 
 log = structlog.get_logger()
 
@@ -39,6 +40,7 @@ class Opened:
     upkeep: Upkeep
     embedding: EmbeddingQueue | None  # None: provider = "none"
     last_health: dict[str, Any] | None = None  # what the last `health` found, and when
+    last_check: dict[str, Any] | None = None  # the same of `check`
 
 
 def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -> WorkspaceConfig:
@@ -66,66 +68,80 @@ def config_stamp(path: Path) -> tuple[int, int, int] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
+@dataclass(frozen=True, slots=True)
+class House:
+    """What every workspace of a daemon shares."""
+
+    providers: Providers
+    user_config_path: Path
+    write: Write  # runs work in the writing thread
+    publish: Callable[[str, dict[str, Any]], None]  # tells who follows, by root
+
+
 async def open_workspace(
     place: Workspace,
-    providers: Providers,
-    user_path: Path,
+    house: House,
     *,
-    write: Write,
+    check: Callable[[], Awaitable[Any]],
     reopen: Callable[[Reason], None],
 ) -> Opened:
     """Open a workspace and begin its upkeep; an index that cannot be read is set aside first.
 
     Args:
         place: where its files are.
-        providers: the models in use.
-        user_path: the user's own configuration.
-        write: runs work in the writing thread.
+        house: what it shares with others.
+        check: compares its index with the disk and mends it; called once a day.
         reopen: called when it must be opened again.
 
     Raises:
-        ConfigError: its configuration is missing or wrong.
+        ConfigError: its configuration is wrong.
         StorageError: its index cannot be opened or made.
     """
     stamp = config_stamp(place.config_path)
-    config = await write(_load_config, place, user_path)
+    config = await house.write(_load_config, place, house.user_config_path)
     try:
-        return await _open_with(place, config, stamp, providers, write=write, reopen=reopen)
-    except IndexDamagedError:
-        await write(set_aside, place.index_dir)
-        return await _open_with(place, config, stamp, providers, write=write, reopen=reopen)
+        return await _open_with(place, config, stamp, house, check=check, reopen=reopen)
+    except IndexDamagedError as error:
+        log.warning("index_not_readable", kind=type(error).__name__)
+        await house.write(set_aside, place.index_dir)
+        return await _open_with(place, config, stamp, house, check=check, reopen=reopen)
 
 
 async def _open_with(
     place: Workspace,
     config: WorkspaceConfig,
     stamp: tuple[int, int, int] | None,
-    providers: Providers,
+    house: House,
     *,
-    write: Write,
+    check: Callable[[], Awaitable[Any]],
     reopen: Callable[[Reason], None],
 ) -> Opened:
-    tokenizer, max_tokens = providers.tokenizer_for(config)
-    index: Index = await write(Index, place.index_dir)
-    embedding = providers.queue_for(config)
+    tokenizer, max_tokens = house.providers.tokenizer_for(config)
+    index: Index = await house.write(Index, place.index_dir)
+    embedding = house.providers.queue_for(config)
     try:
+        if place.is_there():
+            await house.write(_remember_config, place)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
-        await write(indexer.begin)
+        await house.write(indexer.begin)
         upkeep = Upkeep(
-            place.root,
+            place,
             index,
             indexer,
             load_rules=lambda: Rules.load(place.root, config.sources, config.ignore),
-            config_is_current=lambda: config_stamp(place.config_path) == stamp,
+            is_current=lambda: config_stamp(place.config_path) == stamp,
             embedding=embedding,
-            write=write,
+            sidecars=SidecarFolder(place.root) if config.sidecars else None,
+            write=house.write,
+            check=check,
             reopen=reopen,
+            publish=lambda fields: house.publish(str(place.root), fields),
         )
         await upkeep.start()
     except BaseException:
-        await write(index.close)
-        await give_back(providers, config)
+        await house.write(index.close)
+        await give_back(house.providers, config)
         raise
     return Opened(place, config, index, upkeep, embedding)
 
@@ -138,13 +154,28 @@ async def give_back(providers: Providers, config: WorkspaceConfig) -> None:
 
 
 def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
-    if not is_folder(place.root):
-        return (
-            WorkspaceConfig()
-        )  # nothing is indexed before the folder is back, and its configuration with it
-    if config_stamp(place.config_path) is None:
-        raise ConfigError(f"{place.config_path} is gone. Make it again: memctl init {place.root}")
-    return checked_config(place, configuration.load_workspace_config(place.config_path), user_path)
+    """Return what the configuration says; while the disk is away, what it said when it was there."""
+    path = place.config_path
+    if not place.is_there():
+        path = _copy_of_config(place)
+        if config_stamp(path) is None:
+            return WorkspaceConfig()  # nothing is indexed before the folder is back
+    return checked_config(place, configuration.load_workspace_config(path), user_path)
+
+
+def _remember_config(place: Workspace) -> None:
+    """Keep a copy beside the index, so that it can be searched while the disk is away."""
+    copy = _copy_of_config(place)
+    fresh = copy.with_suffix(".new")
+    try:
+        fresh.write_bytes(place.config_path.read_bytes())
+        fresh.replace(copy)
+    except OSError as error:
+        raise StorageError(f"{copy} cannot be written: {error.strerror}") from error
+
+
+def _copy_of_config(place: Workspace) -> Path:
+    return place.index_dir / "config.toml"
 
 
 def set_aside(folder: Path) -> None:

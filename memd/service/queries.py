@@ -23,6 +23,10 @@ from memd.sources.scan import read_source
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5
+SYNC_DEFAULT_MS = 60_000  # of `sync`, as facebook/watchman waits
+REPLY_S = 0.05  # of a client's own timeout, kept for the way back
+SYNC_TIMEOUT_S = 4.0  # how long a search waits for what was just saved, unless it says otherwise
+ANSWER_S = 0.5  # of the deadline, kept for the answer itself
 RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
 
 Fields = dict[str, Any]
@@ -88,6 +92,25 @@ async def _get(workspaces: Workspaces, opened: Opened, asked: requests.Get) -> F
     }
 
 
+async def sync_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``sync``: wait until what was saved before the call is searchable by its words."""
+    started = time.perf_counter()
+    asked = requests.convert(params, requests.Sync)
+    timeout_s = (asked.timeout_ms or SYNC_DEFAULT_MS) / 1000
+
+    async def synced(opened: Opened) -> Fields:
+        left_s = timeout_s - (time.perf_counter() - started) - REPLY_S
+        reached = await opened.upkeep.synced(left_s)
+        return {
+            "workspace": str(opened.workspace.root),
+            "synced": reached,
+            "generation": opened.index.snapshot.generation,
+            "index": opened.upkeep.facts,
+        }
+
+    return {**await workspaces.using(asked.workspace, synced), "took_ms": _ms_since(started)}
+
+
 async def health_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
     """``health``: run a real ranked search in each workspace; some damage shows only then."""
     asked = requests.convert(params, requests.Nothing)
@@ -125,6 +148,7 @@ async def _answered(
 async def _run(
     workspaces: Workspaces, opened: Opened, asked: requests.Search, call: Call, limit: int | None
 ) -> tuple[Answer, Fields]:
+    synced = await _synced(opened, asked, call)
     query = _query(asked)
     meaning = await _meaning(opened, query, asked.mode)
     config = opened.config
@@ -154,12 +178,28 @@ async def _run(
         "mode": answer.mode,
         "degraded": degraded,
         "index": facts | {"generation": answer.generation},
+        **synced,
         "timings_ms": {"embed": meaning.took_ms, **answer.timings_ms},
     }
 
 
+async def _synced(opened: Opened, asked: requests.Search, call: Call) -> Fields:
+    """Wait, where that is asked for, until what was saved before is searchable; say whether it is."""
+    if not asked.sync:
+        return {}
+    timeout_s = SYNC_TIMEOUT_S if asked.sync is True else asked.sync / 1000
+    if call.deadline is not None:
+        timeout_s = min(timeout_s, call.deadline - time.monotonic() - ANSWER_S)
+    stop = time.monotonic() + timeout_s
+    synced = await opened.upkeep.synced(timeout_s)
+    if asked.mode == "vector" and synced:
+        await opened.upkeep.embedded(timeout_s=stop - time.monotonic())
+        synced = not opened.upkeep.vectors.pending
+    return {"synced": synced}
+
+
 def _search(opened: Opened, request: Request) -> Answer:
-    with opened.index.view() as view:
+    with opened.index.view(request.expired) as view:
         return search(view, request)
 
 
@@ -181,7 +221,8 @@ async def _meaning(opened: Opened, query: Query, mode: str) -> _Meaning:
         embedder = embedding.embedder()
         if mode == "hybrid" and not terms.readable(query.text, embedder.scripts):
             return _Meaning(None, "", (), 0.0)
-        if opened.index.snapshot.model_id != embedder.model_id:
+        snapshot = opened.index.snapshot
+        if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
             return _Meaning(None, "", ("vectors-building",), 0.0)
         vector = await asyncio.wrap_future(embedding.query(query.text, timeout_s=EMBED_TIMEOUT_S))
     except UnavailableError as error:
@@ -192,7 +233,7 @@ async def _meaning(opened: Opened, query: Query, mode: str) -> _Meaning:
 def _alive(opened: Opened) -> Callable[[str], bool]:
     """Return what tells whether a source is on the disk; where nothing can be seen, answers go on."""
     root = str(opened.workspace.root)
-    if not os.access(root, os.R_OK | os.X_OK):
+    if not opened.workspace.is_there():
         return lambda _: True
     return lambda path: os.path.exists(f"{root}/{path}")  # noqa: PTH110 - Path.exists raises where it may not look
 

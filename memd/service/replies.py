@@ -6,10 +6,11 @@ by its class and place alone: an exception's text may quote a note, and this pee
 
 import traceback
 from pathlib import Path
+from typing import Any
 
 import structlog
 
-from memctl.protocol import FrameTooLargeError, Response, pack
+from memctl.protocol import FrameTooLargeError, Notification, Response, pack
 from memd.errors import InvalidError, MemdError
 
 log = structlog.get_logger()
@@ -38,6 +39,15 @@ def frame_of(response: Response, method: str) -> bytes:
     except Exception as error:  # noqa: BLE001 - a bug in one method must not cost the connection
         log_unforeseen(error, method)
         return pack(Response(response.id, wire_error(error, method), None))
+
+
+def event_frame(fields: dict[str, Any]) -> bytes:
+    """Return an event's bytes; none for one that can't be sent, which is a bug and costs that event alone."""
+    try:
+        return pack(Notification("event", fields))
+    except Exception as error:  # noqa: BLE001 - whoever told of the event is in the middle of other work
+        log_unforeseen(error, "event")
+        return b""
 
 
 def log_unforeseen(error: BaseException, method: str) -> None:

@@ -53,6 +53,7 @@ class Search(Params, frozen=True, kw_only=True):
     tag: str | list[str] = []
     since: date | None = None
     until: date | None = None
+    sync: bool | Annotated[int, Meta(ge=1)] = False  # wait for what is saved; a number: so many ms at most
 
 
 class Recall(Search, frozen=True, kw_only=True):
@@ -92,6 +93,21 @@ class Index(Params, frozen=True, kw_only=True):
 
     wait: bool = True
     rebuild: bool = False
+    purge: bool = False
+
+
+class Sync(Params, frozen=True, kw_only=True):
+    """``sync``: wait until what is saved is searchable."""
+
+
+class Check(Params, frozen=True, kw_only=True):
+    """``check``: compare everything with everything."""
+
+    repair: bool = False
+
+
+class Subscribe(Params, frozen=True, kw_only=True):
+    """``subscribe``: follow what happens in one workspace, or in all."""
 
 
 class WorkspaceAdd(Params, frozen=True, kw_only=True):

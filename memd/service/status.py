@@ -13,12 +13,16 @@ from memd.index.database import sqlite_version
 from memd.service import requests
 from memd.service.call import Call, Limits
 from memd.service.opening import Opened
+from memd.service.upkeep import Upkeep
 from memd.service.workspaces import Workspaces
 
 PROTOCOL = 1
 API_LEVEL = 1  # counts up with every key or method that is added
 API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
-FEATURES = ("search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health")
+FEATURES = (
+    "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",
+    "sync", "subscribe", "check", "purge",
+)  # fmt: skip
 SHOWN_SKIPPED = 100  # named one by one; `skipped_total` counts all
 STARTED = time.monotonic()
 
@@ -95,10 +99,10 @@ def _not_open(workspaces: Workspaces) -> list[Fields]:
 
 def workspace_facts(opened: Opened) -> Fields:
     """Return all that is known of one workspace."""
-    upkeep, embedding = opened.upkeep, opened.embedding
+    upkeep = opened.upkeep
     snapshot = opened.index.snapshot
-    skipped = sorted(upkeep.skipped.items())
-    trouble = _trouble(embedding) if embedding is not None else None
+    skipped = sorted(upkeep.scanning.skipped.items())
+    trouble_of_watch = upkeep.watching.trouble
     return {
         "root": str(opened.workspace.root),
         **_counts(opened),
@@ -106,16 +110,40 @@ def workspace_facts(opened: Opened) -> Fields:
         "vectors": upkeep.vector_count,
         "skipped": [{"path": path, "reason": reason} for path, reason in skipped[:SHOWN_SKIPPED]],
         "skipped_total": len(skipped),
-        "last_scan": upkeep.last_scan,
+        "last_scan": upkeep.scanning.last,
         "last_index": upkeep.last_index,
         "last_health": opened.last_health,
         "model_id": snapshot.model_id,
         "provider": opened.config.provider,
-        "errors": [*upkeep.errors, *([upkeep.trouble] if upkeep.trouble else [])],
+        "last_check": opened.last_check,
+        "watching": upkeep.watching.kind,
+        "gone": upkeep.housekeeping.gone,
+        "held": upkeep.housekeeping.held,
+        "building": upkeep.vectors.building,
+        "sidecars": _sidecars(upkeep),
+        "errors": [*upkeep.errors, *([trouble_of_watch] if trouble_of_watch else [])],
         "damaged_rows": opened.index.damaged_rows,
         "size_bytes": opened.index.size_bytes(),
-        "degraded": [trouble] if trouble else [],
+        "degraded": _degraded(opened),
     }
+
+
+def _degraded(opened: Opened) -> list[str]:
+    """Return the code of everything that is not as it should be."""
+    codes = [
+        _trouble(opened.embedding) if opened.embedding is not None else None,
+        "root-missing" if opened.upkeep.state == "missing" else None,
+        "watch-limited" if opened.upkeep.watching.trouble else None,
+        "vectors-building" if opened.upkeep.vectors.building else None,
+    ]
+    return [code for code in codes if code]
+
+
+def _sidecars(upkeep: Upkeep) -> Fields | None:
+    folder = upkeep.vectors.sidecars
+    if folder is None:
+        return None
+    return {"read": folder.read, "written": folder.written, "ignored": dict(folder.ignored)}
 
 
 def _counts(opened: Opened) -> Fields:

@@ -5,36 +5,35 @@ thread, in slices, so that a save made during a long run is searchable after the
 """
 
 import asyncio
-import functools
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import structlog
 
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import IndexClosedError, IndexDamagedError, StorageError
+from memd.errors import IndexClosedError, IndexDamagedError, NoSpaceError, StorageError
 from memd.index.index import Index
-from memd.index.indexer import Compared, Indexer, Progress
-from memd.service.backlog import Backlog
-from memd.service.events import Meaning, below, meaning
+from memd.index.indexer import Indexer
+from memd.index.sidecars import SidecarFolder
+from memd.service.backlog import BULK_PATHS, Backlog
+from memd.service.cookies import Cookies
+from memd.service.housekeeping import Housekeeping
+from memd.service.indexing import Indexing
 from memd.service.retry import again_and_again
+from memd.service.scanning import Scanning
 from memd.service.vectorizing import Vectorizing, Write
+from memd.service.watching import Watching
 from memd.sources.scan import Rules
-from memd.sources.watch import watch
-from memd.workspace import is_folder
+from memd.workspace import Workspace
 
 log = structlog.get_logger()
 
-SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is up
-SETTLE_S = 0.2  # until a file that was still being written is looked at again
-RESCAN_S = 600.0  # the watcher is a hint; this often the folder itself is asked
-MISSING_POLL_S = 2.0  # how soon a folder that comes back is noticed
+COOKIE_S = 2.0  # a watch that does not name a file of our own by then is blind
 HOPELESS_SCANS = 3  # failures in a row after which nobody is kept waiting
 POLL_S = 0.005  # between two looks at counters while a request waits; costs microseconds
+BULK_POLL_S = 0.05  # the same while thousands of files wait, and counting them takes a millisecond
 REPORT_EVERY_S = 0.25  # progress notifications; at least one a second is promised
 KEPT_ERRORS = 10  # shown by status
 
@@ -44,6 +43,7 @@ class Reason(Enum):
 
     CONFIG = 0  # its configuration was saved, or is there again
     DAMAGED = 1  # its index cannot be read: it is set aside first
+    FAILED = 2  # its device failed: what it says is on the disk must be looked at again
 
 
 Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | "embed", "done", "total"}
@@ -54,57 +54,73 @@ class Upkeep:
 
     def __init__(
         self,
-        root: Path,
+        place: Workspace,
         index: Index,
         indexer: Indexer,
         *,
         load_rules: Callable[[], Rules],
-        config_is_current: Callable[[], bool],
+        is_current: Callable[[], bool],
         embedding: EmbeddingQueue | None,
+        sidecars: SidecarFolder | None,
         write: Write,
+        check: Callable[[], Awaitable[Any]],
         reopen: Callable[[Reason], None],
+        publish: Callable[[dict[str, Any]], None],
     ) -> None:
-        self.root = root
+        self.place = place
         self.index = index
-        self.vectors = Vectorizing(index, indexer, embedding, write=write)
-        self.skipped: dict[str, str] = {}
-        self.found_sources = 0  # by the last scan
-        self.trouble = ""  # why the watcher stands still; "" while it works
+        self.indexer = indexer
         self.errors: list[str] = []  # the newest last
-        self.last_scan: float | None = None  # time.time()
         self.last_index: float | None = None  # time.time() when everything was searchable
         self.first = True  # until everything has been searchable once
-        self._indexer = indexer
-        self._load_rules = load_rules
-        self._config_is_current = config_is_current
-        self._write = write
-        self._reopen = reopen
         self._backlog = Backlog()
+        self.vectors = Vectorizing(
+            index, indexer, embedding,
+            write=write, sidecars=sidecars, is_bulk=self._is_bulk, publish=self._publish,
+        )  # fmt: skip
+        self._write = write
+        self._load_rules = load_rules
+        self._is_current = is_current
+        self.reopen = reopen
+        self._tell = publish
+        self._told_state = ""
         self._most = 0  # files that waited after the last scan
-        self._scanning = False
-        self._scan_wanted = asyncio.Event()
-        self._failed_scans = 0  # in a row
-        self._reopening = False  # what follows is the next upkeep's: who waits goes on there
-        self._work = asyncio.Event()
+        self.reopening = False  # what follows is the next upkeep's: who waits goes on there
         self._stop = asyncio.Event()
-        self._rules: Rules | None = None  # before the first scan
         self._tasks: list[asyncio.Task[None]] = []
+        self._cookies = Cookies(index.folder / "cookies")
+        self.scanning = Scanning(
+            place, indexer, self._backlog,
+            load_rules=load_rules, is_current=self._current, write=write, scanned=self._scanned,
+        )  # fmt: skip
+        self.indexing = Indexing(
+            place, indexer, self._backlog,
+            write=write, skipped=lambda: self.scanning.skipped,
+            changed=self._changed, emptied=self._note_if_complete, publish=self._publish,
+        )  # fmt: skip
+        self.watching = Watching(
+            place.root, self._cookies, self.scanning,
+            hint=self.indexing.hint, folders=self._folders,
+        )  # fmt: skip
+        self.housekeeping = Housekeeping(
+            index, write=write, is_idle=self._is_idle, check=check, prune=self.vectors.prune
+        )
 
     # What is known, at any time
 
     @property
     def state(self) -> str:
         """One of starting, scanning, busy, ready, missing."""
-        if not is_folder(self.root):
+        if not self.place.is_there():
             return "missing"
-        if self.last_scan is None:
-            return "scanning" if self._scanning else "starting"
-        return "scanning" if self._scanning else "busy" if self._open_work else "ready"
+        if self.scanning.last is None:
+            return "scanning" if self.scanning.running else "starting"
+        return "scanning" if self.scanning.running else "busy" if self._open_work else "ready"
 
     @property
     def facts(self) -> dict[str, Any]:
         """The ``index`` object of every answer."""
-        since = self._backlog.since
+        since = self._dirty_since
         return {
             "state": self.state,
             "first": self.first,
@@ -118,20 +134,32 @@ class Upkeep:
     @property
     def vector_count(self) -> int:
         """How many chunks the vector arm can see; 0 without a model."""
-        return self.index.snapshot.columns.count - self.vectors.pending if self.vectors.wanted else 0
+        if not self.vectors.wanted or self.vectors.building:
+            return 0
+        return self.index.snapshot.columns.count - self.vectors.pending
+
+    @property
+    def _dirty_since(self) -> float | None:
+        """Since when something that was saved may not be searchable; None: nothing is known of."""
+        known = (self._backlog.since, self.scanning.since)
+        return min((at for at in known if at is not None), default=None)
 
     @property
     def _open_work(self) -> bool:
         waits_for_vectors = bool(self.vectors.pending) and not self.vectors.failing
-        return bool(self._backlog or waits_for_vectors or self._scan_wanted.is_set() or self._reopening)
+        return bool(self._dirty_since is not None or waits_for_vectors or self.reopening)
 
     # The life of it
 
     async def start(self) -> None:
         """Begin: what the index knows is loaded, the rest goes on in tasks."""
         self.first = not await self._write(self.index.writer.get, "complete")
+        await self._write(self._cookies.prepare)
         await self.vectors.count()
-        loops = [self._watch_folder, self._keep_scanning, self._keep_indexing]
+        await self.housekeeping.count()
+        if self.place.is_there():
+            self.scanning.rules = await self._write(self._load_rules)
+        loops = [self.watching.run, self.scanning.run, self.indexing.run, self.housekeeping.run]
         if self.vectors.wanted:
             loops.append(self._keep_embedding)
         self._tasks = [
@@ -145,29 +173,36 @@ class Upkeep:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def hint(self, paths: Iterable[str]) -> None:
-        """Take paths, relative to the root, that may have changed."""
-        self._backlog.hint(paths, time.monotonic())
-        if self._backlog:
-            self._work.set()
-
     def rescan(self) -> None:
-        """Ask for a scan of the whole folder."""
-        self._scan_wanted.set()
+        """Ask for a scan of the whole folder, now."""
+        self.scanning.ask(urgent=True)
 
-    async def index_now(self, path: str) -> None:
-        """Index one file before anything else; returns when its words are searchable."""
-        done: Progress = await self._write(self._indexer.apply, [path])
-        await self._record(done)
+    # Waiting for it
+
+    async def synced(self, timeout_s: float) -> bool:
+        """Wait until what was saved before the call is searchable by its words; False if it is not yet."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                if not (self.watching.exact and await self._cookies.seen_through(COOKIE_S)):
+                    self.rescan()
+                    self.watching.restart()
+                reached = time.monotonic()
+                while (since := self._dirty_since) is not None and since <= reached:
+                    if self.state == "missing":
+                        return False
+                    await self._wait(POLL_S if len(self._backlog) <= BULK_PATHS else BULK_POLL_S)
+                return self.state != "missing"
+        except (TimeoutError, StorageError, NoSpaceError):  # it is not there yet, and status says why
+            return False
 
     async def caught_up(self, report: Report | None = None) -> None:
         """Wait until nothing is open; *report* hears of it as it goes.
 
         Raises:
             IndexClosedError: the workspace is being reopened or removed.
-            StorageError: its folder cannot be looked through.
+            StorageError, NoSpaceError: its folder cannot be looked through, its index cannot be written.
         """
-        while self._open_work or self._scanning or self.last_scan is None:
+        while self._open_work or self.scanning.running or self.scanning.last is None:
             if self.state == "missing":
                 return
             if report is not None:
@@ -176,7 +211,7 @@ class Upkeep:
 
     async def scanned(self) -> None:
         """Wait until the folder has been looked through once. Raises as `caught_up` does."""
-        while self.last_scan is None and self.state != "missing":
+        while self.scanning.last is None and self.state != "missing":
             await self._wait(POLL_S)
 
     async def embedded(self, *, timeout_s: float) -> None:
@@ -187,13 +222,15 @@ class Upkeep:
 
     async def _wait(self, pause_s: float) -> None:
         if self._stop.is_set():
-            raise IndexClosedError(f"the workspace {self.root} is being reopened: ask again")
-        if self._failed_scans >= HOPELESS_SCANS:
-            raise StorageError(f"{self.root} cannot be looked through: {self.errors[-1]}")
+            raise IndexClosedError(f"the workspace {self.place.root} is being reopened: ask again")
+        if self.indexing.fault is not None:
+            raise self.indexing.fault
+        if self.scanning.failures >= HOPELESS_SCANS:
+            raise StorageError(f"{self.place.root} cannot be looked through: {self.errors[-1]}")
         await asyncio.sleep(pause_s)
 
     def _progress(self) -> dict[str, Any]:
-        if self._scanning or self.last_scan is None:
+        if self.scanning.running or self.scanning.last is None:
             return {"stage": "scan", "done": 0, "total": 0}
         files = len(self._backlog)
         left, most = (files, self._most) if files else (self.vectors.pending, self.vectors.total)
@@ -202,92 +239,45 @@ class Upkeep:
 
     # The tasks
 
-    async def _watch_folder(self) -> None:
-        async for dirty in watch(self.root, stop=self._stop):
-            self.trouble = dirty.trouble
-            if dirty.rescan:
-                self.rescan()
-            if self._rules is not None:
-                self._take_events(dirty.paths, self._rules)
+    def _is_idle(self) -> bool:
+        return self.state == "ready"
 
-    def _take_events(self, paths: Iterable[str], rules: Rules) -> None:
-        known = functools.cache(self.index.snapshot.folders)
-        meant = [(meaning(path, self.root, rules, lambda folder: folder in known()), path) for path in paths]
-        if any(what is Meaning.SCAN for what, _ in meant):
-            self.rescan()
-        self.hint(below(self.root, path) for what, path in meant if what is Meaning.SOURCE)
+    def _folders(self) -> frozenset[str]:
+        return self.index.snapshot.folders()
 
-    async def _keep_scanning(self) -> None:
-        while True:
-            pause_s = RESCAN_S if is_folder(self.root) else MISSING_POLL_S
-            with suppress(TimeoutError):
-                # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the event.
-                async with asyncio.timeout(pause_s):
-                    await self._scan_wanted.wait()
-            await self._scan()
+    def _is_bulk(self) -> bool:
+        return len(self._backlog) > BULK_PATHS
 
-    async def _scan(self) -> None:
-        self._scan_wanted.clear()
-        if not is_folder(self.root):
-            return
-        if not self._config_is_current():
-            self._reopening = True
-            self._reopen(Reason.CONFIG)
-            await self._stop.wait()
-        self._scanning = True
-        try:
-            self._rules = await self._write(self._load_rules)
-            compared: Compared = await self._write(self._indexer.compare, self._rules)
-        except BaseException:
-            self._failed_scans += 1
-            self._scan_wanted.set()  # nothing was compared: the next try must not wait for the timer
-            raise
-        finally:
-            self._scanning = False
-        self._failed_scans = 0
-        self._backlog.found(compared.differing, time.monotonic())
+    def _current(self) -> bool:
+        """Tell whether the configuration is the one that we run with; else have it read."""
+        if self._is_current():
+            return True
+        if not self.reopening:
+            self.reopening = True
+            self.reopen(Reason.CONFIG)
+        return False
+
+    def _scanned(self) -> None:
         self._most = len(self._backlog)
-        self.found_sources = compared.sources
-        kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
-        self.skipped = kept | {one.path: one.reason for one in compared.skipped}
-        self.last_scan = time.time()
-        self._work.set()
+        self.watching.rules_were_read()
+        self.indexing.wake()
+        self._tell_state()
 
-    async def _keep_indexing(self) -> None:
-        while True:
-            self._work.clear()
-            paths = self._backlog.take(SLICE_PATHS)
-            if not paths:
-                await self._note_if_complete()
-                await self._work.wait()
-                continue
-            handled = 0
-            try:
-                done: Progress = await self._write(self._indexer.apply, paths)
-                await self._record(done)
-                handled = done.handled
-            finally:
-                self._backlog.done(handled)
-
-    async def _record(self, done: Progress) -> None:
-        for path in [*done.indexed, *done.removed]:
-            self.skipped.pop(path, None)
-        for one in done.skipped:
-            self.skipped[one.path] = one.reason
-        if done.unsettled:
-            asyncio.get_running_loop().call_later(SETTLE_S, self.hint, done.unsettled)
-        if done.indexed or done.removed:
-            await self.vectors.count()
-            self.vectors.wake()
+    async def _changed(self, saved: list[str]) -> None:
+        await self.housekeeping.count()
+        await self.vectors.count()
+        self.vectors.wake(saved)
+        self._tell_state()
 
     async def _keep_embedding(self) -> None:
         await self.vectors.run(self._note_if_complete)
 
     async def _note_if_complete(self) -> None:
-        if self._open_work or self._scanning or self.last_scan is None or self.vectors.pending:
+        if self._open_work or self.scanning.running or self.scanning.last is None or self.vectors.pending:
             return
         self.last_index = time.time()
         self.errors = []  # whatever it was, it is mended
+        self._tell_state()
         if self.first:
             self.first = False
             await self._write(self.index.note_complete)
@@ -295,8 +285,19 @@ class Upkeep:
     def _note(self, error: Exception) -> None:
         """Keep an error for `status`; log it once and not at each try."""
         if isinstance(error, IndexDamagedError):
-            self._reopen(Reason.DAMAGED)
+            self.reopen(Reason.DAMAGED)
+        elif self.index.failed is not None:
+            self.reopen(Reason.FAILED)
         text = f"{type(error).__name__}: {error}"
         if self.errors[-1:] != [text]:
             self.errors = [*self.errors, text][-KEPT_ERRORS:]
             log.warning("upkeep_retries", error=type(error).__name__, code=getattr(error, "code", None))
+            self._publish({"event": "trouble", "text": text})
+
+    def _tell_state(self) -> None:
+        if self._told_state != (state := self.state):
+            self._told_state = state
+            self._publish({"event": "state", "state": state})
+
+    def _publish(self, fields: dict[str, Any]) -> None:
+        self._tell(fields | {"generation": self.index.snapshot.generation})

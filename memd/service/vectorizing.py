@@ -1,21 +1,34 @@
-"""How does the vector arm follow? What has no vector yet is embedded, newest first, in small commits."""
+"""How does the vector arm follow? What has no vector yet is embedded, newest first, in small commits.
+
+Where sidecars are kept, vectors that another machine has made are taken from them first, and what was
+embedded here is left in them.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import structlog
 
 from memd.embedding import Embedder
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import EmbedderError
+from memd.errors import EmbedderError, ModelMismatchError
+from memd.index import portable
 from memd.index.index import Index
 from memd.index.indexer import Indexer
+from memd.index.sidecars import SidecarFolder
 
 log = structlog.get_logger()
 
 EMBED_BATCH = 32  # texts between two commits: about 0.4 s of the shipped model on two cores
+FIRST_BATCH = 4  # one piece of work for one thread: the chunks of a note
 LOADING_POLL_S = 0.05  # how soon a model that has loaded is noticed
+MODEL_POLL_S = 5.0  # how soon one that took its place is, while nothing is to be embedded
+# While many files wait for their words, vectors wait: two cores that embed make the words twice as late.
+BULK_POLL_S = 0.1
+SIDECARS_AT_ONCE = 32  # between two turns of the writing thread: some 50 ms
+MAX_FIRST = 256  # paths of saves whose chunks go ahead of a long run
 
 Write = Callable[..., Awaitable[Any]]  # runs work in the writing thread
 
@@ -24,7 +37,15 @@ class Vectorizing:
     """Keeps the vectors of one workspace true to its chunks. For the event loop's thread."""
 
     def __init__(
-        self, index: Index, indexer: Indexer, embedding: EmbeddingQueue | None, *, write: Write
+        self,
+        index: Index,
+        indexer: Indexer,
+        embedding: EmbeddingQueue | None,
+        *,
+        write: Write,
+        sidecars: SidecarFolder | None,
+        is_bulk: Callable[[], bool],
+        publish: Callable[[dict[str, Any]], None],
     ) -> None:
         self.pending = 0  # chunks without a vector; 0 without a model: then none waits for one
         self.total = 0  # the most there were since the last time there were none
@@ -32,7 +53,13 @@ class Vectorizing:
         self._index = index
         self._indexer = indexer
         self._embedding = embedding
+        self.sidecars = sidecars
         self._write = write
+        self._is_bulk = is_bulk
+        self._publish = publish
+        self._first: set[str] = set()  # paths saved a moment ago
+        self._tried: set[str] = set()  # sources that have no usable sidecar, so that none is looked for twice
+        self._kept: set[str] = set()  # sources that have one
         self._work = asyncio.Event()
         self._refused: set[bytes] = set()  # texts that the model does not take, until the next start
 
@@ -47,25 +74,56 @@ class Vectorizing:
             self.pending = await self._write(self._index.pending_count) - len(self._refused)
             self.total = max(self.total, self.pending)
 
-    def wake(self) -> None:
-        """Say that there are new chunks."""
+    def wake(self, first: Iterable[str] = ()) -> None:
+        """Say that there are new chunks; those of the *first* paths were saved a moment ago."""
+        self._first |= set(first)
+        if len(self._first) > MAX_FIRST:
+            self._first.clear()
         self._work.set()
+
+    @property
+    def building(self) -> dict[str, Any] | None:
+        """How far the vectors of another model are, that are made beside the old ones."""
+        if not self.wanted or not self._index.building:
+            return None
+        total = self._index.snapshot.columns.count
+        return {"model_id": self._index.building, "done": max(total - self.pending, 0), "total": total}
 
     async def run(self, note_complete: Callable[[], Awaitable[None]]) -> None:
         """Embed what waits, for ever. Raises what the model raises; call it again later."""
         try:
             embedder = await self._loaded()
-            await self._write(self._index.begin_model, embedder.model_id, embedder.dim)
+            self.pending = await self._write(self._begin, embedder)  # at once: `building` goes by it
+            await self.count()
             while True:
                 self._work.clear()  # before the look: what comes during it is seen by the next one
-                if await self._embed_some(embedder):
+                if self._is_bulk() and not self._first:
+                    await asyncio.sleep(BULK_POLL_S)
                     continue
+                if await self._adopt_some(embedder) or await self._embed_some(embedder):
+                    continue
+                await self._finish(embedder)
                 self.total = self.pending
                 await note_complete()
-                await self._work.wait()
+                await self._wait_for_work(embedder)
         except Exception:
             self.failing = True
             raise
+
+    async def _wait_for_work(self, embedder: Embedder) -> None:
+        """Wait for new chunks, or for another model: a server may come back with one.
+
+        Raises:
+            ModelMismatchError: there is another one now.
+        """
+        assert self._embedding is not None
+        while not self._work.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MODEL_POLL_S):
+                    await self._work.wait()
+            now = self._embedding.embedder_or_none()
+            if now is not None and (now.model_id, now.dim) != (embedder.model_id, embedder.dim):
+                raise ModelMismatchError(f"the model is now {now.model_id!r}, not {embedder.model_id!r}")
 
     async def _loaded(self) -> Embedder:
         assert self._embedding is not None
@@ -73,9 +131,58 @@ class Vectorizing:
             await asyncio.sleep(LOADING_POLL_S)
         return self._embedding.embedder()
 
+    def _begin(self, embedder: Embedder) -> int:
+        self._index.begin_model(embedder.model_id, embedder.dim)
+        return self._index.pending_count()
+
+    async def _adopt_some(self, embedder: Embedder) -> bool:
+        """Take vectors from sidecars; False when there are none to take."""
+        sidecars = self.sidecars
+        if sidecars is None or not self.pending:
+            return False
+        adopted: int = await self._write(
+            lambda: portable.adopt(
+                self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
+                tried=self._tried, limit=SIDECARS_AT_ONCE,
+            )
+        )  # fmt: skip
+        await self.count()
+        return bool(adopted)
+
+    async def _finish(self, embedder: Embedder) -> None:
+        """Switch to a model that is complete now; leave what was embedded in sidecars."""
+        refused = frozenset(self._refused)
+        if self._index.building and await self._write(self._index.finish_building, refused):
+            log.info("model_switched")
+        if self.sidecars is not None and not self._index.building:
+            await self._export(self.sidecars, embedder)
+
+    async def prune(self, now_s: float) -> None:
+        """Remove sidecars that no source has needed for a day at *now_s*."""
+        embedder = self._embedding.embedder_or_none() if self._embedding is not None else None
+        sidecars = self.sidecars
+        if embedder is not None and sidecars is not None:
+            await self._write(
+                lambda: portable.prune(
+                    self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim, now_s=now_s
+                )
+            )
+
+    async def _export(self, sidecars: SidecarFolder, embedder: Embedder) -> None:
+        looked_at = SIDECARS_AT_ONCE
+        while looked_at:
+            looked_at = await self._write(
+                lambda: portable.export(
+                    self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
+                    done=self._kept, limit=SIDECARS_AT_ONCE,
+                )
+            )  # fmt: skip
+
     async def _embed_some(self, embedder: Embedder) -> bool:
-        limit = EMBED_BATCH + len(self._refused)
-        found: dict[bytes, str] = await self._write(self._index.pending, limit)
+        # In a long run only what was saved a moment ago is embedded, and little with it.
+        limit = (FIRST_BATCH if self._is_bulk() else EMBED_BATCH) + len(self._refused)
+        first, self._first = self._first, set()
+        found: dict[bytes, str] = await self._write(self._index.pending, limit, first)
         if len(found) < limit:  # all that waits: a refused text whose note is gone waits no more
             self._refused &= found.keys()
         batch = {digest: text for digest, text in found.items() if digest not in self._refused}
@@ -84,6 +191,8 @@ class Vectorizing:
             await self._write(lambda: self._indexer.embed(vectors, model_id=embedder.model_id))
             self.failing = False
         await self.count()
+        if vectors:
+            self._publish({"event": "embedded", "count": len(vectors), "pending_vectors": self.pending})
         return bool(batch)
 
     async def _vectors(self, batch: dict[bytes, str], model_id: str) -> dict[bytes, bytes]:
@@ -91,6 +200,8 @@ class Vectorizing:
         try:
             found = await self._embedded(list(batch.values()), model_id)
             return dict(zip(batch, found, strict=True))
+        except ModelMismatchError:  # no text is at fault: begin again with the model that there is now
+            raise
         except EmbedderError:
             if self._embedding.state != "ready":
                 raise

@@ -17,13 +17,16 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
 from memd.index.database import translated
 from memd.service import opening, settings
-from memd.service.opening import Opened
+from memd.service.checking import Checking
+from memd.service.feed import Feed
+from memd.service.opening import House, Opened
 from memd.service.upkeep import Reason
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 
+FAILED_PAUSE_S = 1.0  # before a device that failed is tried again
 READ_THREADS = 2  # queries that run at once: a search is memory bandwidth, more do not help two cores
 
 
@@ -38,11 +41,14 @@ class Workspaces:
         self._roots: list[Path] = []
         self._opened: dict[Path, Opened] = {}
         self._faults: dict[Path, MemdError] = {}  # why a registered workspace is not open
+        self.feed = Feed()
         self._providers = Providers()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
+        self._house = House(self._providers, user_config_path, self.write, self.feed.publish)
         self._changing = asyncio.Lock()  # one open, close or reopen at a time
         self._background: set[asyncio.Task[None]] = set()
+        self._reopening: set[Path] = set()  # soon
 
     @property
     def roots(self) -> list[Path]:
@@ -72,11 +78,25 @@ class Workspaces:
         """Run *work* in a reading thread."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, _translating, work, *args)
 
+    async def apart(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Run *work* that takes long in a thread that neither queries nor saves wait for."""
+        return await asyncio.to_thread(_translating, work, *args)
+
     async def open_all(self) -> None:
         """Open every registered workspace; one that cannot be opened does not stop the others."""
         self._roots = folders.read_registry(self._registry)
         for root in self._roots:
             await self._try_open(root)
+
+    async def retry(self) -> None:
+        """Open what could not be opened: what was wrong may be mended."""
+        for root in list(self._faults):
+            await self._try_open(root)
+
+    def rescan(self) -> None:
+        """Have every folder looked through: time was lost (a suspend, a clock that was set)."""
+        for opened in self._opened.values():
+            opened.upkeep.rescan()
 
     def root_of(self, path: str | None) -> Path:
         """Return the registered root that a request names. Raises WorkspaceError."""
@@ -112,6 +132,10 @@ class Workspaces:
             except IndexDamagedError:
                 self.reopen_soon(opened.workspace.root, Reason.DAMAGED)
                 raise
+
+    async def _check(self, root: Path) -> None:
+        opened = self._opened[root]
+        await Checking(opened, apart=self.apart, write=self.write).compare(repair=True)
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
         """Make a folder a workspace; return its root, and True where its config.toml is new."""
@@ -163,11 +187,21 @@ class Workspaces:
         return root
 
     def reopen_soon(self, root: Path, reason: Reason) -> None:
-        """Reopen from outside of the caller: it may be one of the tasks that end."""
-        set_aside = reason is Reason.DAMAGED
-        task = asyncio.get_running_loop().create_task(self.reopen(root, set_aside=set_aside))
+        """Reopen from outside of the caller: it may be one of the tasks that end. Once, however many ask."""
+        if root in self._reopening:
+            return
+        self._reopening.add(root)
+        task = asyncio.get_running_loop().create_task(self._reopen_soon(root, reason))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+    async def _reopen_soon(self, root: Path, reason: Reason) -> None:
+        try:
+            if reason is Reason.FAILED:
+                await asyncio.sleep(FAILED_PAUSE_S)
+            await self.reopen(root, set_aside=reason is Reason.DAMAGED)
+        finally:
+            self._reopening.discard(root)
 
     async def close(self) -> None:
         """Stop all upkeep, write everything back, close every file."""
@@ -184,9 +218,8 @@ class Workspaces:
             try:
                 self._opened[root] = await opening.open_workspace(
                     folders.workspace_at(root, self._state_dir),
-                    self._providers,
-                    self._user_config_path,
-                    write=self.write,
+                    self._house,
+                    check=lambda: self._check(root),
                     reopen=lambda reason: self.reopen_soon(root, reason),
                 )
                 self._faults.pop(root, None)

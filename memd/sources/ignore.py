@@ -31,6 +31,7 @@ _PROJECT_FILES = (
     "package.json", "pyproject.toml", "setup.py", "Cargo.toml", "pom.xml", "build.gradle", "build.gradle.kts",
     "CMakeLists.txt", "Makefile", "meson.build", "tsconfig.json", "mix.exs", "pubspec.yaml",
 )  # fmt: skip
+_OURS = frozenset({"memory/config.toml", "memory/index"})  # settings; vectors that travel with the notes
 _UNSAVED = ("~", ".swp", ".swo", ".tmp")  # editors' copies; "4913" is Vim's probe for a writable folder
 _SECRET = (".pem", ".key", ".p12", ".kdbx", "id_rsa", "id_ed25519")
 _PLAIN = "**/*."  # patterns of this shape are a test of the name's end
@@ -88,7 +89,7 @@ class Rules:
     def wants(self, folder: Folder, name: str) -> bool:
         """Tell whether a file called *name* in *folder* is a source."""
         path = folder.path + name
-        if is_never_read(name) or path == "memory/config.toml" or not self._matches(path):
+        if is_never_read(name) or path in _OURS or not self._matches(path):
             return False
         return not self._ignored(folder, path)
 

@@ -18,7 +18,10 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     daemon = Daemon(home)
     daemon.start()
     yield daemon
-    daemon.close()
+    try:
+        assert daemon.untruths() == []
+    finally:
+        daemon.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Two workspaces with the same file names never show each other's words."""
 
 import json
+from pathlib import Path
 
 import pytest
 from daemon_process import Daemon
@@ -44,6 +45,7 @@ def calls(root: str, word: str):
         yield "search", {"query": f"the same path:../{folder}/**", **everything}
         yield "search", {"query": "the same", "path": f"../{folder}/**", **everything}
     yield "search", {"query": "sentence", "tag": "shared", "since": "2020-01-01", "until": "2030-01-01"}
+    yield "search", {"query": word, "sync": True}
     yield "search_memory", {"query": word}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000}
     for name in NAMES:
@@ -53,6 +55,10 @@ def calls(root: str, word: str):
         yield "get", {"id": number}
     yield "index", {"wait": True}
     yield "index", {"rebuild": True, "progress": True}
+    yield "sync", {}
+    yield "check", {"repair": True, "progress": True}
+    yield "index", {"purge": True}
+    yield "subscribe", {}
     yield "status", {}
     yield "health", {}
     yield "workspace.list", {}
@@ -96,6 +102,23 @@ def test_no_answer_or_error_of_one_shows_a_word_of_the_other(pair):
             shown = answer.replace(json.dumps(foreign), "").replace(f"'../{foreign}'", "")
             assert foreign not in shown, (method, params)
         assert own in text_of(daemon, "search", {"query": own}, root)
+
+
+def test_who_follows_one_hears_nothing_of_the_other(pair):
+    """Neither its root nor the name of a file that changes there; what changes here is told."""
+    daemon, first, second = pair
+    with daemon.client() as client:
+        happening = client.events(first)
+        for root, name in ((second, "settname.md"), (first, "weirname.md")):
+            (Path(root) / name).write_text("# About water\n")
+            daemon.call("sync", workspace=root)
+        told = []
+        for event in happening:
+            told.append(event)
+            if "weirname.md" in event.get("paths", ()):
+                break
+    assert {event["workspace"] for event in told} == {first}
+    assert "settname" not in json.dumps(told)
 
 
 def test_paths_of_the_other_workspace_cannot_be_read(pair):

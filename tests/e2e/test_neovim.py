@@ -166,6 +166,35 @@ def test_progress_comes_as_notifications_during_a_request(nvim, sample, tmp_path
     assert out["after"][0]
 
 
+def test_a_channel_that_subscribed_stays_open(nvim, sample, tmp_path):
+    """Saves are told to a Neovim that searches after each of them: it passes the events over and goes on."""
+    daemon, _ = sample
+    root = tmp_path / "followed"
+    (root / "memory").mkdir(parents=True)
+    (root / "memory" / "config.toml").write_text('provider = "none"\n')  # its words are enough here
+    daemon.add(root)
+    try:
+        out = nvim(
+            """
+            out.subscribed = request('subscribe', {workspace = workspace})
+            out.found = {}
+            for number = 1, 20 do
+              vim.fn.writefile({'kettleword' .. number}, workspace .. '/' .. number .. '.md')
+              if number % 5 == 0 then vim.wait(100) end  -- events come in here, and between two requests
+              local params = {query = 'kettleword' .. number, workspace = workspace, sync = true}
+              out.found[number] = #request('search', params)[2].hits
+            end
+            out.ping = request('ping', {})
+            """,
+            str(root),
+        )
+    finally:
+        daemon.call("workspace.remove", path=str(root))
+    assert out["subscribed"] == [True, {"subscribed": True, "workspaces": [str(root)]}]
+    assert out["found"] == [1] * 20
+    assert out["ping"][0]
+
+
 def test_requests_overlap_on_one_channel(nvim):
     """A notification from Neovim is ignored, twenty requests in a row are answered in turn."""
     out = nvim("""

@@ -29,13 +29,15 @@ class Server:
     def __init__(self, port: int = 0) -> None:
         self.asked: list[dict] = []  # bodies of /api/embed
         self.dim = 768
+        self.digest = DIGEST
         self.reply = None  # instead of /api/embed: a function of the handler
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 models = [
-                    {"name": f"{name}:latest", "digest": DIGEST} for name in ("nomic-embed-text", "other")
+                    {"name": f"{name}:latest", "digest": server.digest}
+                    for name in ("nomic-embed-text", "other")
                 ]
                 self.answer({"models": models})
 
@@ -286,3 +288,12 @@ print(len(OllamaEmbedder({server.address!r}, "nomic-embed-text", 5, tokenizer=No
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("3072", "")
+
+
+def test_a_model_that_is_pulled_anew_under_its_name_gives_no_vector_any_more(server):
+    """Its vectors are another space: neither a query nor a text gets one, whatever the dimension."""
+    embedder = OllamaEmbedder(server.address, "other", timeout_s=5, tokenizer=PIECES)
+    server.digest = "f" * 64
+    for ask in (lambda: embedder.embed_query("word"), lambda: embedder.embed_documents(["word"])):
+        with pytest.raises(UnavailableError, match="another model behind the name"):
+            ask()

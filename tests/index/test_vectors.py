@@ -5,6 +5,7 @@ import zlib
 import pytest
 
 from memd.errors import NoSpaceError, StorageError
+from memd.index.files import Failure
 from memd.index.vectors import Matrix
 
 
@@ -14,7 +15,7 @@ def row(*values: float) -> bytes:
 
 @pytest.fixture
 def matrix(tmp_path):
-    matrix = Matrix(tmp_path / "vectors.1.f32", dim=2, rows=0)
+    matrix = Matrix.create(tmp_path / "vectors.1.f32", dim=2, failure=Failure())
     yield matrix
     matrix.close()
 

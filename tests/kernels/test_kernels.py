@@ -51,9 +51,21 @@ def test_a_change_leaves_the_old_columns_alone():
 def test_postings_count_repetitions():
     """An id stands in the list as often as the term in its chunk."""
     for kernel in (dense, plain):
-        found = kernel.postings("4,4,9")
+        table = columns(kernel, 10, random.Random(1))
+        found = kernel.postings("4,4,9", table)
         assert (list(found.ids), list(found.counts), found.document_frequency) == ([4, 9], [2, 1], 2)
-        assert kernel.postings("").document_frequency == 0
+        assert kernel.postings("", table).document_frequency == 0
+
+
+def test_what_is_dead_or_unknown_has_no_postings():
+    """The full-text tables know chunks of sources that are gone, and of commits that came later."""
+    for kernel in (dense, plain):
+        table = columns(kernel, 10, random.Random(1)).changed(removed=[4], added=[], embedded=[])
+        found = kernel.postings("4,4,9,9,10,5000", table)
+        assert (list(found.ids), list(found.counts), found.document_frequency) == ([9], [2], 1)
+        assert kernel.only_living([9, 4, 3, 10, 5000, 0], table) == [9, 3]
+        assert kernel.only_living([], table) == []
+        assert kernel.only_living([1], kernel.Columns.empty()) == []
 
 
 def test_masks_choose_sources_and_ids():
@@ -89,7 +101,10 @@ def test_the_same_chunks_are_best_in_the_same_order():
         query = array.array("f", (rng.gauss(0, 1) for _ in range(8))).tobytes()
         mask = kernel.mask_of(table, [1, 2])
         vector = kernel.by_chunk(kernel.cosines(matrix, 200, 8, query), table)
-        terms = [(1.5, kernel.postings("1,2,2,8,9")), (0.5, kernel.postings("2,9,9,9,100"))]
+        terms = [
+            (1.5, kernel.postings("1,2,2,8,9", table)),
+            (0.5, kernel.postings("2,9,9,9,100", table)),
+        ]
         words = kernel.bm25(terms, table, 1.2, 0.75)
         return kernel.best(vector, mask, 20), kernel.best(words, mask, 20)
 
@@ -103,7 +118,7 @@ def test_ties_are_cut_by_id():
     """Equal scores at the edge of the cut: the lower ids stay."""
     for kernel in (dense, plain):
         table = columns(kernel, 30, random.Random(1))
-        scores = kernel.bm25([(1.0, kernel.postings(""))], table, 1.2, 0.75)
+        scores = kernel.bm25([(1.0, kernel.postings("", table))], table, 1.2, 0.75)
         for number in range(1, 30):
             scores[number] = 0.5
         assert kernel.best(scores, kernel.mask_of(table, None), 4) == [1, 2, 3, 4]
@@ -124,6 +139,6 @@ def test_bm25_is_the_formula():
         table = kernel.Columns.empty().changed(
             removed=[], added=[(1, 1, -1, 10), (2, 1, -1, 30)], embedded=[]
         )
-        scores = kernel.bm25([(2.0, kernel.postings("2,2"))], table, 1.2, 0.75)
+        scores = kernel.bm25([(2.0, kernel.postings("2,2", table))], table, 1.2, 0.75)
         assert scores[1] == 0
         assert scores[2] == pytest.approx(2.0 * 2 / (2 + 1.2 * (0.25 + 0.75 * 30 / 20)))

@@ -4,7 +4,7 @@ errors, a first index that is never complete), and to count what was asked.
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,17 @@ class Refusal(Exception):  # noqa: N818 (an answer, not a fault of the test)
 
 
 class Peer:
-    """Listens at *path*; `asked` holds each request's method and parameters."""
+    """Listens at *path*; `asked` holds each request's method and parameters.
 
-    def __init__(self, path: Path, answers: dict[str, Answer]) -> None:
+    Who subscribes gets its answer and *events* in one piece; at a None among them the peer hangs up.
+    """
+
+    def __init__(
+        self, path: Path, answers: dict[str, Answer], events: Sequence[dict[str, Any] | None] = ()
+    ) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self._answers = answers
+        self._events = events
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen()
@@ -59,7 +65,11 @@ class Peer:
                 if request.params.get("progress"):
                     progress = {"id": request.id, "stage": "index", "done": 1, "total": 3}
                     connection.sendall(pack(Notification("progress", progress)))
-                connection.sendall(pack(self._answer(request)))
+                events = self._events if request.method == "subscribe" else ()
+                told = [pack(Notification("event", event)) for event in events if event is not None]
+                connection.sendall(b"".join([pack(self._answer(request)), *told]))
+                if None in events:
+                    return
 
     def _answer(self, request: Request) -> Response:
         try:
@@ -67,6 +77,15 @@ class Peer:
             return Response(request.id, None, answer(request.params))
         except Refusal as refusal:
             return Response(request.id, [1, f"{refusal.args[0]}: {refusal.args[1]}"], None)
+
+
+def refuse(code: str, text: str = "it is refused") -> Answer:
+    """Return an answer that is an error."""
+
+    def answer(_params: dict[str, Any]) -> Any:
+        raise Refusal(code, text)
+
+    return answer
 
 
 def _unknown(_params: dict[str, Any]) -> Any:

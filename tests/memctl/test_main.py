@@ -11,51 +11,11 @@ from pathlib import Path
 
 import pytest
 from sample_answers import READY, found, hit, known, status
-from scripted_peer import Peer, Refusal
+from scripted_peer import refuse
 
 from memctl import exits
 from memctl.__main__ import main
 from memctl.commands import COMMANDS
-
-
-@pytest.fixture
-def root(tmp_path, monkeypatch):
-    """A workspace as the current folder, and a socket path of our own."""
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory" / "config.toml").write_text("")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MEMD_WORKSPACE", raising=False)
-    monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "s"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("PYTHONPATH", str(Path(exits.__file__).parent.parent))
-    return tmp_path
-
-
-@pytest.fixture
-def peer(root):
-    """Make a scripted peer: its keyword arguments are answers, or functions, by method."""
-    peers = []
-
-    def listen(**answers):
-        functions = {
-            method.replace("__", "."): answer if callable(answer) else lambda _, answer=answer: answer
-            for method, answer in answers.items()
-        }
-        peers.append(Peer(root / "s", functions))
-        return peers[-1]
-
-    yield listen
-    for one in peers:
-        one.close()
-
-
-def refuse(code, text="it is refused"):
-    """Return an answer that is an error."""
-
-    def answer(_params):
-        raise Refusal(code, text)
-
-    return answer
 
 
 def run(*argv, stdin=b""):

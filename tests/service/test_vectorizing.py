@@ -11,9 +11,17 @@ async def write(work, *args):
     return work(*args)
 
 
+def of(notes, queue):
+    """The vectors of these notes, with nobody who follows and no sidecars."""
+    return Vectorizing(
+        notes.index, notes.indexer, queue,
+        write=write, sidecars=None, is_bulk=lambda: False, publish=lambda _: None,
+    )  # fmt: skip
+
+
 def vectorizing(notes, embedder):
     queue = EmbeddingQueue(lambda: embedder, retry_s=(0.01, 0.01))
-    return Vectorizing(notes.index, notes.indexer, queue, write=write), queue
+    return of(notes, queue), queue
 
 
 async def until_done(task: Vectorizing) -> None:
@@ -98,7 +106,7 @@ def test_with_nothing_to_do_it_sleeps(notes):
 def test_without_a_model_nothing_waits(notes):
     """With provider = "none" no chunk is counted as pending."""
     notes.save({"a.md": "word\n"}, embed=False)
-    task = Vectorizing(notes.index, notes.indexer, None, write=write)
+    task = of(notes, None)
     asyncio.run(task.count())
     assert (task.pending, task.wanted) == (0, False)
 
@@ -110,7 +118,7 @@ def test_a_model_that_cannot_be_loaded_is_said_and_not_waited_for(notes):
         raise EmbedderError("broken")
 
     queue = EmbeddingQueue(load, retry_s=(60, 60))
-    task = Vectorizing(notes.index, notes.indexer, queue, write=write)
+    task = of(notes, queue)
 
     async def never() -> None:
         raise AssertionError

@@ -1,176 +1,336 @@
-"""The watch gives hints, says when to look through everything, and comes back after trouble."""
+"""With any backend, the watch gives hints, says when to look through everything, and comes back."""
 
 import asyncio
 import os
 import shutil
-from contextlib import asynccontextmanager
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
+from watched_folder import PATIENCE_S, Watched, armed, is_back, run
 
-from memd.sources import watch as watching
-from memd.sources.watch import MAX_PATHS, Dirty, watch
+from memd.sources import inotify
+from memd.sources.dirty import MAX_WAITING
+from memd.sources.watch import Dirty
 
-PATIENCE_S = 15  # far above the 50 ms it takes: a slow machine is no failure
-
-
-class Watched:
-    """Collects what a watch yields, in a task."""
-
-    def __init__(self, root):
-        self.root = root
-        self.seen = []
-        self._stop = asyncio.Event()
-        self._task = asyncio.create_task(self._collect())
-
-    async def _collect(self):
-        async for dirty in watch(self.root, stop=self._stop):
-            self.seen.append(dirty)
-
-    async def until(self, condition):
-        async with asyncio.timeout(PATIENCE_S):
-            while not condition(self.seen):
-                assert not self._task.done()
-                await asyncio.sleep(0.01)
-
-    async def until_path(self, path):
-        await self.until(lambda seen: any(str(path) in dirty.paths for dirty in seen))
-
-    async def end(self):
-        self._stop.set()
-        await asyncio.wait_for(self._task, PATIENCE_S)
+pytestmark = pytest.mark.usefixtures("impatient")
+BACKENDS = ["inotify", "watchfiles"] if inotify.available() else ["watchfiles"]
 
 
-@asynccontextmanager
-async def armed(root):
-    watched = Watched(root)
-    await watched.until(lambda seen: seen)
-    yield watched
-    await watched.end()
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """Each way to watch, by its name."""
+    return request.param
 
 
-def run(scenario):
-    """Run a test's coroutine."""
-    asyncio.run(scenario())
-
-
-def test_the_first_hint_is_to_look_through_everything(tmp_path):
+def test_the_first_hint_is_to_look_through_everything(root, backend):
     """It comes when the watch is armed: what changes after it is reported."""
 
     async def scenario():
-        async with armed(tmp_path) as watched:
-            assert watched.seen == [Dirty(frozenset(), rescan=True)]
-
-    run(scenario)
-
-
-def test_saved_renamed_and_deleted_files_are_dirty(tmp_path):
-    """Every path that a change touches is named, absolute."""
-
-    async def scenario():
-        async with armed(tmp_path) as watched:
-            one, two = tmp_path / "one.md", tmp_path / "two.md"
-            one.write_text("text")
-            await watched.until_path(one)
-            one.rename(two)
-            await watched.until_path(two)
-            watched.seen.clear()
-            two.unlink()
-            await watched.until_path(two)
-
-    run(scenario)
-
-
-def test_many_changes_at_once_ask_for_a_rescan(tmp_path):
-    """Where single paths cost more than a scan, or may have overflowed, the scan is asked for."""
-
-    async def scenario():
-        async with armed(tmp_path) as watched:
-            watched.seen.clear()
-            pump = watching._Pump(tmp_path, asyncio.get_running_loop())
-            pump._add({str(number) for number in range(MAX_PATHS)}, rescan=False)
-            assert pump._take() == Dirty(frozenset(), rescan=True)
-            pump.close()
-
-    run(scenario)
-
-
-def test_a_root_that_comes_back_is_watched_again(tmp_path, monkeypatch):
-    """A deleted and recreated root is reported as trouble, then as a rescan, then as usual."""
-    monkeypatch.setattr(watching, "MISSING_POLL_S", 0.05)
-    monkeypatch.setattr(watching, "RETRY_S", (0.05,))
-    root = tmp_path / "root"
-    root.mkdir()
-
-    async def scenario():
-        async with armed(root) as watched:
-            shutil.rmtree(root)
-            await watched.until(lambda seen: any("missing" in dirty.trouble for dirty in seen))
-            watched.seen.clear()
-            root.mkdir()
-            await watched.until(lambda seen: any(dirty.rescan and not dirty.trouble for dirty in seen))
-            (root / "a.md").write_text("text")
-            await watched.until_path(root / "a.md")
-
-    run(scenario)
-
-
-def test_a_root_that_is_replaced_is_watched_again(tmp_path, monkeypatch):
-    """Another folder under the same name is noticed, though a root is there all the time."""
-    monkeypatch.setattr(watching, "RETRY_S", (0.05,))
-    root, other = tmp_path / "root", tmp_path / "other"
-    root.mkdir()
-    other.mkdir()
-
-    async def scenario():
-        async with armed(root) as watched:
-            (root / "a.md").write_text("text")
-            root.rename(tmp_path / "old")
-            other.rename(root)
-            await watched.until(lambda seen: sum(dirty.rescan for dirty in seen) >= 3)
-            (root / "b.md").write_text("text")
-            await watched.until_path(root / "b.md")
-
-    run(scenario)
-
-
-def test_a_name_that_is_not_utf8_does_not_end_the_watch(tmp_path, monkeypatch):
-    """What kills watchfiles is trouble that passes: a rescan follows, then events again."""
-    monkeypatch.setattr(watching, "RETRY_S", (0.05,))
-
-    async def scenario():
-        async with armed(tmp_path) as watched:
-            descriptor = os.open(os.fsencode(tmp_path) + b"/caf\xe9.md", os.O_CREAT | os.O_WRONLY)
-            os.close(descriptor)
-            await watched.until(lambda seen: any(dirty.trouble for dirty in seen))
-            watched.seen.clear()
-            await watched.until(lambda seen: any(dirty.rescan and not dirty.trouble for dirty in seen))
-            (tmp_path / "a.md").write_text("text")
-            await watched.until_path(tmp_path / "a.md")
-
-    run(scenario)
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_a_watch_ends_when_it_is_told(tmp_path, there):
-    """Stopping takes a moment, with a root and without one, and leaves no thread."""
-
-    async def scenario():
-        watched = Watched(tmp_path if there else tmp_path / "gone")
+        watched = Watched(root, None, backend=backend)
         await watched.until(lambda seen: seen)
-        assert bool(watched.seen[0].trouble) is not there
+        assert watched.seen == [Dirty(rescan=True)]
         await watched.end()
 
     run(scenario)
 
 
-def test_a_cancelled_watch_ends_its_thread(tmp_path):
+def test_saved_renamed_and_deleted_files_are_named(root, backend):
+    """Every path that a change touches is named, absolute."""
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            one, two = root / "one.md", root / "two.md"
+            one.write_text("text")
+            await watched.until_named(one)
+            one.rename(two)
+            await watched.until_named(two)
+            await watched.begin()
+            two.unlink()
+            await watched.until_named(two)
+            assert not watched.folders
+
+    run(scenario)
+
+
+def test_a_new_tree_is_named_as_a_folder(root, backend):
+    """Whatever is made in folders that are just made is covered by a folder that is named."""
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            note = root / "a" / "b" / "c" / "f.md"
+            note.parent.mkdir(parents=True)
+            note.write_text("text")
+            await watched.settled()
+            assert watched.folders & {str(root / "a"), str(root / "a" / "b"), str(note.parent)}
+            assert watched.names(note)
+
+    run(scenario)
+
+
+def test_a_tree_that_is_moved_in_is_named_as_a_folder(root, tmp_path, backend):
+    """No event tells of its content: the folder is to be looked through; later saves in it are named."""
+    (tmp_path / "outside" / "deep").mkdir(parents=True)
+    (tmp_path / "outside" / "deep" / "a.md").write_text("text")
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            (tmp_path / "outside").rename(root / "inside")
+            await watched.settled()
+            assert str(root / "inside") in watched.folders
+            await watched.begin()
+            (root / "inside" / "deep" / "a.md").write_text("more")
+            await watched.until_named(root / "inside" / "deep" / "a.md")
+
+    run(scenario)
+
+
+def test_a_folder_that_left_is_named(root, tmp_path, backend):
+    """A folder that is moved out or deleted is named: its notes are gone with it."""
+    for name in ("one", "two"):
+        (root / name).mkdir()
+        (root / name / "a.md").write_text("text")
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            (root / "one").rename(tmp_path / "outside")
+            shutil.rmtree(root / "two")
+            await watched.settled()
+            assert {str(root / "one"), str(root / "two")} <= watched.named
+
+    run(scenario)
+
+
+def test_a_root_that_comes_back_is_watched_again(root, backend):
+    """A deleted and recreated root is reported as trouble, then as a rescan, then as usual."""
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            shutil.rmtree(root)
+            await watched.until(lambda seen: any("missing" in dirty.trouble for dirty in seen))
+            root.mkdir()
+            await watched.until(is_back)
+            (root / "a.md").write_text("text")
+            await watched.until_named(root / "a.md")
+
+    run(scenario)
+
+
+def test_a_root_that_is_recreated_at_once_is_watched_again(root, backend):
+    """There is another root before anybody looks: the new one is watched, after a rescan."""
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            shutil.rmtree(root)
+            root.mkdir()
+            await watched.until(is_back)
+            (root / "a.md").write_text("text")
+            await watched.until_named(root / "a.md")
+
+    run(scenario)
+
+
+def test_a_root_that_is_replaced_is_watched_again(root, tmp_path, backend):
+    """Another folder under the same name is noticed, though a root is there all the time."""
+    (tmp_path / "other").mkdir()
+    (root / "deep").mkdir()
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            root.rename(tmp_path / "old")
+            (tmp_path / "other").rename(root)
+            await watched.until(is_back)
+            (tmp_path / "old" / "a.md").write_text("text")
+            (tmp_path / "old" / "deep" / "a.md").write_text("text")
+            (root / "b.md").write_text("text")
+            await watched.until_named(root / "b.md")
+            assert watched.named == {str(root / "b.md")}
+
+    run(scenario)
+
+
+def test_a_root_whose_parent_is_moved_is_missing(tmp_path, backend):
+    """No event of the root itself tells that a folder above it has another name now."""
+    root = tmp_path / "above" / "root"
+    root.mkdir(parents=True)
+
+    async def scenario():
+        cookies = tmp_path / "cookies"
+        cookies.mkdir()
+        watched = Watched(root, cookies, backend=backend)
+        await watched.until(is_back)
+        (tmp_path / "above").rename(tmp_path / "elsewhere")
+        await watched.until(lambda seen: "missing" in seen[-1].trouble)
+        (tmp_path / "elsewhere").rename(tmp_path / "above")
+        await watched.until(is_back)
+        (root / "a.md").write_text("text")
+        await watched.until_named(root / "a.md")
+        await watched.end()
+
+    run(scenario)
+
+
+def test_what_is_not_searched_is_not_named(root, backend):
+    """Folders that are not entered may change all day."""
+    (root / "kept").mkdir()
+    (root / "skipped" / "deep").mkdir(parents=True)
+
+    async def scenario():
+        async with armed(
+            root, backend=backend, enters=lambda folder: not folder.startswith("skipped/")
+        ) as watched:
+            (root / "skipped" / "a.md").write_text("text")
+            (root / "skipped" / "deep" / "a.md").write_text("text")
+            (root / "skipped" / "new").mkdir()
+            (root / "skipped" / "deep").rename(root / "skipped" / "other")
+            (root / "kept" / "a.md").write_text("text")
+            await watched.settled()
+            assert watched.named == {str(root / "kept" / "a.md")}
+
+    run(scenario)
+
+
+def test_folders_behind_links_are_not_watched(root, tmp_path, backend):
+    """A link to a folder is named when it is made; what changes behind it is not, in or out of the root."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "before").symlink_to(outside, target_is_directory=True)
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            (root / "after").symlink_to(outside, target_is_directory=True)
+            (root / "loop").symlink_to(root, target_is_directory=True)
+            await watched.settled()
+            links = {str(root / "after"), str(root / "loop")}
+            assert links <= watched.named
+            assert not watched.folders & links
+            await watched.begin()
+            (outside / "a.md").write_text("text")
+            (outside / "deep").mkdir()
+            (root / "b.md").write_text("text")
+            await watched.settled()
+            assert watched.named == {str(root / "b.md")}
+
+    run(scenario)
+
+
+def test_a_cookie_comes_after_what_was_saved_before_it(root, backend):
+    """In hundreds of rounds: a file in an old folder, one in a folder that was just made, a deleted one."""
+    (root / "old").mkdir()
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            for number in range(300 if backend == "inotify" else 50):
+                saved = root / "old" / f"{number}.md"
+                made = root / f"new-{number}" / "deep" / "note.md"
+                saved.write_text("text")
+                made.parent.mkdir(parents=True)
+                made.write_text("text")
+                await watched.settled()
+                assert watched.names(saved)
+                assert watched.names(made)
+                watched.seen.clear()
+                saved.unlink()
+                shutil.rmtree(root / f"new-{number}")
+                await watched.settled()
+                assert watched.names(saved)
+                assert watched.names(made)
+                watched.seen.clear()
+
+    run(scenario)
+
+
+def test_too_many_unread_paths_become_a_rescan(root, backend):
+    """Where single paths cost more than a scan, the scan is asked for, and backing off with it."""
+    names = [str(root / f"{number}.md") for number in range(2 * MAX_WAITING)]
+    script = "import sys; [open(name, 'w').close() for name in sys.stdin.read().split()]"
+
+    async def scenario():
+        async with armed(root, backend=backend) as watched:
+            # The loop stands still meanwhile, so nobody reads.
+            subprocess.run(  # noqa: ASYNC221
+                [sys.executable, "-c", script], input="\n".join(names), text=True, check=True
+            )
+            time.sleep(1)  # noqa: ASYNC251
+            await watched.until(lambda seen: seen)
+            assert watched.seen[0].overflow
+            assert watched.seen[0].rescan
+            assert not watched.seen[0].paths
+            await watched.settled()
+            watched.seen.clear()
+            (root / "after.md").write_text("text")
+            await watched.until_named(root / "after.md")
+            assert not any(dirty.rescan for dirty in watched.seen)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_watch_ends_when_it_is_told(root, backend, there):
+    """Stopping takes a moment, with a root and without one, and leaves no thread."""
+
+    async def scenario():
+        took_s = []
+        for _ in range(5):
+            watched = Watched(root if there else root / "gone", None, backend=backend)
+            await watched.until(lambda seen: seen)
+            assert bool(watched.seen[0].trouble) is not there
+            began = time.monotonic()
+            await watched.end()
+            took_s.append(time.monotonic() - began)
+        assert min(took_s) < 0.1
+
+    before = threading.active_count()
+    run(scenario)
+    assert threading.active_count() == before
+
+
+def test_a_cancelled_watch_ends_its_thread(root, backend):
     """Cancelling the task that listens is another way to stop."""
 
     async def scenario():
-        watched = Watched(tmp_path)
+        watched = Watched(root, None, backend=backend)
         await watched.until(lambda seen: seen)
-        watched._task.cancel()
+        watched.task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await watched._task
+            await watched.task
+        assert "memd-watch" not in {thread.name for thread in threading.enumerate()}
+
+    run(scenario)
+
+
+def test_a_watch_leaves_no_open_file(root, backend):
+    """A watch that is stopped gives back every descriptor."""
+
+    async def scenario():
+        watched = Watched(root, None, backend=backend)
+        await watched.until(lambda seen: seen)
+        await watched.end()
+
+    run(scenario)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    run(scenario)
+    deadline = time.monotonic() + PATIENCE_S
+    while (
+        len(list(Path("/proc/self/fd").iterdir())) > before
+    ):  # watchfiles closes its own in a thread of its own
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif("inotify" not in BACKENDS, reason="watchfiles is what must be used here")
+def test_a_name_that_is_not_utf8_does_not_end_the_watch_of_watchfiles(root):
+    """What kills watchfiles is trouble that passes: a rescan follows, then events again."""
+
+    async def scenario():
+        async with armed(root, backend="watchfiles") as watched:
+            os.close(os.open(os.fsencode(root) + b"/caf\xe9.md", os.O_CREAT | os.O_WRONLY))
+            await watched.until(lambda seen: any(dirty.trouble and dirty.polling for dirty in seen))
+            await watched.until(is_back)
+            (root / "a.md").write_text("text")
+            await watched.until_named(root / "a.md")
 
     run(scenario)

@@ -1,0 +1,30 @@
+"""How does the outcome of a check read: a line a finding, and a verdict?"""
+
+from typing import Any
+
+from memctl.render.facts import counted
+from memctl.render.text import one_line
+
+
+def lines(answer: dict[str, Any]) -> str:
+    """Return a line a finding: its kind, what it is, and whether it is mended."""
+    return "".join(f"{_line(finding)}\n" for finding in answer["findings"])
+
+
+def verdict(answer: dict[str, Any], *, repair: bool) -> str:
+    """Return what was compared and how it stands now, on one line."""
+    amounts = ", ".join(
+        f"{amount:,} {one_line(noun)}" for noun, amount in (answer.get("checked") or {}).items()
+    )
+    checked = f"{amounts or 'everything'} checked in {answer['took_ms'] / 1000:.1f} s"
+    left = sum(not finding.get("repaired") for finding in answer["findings"])
+    if answer["ok"]:
+        mended = len(answer["findings"]) - left
+        return f"{checked}: {counted(mended, 'finding') + ' repaired' if mended else 'nothing is wrong'}"
+    way_out = "memctl index --rebuild makes the index anew" if repair else "memctl check --repair mends it"
+    return f"{checked}: {counted(left, 'finding')} left; {way_out}"
+
+
+def _line(finding: dict[str, Any]) -> str:
+    text = f"{one_line(str(finding['kind']))}: {one_line(str(finding['text']))}"
+    return f"{text} (repaired)" if finding.get("repaired") else text

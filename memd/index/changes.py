@@ -1,0 +1,121 @@
+"""What does one transaction change? Kept, so that the next snapshot is made without reading it back."""
+
+from collections.abc import Iterable, Mapping
+
+from memd.errors import ModelMismatchError
+from memd.index.matrices import Matrices
+from memd.index.writer import NewSource, Writer
+from memd.records import FileStamp, Source
+
+
+class Changes:
+    """What one transaction changes. Valid inside of the block of `Index.changes`."""
+
+    def __init__(self, writer: Writer, matrices: Matrices) -> None:
+        self._writer = writer
+        self._matrices = matrices
+        self._ledger = matrices.ledger
+        self.sources_put: dict[int, Source] = {}
+        self.sources_removed: set[int] = set()  # before those are put
+        self.removed: set[int] = set()  # chunks that the snapshot has
+        self.added: dict[int, tuple[int, int, int, int]] = {}  # chunk → (itself, source, row or -1, length)
+        self.embedded: dict[int, int] = {}  # chunk → row
+
+    @property
+    def visible(self) -> bool:
+        """Whether a query can see the difference."""
+        return bool(self.sources_put or self.sources_removed or self.embedded)
+
+    def put(self, new: NewSource) -> None:
+        """Insert a source with its chunks, or replace all that is known of it."""
+        known = self._writer.source(new.path)
+        if known is not None:
+            source_id, is_live = known
+            deleted = self._writer.delete_chunks(source_id)
+            if is_live:
+                self._kill(deleted)
+        source = self._writer.put_source(new)
+        for chunk in new.chunks:
+            chunk_id, length = self._writer.put_chunk(source.id, chunk)
+            self._bring(source.id, chunk_id, chunk.hash, length)
+        self.sources_put[source.id] = source
+
+    def touch(self, path: str, stamp: FileStamp) -> None:
+        """Note that a source's bytes are the same under a new stamp."""
+        self._writer.put_stamp(path, stamp)
+
+    def remove(self, path: str, at_s: int) -> None:
+        """Take a source out of every answer; it is kept on the disk until it is purged.
+
+        Args:
+            path: where there is no live source nothing happens.
+            at_s: since when it is gone, in unix seconds.
+        """
+        known = self._writer.source(path)
+        if known is None or not known[1]:
+            return
+        source_id = known[0]
+        chunks = [chunk[0] for chunk in self._writer.chunks_of(source_id)]
+        self._writer.mark_gone(source_id, at_s)
+        self._ledger.wait_no_more(chunks)
+        self._kill(chunks)
+        self.sources_put.pop(source_id, None)
+        self.sources_removed.add(source_id)
+
+    def restore(self, path: str, stamp: FileStamp) -> None:
+        """Bring a source that is gone back as it was: the same bytes are there again.
+
+        Args:
+            path: where there is no source that is gone nothing happens.
+            stamp: of the file that is there now.
+        """
+        known = self._writer.source(path)
+        if known is None or known[1]:
+            return
+        source_id = known[0]
+        self._writer.mark_gone(source_id, None)
+        self._writer.put_stamp(path, stamp)
+        for chunk_id, digest, length in self._writer.chunks_of(source_id):
+            self._bring(source_id, chunk_id, digest, length)
+        self.sources_put[source_id] = self._writer.source_of(source_id)
+
+    def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
+        """Store vectors by the hash of their text, and give them to the chunks that wait for them.
+
+        Raises:
+            ModelMismatchError: the index wants vectors of another model.
+        """
+        target = self._matrices.target
+        if target is None or target.model_id != model_id:
+            wanted = target.model_id if target else None
+            raise ModelMismatchError(f"the index wants vectors of {wanted!r}, these are of {model_id!r}")
+        new = {key: row for key, row in vectors.items() if self._ledger.row_of(target.number, key) < 0}
+        # Before the commit: a row without a chunk is garbage that can be dropped; a chunk without its row
+        # would answer with another chunk's meaning.
+        rows = target.file.append(list(new.values()))
+        self._ledger.put_rows(
+            target.number, ((row, digest, crc) for (row, crc), digest in zip(rows, new, strict=True))
+        )
+        self._ledger.set_next_row(target.number, target.file.count)
+        for (row, _), digest in zip(rows, new, strict=True):
+            served = self._ledger.served(digest)
+            if target is self._matrices.active:
+                self.embedded.update((chunk_id, row) for chunk_id in served)
+
+    def _bring(self, source_id: int, chunk_id: int, digest: bytes, length: int) -> None:
+        """Make a chunk live."""
+        active, target = self._matrices.active, self._matrices.target
+        row = self._ledger.row_of(active.number, digest) if active else -1
+        row_wanted = row
+        if target is not None and target is not active:
+            row_wanted = self._ledger.row_of(target.number, digest)
+        if row_wanted < 0:
+            self._ledger.wait([chunk_id])
+        self.added[chunk_id] = (chunk_id, source_id, row, length)
+
+    def _kill(self, chunks: Iterable[int]) -> None:
+        """Make chunks dead."""
+        for chunk_id in chunks:
+            self.embedded.pop(chunk_id, None)
+            if self.added.pop(chunk_id, None) is None:
+                self.removed.add(chunk_id)

@@ -1,0 +1,255 @@
+"""Is everything that the index says true? Each invariant is derived again and compared.
+
+Reads only, by a connection of its own, so that it may run beside queries and saves; it sees one moment.
+What it finds is mended by `memd.index.repair`, in the writing thread.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
+from pathlib import Path
+
+from memd.errors import DeadlineError, IndexDamagedError
+from memd.index import derived
+from memd.index.files import Failure
+from memd.index.finding import Finding
+from memd.index.index import DATABASE, Index
+from memd.index.matrices import FILE_NAME, matrix_name
+from memd.index.rederived import TABLES, Rederived, Texts
+from memd.index.vectors import Matrix
+from memd.index.view import View
+from memd.kernels import kernel
+from memd.records import FileStamp, SourceText
+from memd.sources.scan import Rules, read_source, walk
+
+NAMED = 20  # rows, ids or terms that one finding names; the others are counted
+# What else lives in the folder of an index.
+NEIGHBOURS = frozenset({"config.toml", "cookies"})
+
+Counts = Counter[str]
+Ends = Callable[[], None]  # raises DeadlineError when there is no time left
+
+LIVE = "source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)"
+
+
+def findings(
+    index: Index,
+    *,
+    root: Path | None = None,
+    rules: Rules | None = None,
+    skipped: Container[str] = (),
+    expired: Callable[[], bool] | None = None,
+    counts: Counts | None = None,
+) -> Iterator[Finding]:
+    """Yield what is wrong with an index; for any thread.
+
+    Args:
+        index: it may be used meanwhile.
+        root: of the folder; None leaves the files out.
+        rules: which of its files are sources; needed with *root*.
+        skipped: paths that are known not to be indexable.
+        expired: asked while it works; once it says True it ends with DeadlineError.
+        counts: filled with how many sources, chunks, rows, terms and files were looked at.
+
+    Raises:
+        DeadlineError: as said above.
+    """
+    counts = Counter() if counts is None else counts
+    ends = _ending(expired)
+    try:
+        with index.view_apart(expired) as view:
+            broken = set()
+            for finding in _database(view):
+                broken.add(finding.kind)
+                yield finding
+            if "database" not in broken:
+                yield from _published(view)
+                yield from _waiting(view)
+                yield from _rows(index, view, counts)
+                yield from _chunks(view, counts, broken, ends)
+        yield from _strays(index)
+        if root is not None and rules is not None:
+            yield from _files(index, _files_of(root, rules, counts, ends), skipped)
+    except IndexDamagedError as error:
+        yield Finding("database", str(error))
+
+
+def _database(view: View) -> Iterator[Finding]:
+    for [line] in view.reader.each("PRAGMA integrity_check"):
+        table = next((table for table in TABLES if str(line).endswith(f"FTS5 table main.{table}")), None)
+        if line != "ok":
+            yield Finding(table or "database", str(line))
+    for table, row, parent, _ in view.reader.each("PRAGMA foreign_key_check"):
+        kind = "waiting" if table == "waiting" else "database"
+        yield Finding(kind, f"row {row} of {table} names something that is not in {parent}")
+
+
+def _published(view: View) -> Iterator[Finding]:
+    """Compare what queries score by with what is stored."""
+    columns = view.snapshot.columns
+    stored = {
+        row[0]: row[1:]
+        for row in view.reader.each(
+            f"""
+            SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
+            LEFT JOIN vectors ON vectors.hash = chunks.hash
+                AND matrix = (SELECT value FROM meta WHERE key = 'active') WHERE {LIVE}
+            """
+        )
+    }
+    live = kernel.only_living(range(len(columns.source)), columns)
+    parts = [kernel.take(part, live) for part in (columns.source, columns.row, columns.length)]
+    shown = dict(zip(live, zip(*parts, strict=True), strict=True))
+    wrong = {number for number in stored.keys() | shown.keys() if stored.get(number) != shown.get(number)}
+    if wrong:
+        yield Finding("published", f"queries see other chunks than are stored: {_some(wrong)}")
+    total = sum(row[2] for row in stored.values())
+    if (columns.count, columns.total_length) != (len(stored), total):
+        yield Finding("published", f"queries count {columns.count} chunks, stored are {len(stored)}")
+    paths = {row[0]: row[1] for row in view.reader.each("SELECT id, path FROM sources WHERE gone_at IS NULL")}
+    if paths != {number: source.path for number, source in view.snapshot.sources.items()}:
+        yield Finding("published", "queries see other sources than are stored")
+
+
+def _waiting(view: View) -> Iterator[Finding]:
+    """Compare who waits for a vector with who has none."""
+    wrong = list(
+        view.reader.each(
+            f"""
+            SELECT id FROM chunks WHERE
+                ({LIVE} AND NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.hash = chunks.hash AND matrix =
+                    (SELECT value FROM meta WHERE key IN ('active', 'building') ORDER BY key DESC LIMIT 1)))
+                <> (id IN (SELECT chunk FROM waiting))
+            """
+        )
+    )
+    if wrong:
+        yield Finding("waiting", f"chunks wait in vain, or should wait: {_some(row[0] for row in wrong)}")
+
+
+def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
+    """Compare each vector with its checksum."""
+    matrices = view.reader.each(
+        """
+        SELECT number, dim, next_row FROM matrices
+        WHERE number IN (SELECT value FROM meta WHERE key IN ('active', 'building'))
+        """
+    )
+    for number, dim, next_row in list(matrices):
+        crcs = list(view.reader.each("SELECT row, crc FROM vectors WHERE matrix = ? ORDER BY row", (number,)))
+        path = index.folder / matrix_name(number)
+        try:
+            matrix = Matrix(path, dim=dim, failure=Failure())
+        except FileNotFoundError:
+            if index.snapshot.generation == view.snapshot.generation:  # else it was compacted meanwhile
+                yield Finding("rows", f"{path.name} is not there", (), number, tuple(row for row, _ in crcs))
+            continue
+        bad = {row for row, _ in crcs if row >= next_row}.union(matrix.damaged(crcs))
+        matrix.close()
+        counts["rows"] += len(crcs)
+        if bad:
+            text = f"rows of {path.name} are not what was stored: {_some(bad)}"
+            yield Finding("rows", text, (), number, tuple(sorted(bad)))
+
+
+def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> Iterator[Finding]:
+    """Derive again what follows from the text of each chunk."""
+    wrong: set[str] = set()
+    again = Rederived()
+    try:
+        again.fill(_derived(view, counts, wrong, ends))
+        for path in sorted(wrong):
+            yield Finding("chunk", f"chunks of {path} are not what their text says", (path,))
+        for table in TABLES:
+            if table in broken:
+                continue
+            try:
+                terms = again.differing(view.reader, table)
+            except IndexDamagedError as error:
+                yield Finding(table, str(error))
+                continue
+            if terms:
+                yield Finding(table, f"{terms} terms of the table {table} do not stand where it says")
+    finally:
+        again.close()
+
+
+def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterator[Texts]:
+    """Yield what full-text search should know of each chunk; collect whose hash or length differs."""
+    seen = set()
+    rows = view.reader.each(
+        """
+        SELECT chunks.id, source, path, context, text, chunks.hash, length FROM chunks
+        CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
+        """
+    )
+    for number, source, path, context, text, digest, length in rows:
+        ends()
+        read = derived.read_by_model(context, text)
+        words, trigrams = derived.searched(read, path, first=source not in seen)
+        seen.add(source)
+        if derived.hash_of(read) != digest or view.reader.words_in(words) != length:
+            wrong.add(path)
+        yield number, words, trigrams
+        counts["chunks"] += 1
+    counts["sources"] += len(seen)
+
+
+def _strays(index: Index) -> Iterator[Finding]:
+    """Name what is in the folder and belongs to nothing."""
+    ours = {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"} | NEIGHBOURS
+    for path in sorted(index.folder.iterdir()):
+        if FILE_NAME.fullmatch(path.name) and not path.is_dir():
+            if not index.knows_matrix(path):
+                yield Finding("stray", f"{path.name} belongs to nothing", (path.name,))
+        elif path.name not in ours:
+            yield Finding("foreign", f"{path.name} is none of memd's files")
+
+
+def _files(
+    index: Index, files: Iterable[tuple[str, SourceText | None]], skipped: Container[str]
+) -> Iterator[Finding]:
+    """Compare the sources with the files that they were read from."""
+    with index.view_apart() as view:
+        rows = view.reader.each(
+            "SELECT path, hash, mtime_ns, ctime_ns, size_bytes, inode FROM sources WHERE gone_at IS NULL"
+        )
+        known = {row[0]: (row[1], FileStamp(*row[2:])) for row in rows}
+    found = set()
+    for path, text in files:
+        found.add(path)
+        if text is None:
+            continue
+        if path not in known:
+            if path not in skipped:
+                yield Finding("unindexed", f"{path} is not indexed", (path,))
+        elif known[path][1] == text.stamp and known[path][0] != text.hash:
+            yield Finding("stale", f"{path} has other bytes than were indexed, with the same stamp", (path,))
+    for path in sorted(known.keys() - found):
+        yield Finding("absent", f"{path} is indexed and not there", (path,))
+
+
+def _files_of(
+    root: Path, rules: Rules, counts: Counts, ends: Ends
+) -> Iterator[tuple[str, SourceText | None]]:
+    """Yield the path of each source with what is in it; None where that can't be indexed."""
+    for entry in walk(root, rules):
+        if isinstance(entry, tuple):
+            ends()
+            counts["files"] += 1
+            text = read_source(root, entry[0], now_ns=time.time_ns())
+            yield entry[0], text if isinstance(text, SourceText) else None
+
+
+def _ending(expired: Callable[[], bool] | None) -> Ends:
+    def ends() -> None:
+        if expired is not None and expired():
+            raise DeadlineError("the check took longer than its deadline")
+
+    return ends
+
+
+def _some(numbers: Iterable[int]) -> str:
+    listed = sorted(numbers)
+    shown = ", ".join(map(str, listed[:NAMED]))
+    return shown if len(listed) <= NAMED else f"{shown} and {len(listed) - NAMED} more"

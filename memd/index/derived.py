@@ -1,0 +1,30 @@
+"""What follows from a chunk's context and text? Its hash, what the model reads, what full-text search sees.
+
+Pure. Indexing stores what these return, and the check derives it again.
+"""
+
+import hashlib
+import unicodedata
+from pathlib import PurePosixPath
+
+from memd import terms
+
+
+def read_by_model(context: str, text: str) -> str:
+    """Return what the model reads of a chunk."""
+    return unicodedata.normalize("NFC", context + text).replace("\r\n", "\n")
+
+
+def hash_of(read: str) -> bytes:
+    """Return what names a text's vector."""
+    return hashlib.blake2b(read.encode(), digest_size=16).digest()
+
+
+def searched(read: str, path: str, *, first: bool) -> tuple[str, str]:
+    """Return what the words and the trigrams table index of a chunk that is read so.
+
+    The name of a source is a keyword of its *first* chunk, not a meaning.
+    """
+    name = PurePosixPath(path).stem
+    text = f"{name}\n{read}" if first and name else read
+    return terms.prepare(text), terms.clean(text)

@@ -1,0 +1,264 @@
+"""Which row of which matrix holds the vector of which text, and which chunks wait for one?
+
+Every statement about matrices, their rows and the waiting chunks. The *target* is the matrix that new
+vectors go to: the one that is being built, else the active one. Those that change something are called
+inside a transaction.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import cast
+
+from memd.errors import IndexDamagedError
+from memd.index.store import Store
+
+SLICE_ROWS = 5_000  # deleted in one commit: some 20 ms of the writing thread
+
+MAX_DIM = 65_536  # arbitrary; models have up to 4,096
+
+NewRow = tuple[int, bytes, int]  # row, hash, CRC-32
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixFacts:
+    """What SQLite says of one matrix."""
+
+    number: int
+    model_id: str
+    dim: int
+    next_row: int
+
+
+class Ledger:
+    """The table of contents of the matrices."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    # Matrices
+
+    def matrices(self) -> dict[int, MatrixFacts]:
+        """Return every matrix by its number."""
+        found = self._store.run("SELECT number, model_id, dim, next_row FROM matrices")
+        facts = {row[0]: MatrixFacts(*row) for row in found}
+        for one in facts.values():
+            numbers = (one.number, one.dim, one.next_row)
+            if any(type(n) is not int for n in numbers) or type(one.model_id) is not str:
+                raise IndexDamagedError(f"the matrix {one.number!r} has values of wrong types")
+            if not 1 <= one.dim <= MAX_DIM:
+                raise IndexDamagedError(f"the matrix {one.number} has impossible {one.dim} dimensions")
+        return facts
+
+    def add_matrix(self, facts: MatrixFacts) -> None:
+        """Record a matrix whose file is there."""
+        self._store.run(
+            "INSERT INTO matrices VALUES (?, ?, ?, ?)",
+            (facts.number, facts.model_id, facts.dim, facts.next_row),
+        )
+
+    def set_next_row(self, matrix: int, next_row: int) -> None:
+        """Record that rows below *next_row* have been written."""
+        self._store.run("UPDATE matrices SET next_row = ? WHERE number = ?", (next_row, matrix))
+
+    def drop_matrix(self, matrix: int) -> None:
+        """Forget a matrix that has no rows any more."""
+        self._store.run("DELETE FROM matrices WHERE number = ?", (matrix,))
+
+    # Rows
+
+    def crcs(self, matrix: int) -> list[tuple[int, int]]:
+        """Return (row, CRC-32) of every row, by row."""
+        found = self._store.run("SELECT row, crc FROM vectors WHERE matrix = ? ORDER BY row", (matrix,))
+        if found and set(map(type, chain.from_iterable(found))) != {int}:
+            raise IndexDamagedError(f"rows of the matrix {matrix} have values of wrong types")
+        return cast("list[tuple[int, int]]", found)
+
+    def row_of(self, matrix: int, digest: bytes) -> int:
+        """Return the row of a text's vector, -1 where there is none."""
+        found = self._store.run("SELECT row FROM vectors WHERE matrix = ? AND hash = ?", (matrix, digest))
+        return int(found[0][0]) if found else -1
+
+    def put_rows(self, matrix: int, rows: Iterable[NewRow]) -> None:
+        """Record rows that are on the disk."""
+        self._store.run_many(
+            "INSERT INTO vectors (matrix, row, hash, crc) VALUES (?, ?, ?, ?)",
+            ((matrix, *row) for row in rows),
+        )
+
+    def drop_rows(self, matrix: int, rows: Iterable[int]) -> None:
+        """Forget rows, so that their texts are embedded again; `refill` follows."""
+        self._store.run(
+            "DELETE FROM vectors WHERE matrix = ? AND row IN (SELECT value FROM json_each(?))",
+            (matrix, json.dumps(list(rows))),
+        )
+
+    def drop_some_rows(self, matrix: int) -> bool:
+        """Forget a part of a matrix's rows; False when none is left."""
+        self._store.run(
+            """
+            DELETE FROM vectors WHERE (matrix, hash) IN
+                (SELECT matrix, hash FROM vectors WHERE matrix = ? LIMIT ?)
+            """,
+            (matrix, SLICE_ROWS),
+        )
+        return self.has_rows(matrix)
+
+    def has_rows(self, matrix: int) -> bool:
+        """Tell whether a matrix has any row."""
+        return bool(self._store.run("SELECT 1 FROM vectors WHERE matrix = ? LIMIT 1", (matrix,)))
+
+    def used_count(self, matrix: int) -> int:
+        """Return how many rows hold the vector of a chunk that is there, live or gone."""
+        [[count]] = self._store.run(
+            """
+            SELECT count(*) FROM vectors
+            WHERE matrix = ? AND EXISTS (SELECT 1 FROM chunks WHERE chunks.hash = vectors.hash)
+            """,
+            (matrix,),
+        )
+        return int(count)
+
+    def rows_to_copy(self, matrix: int, to: int, *, after: bytes, limit: int) -> list[NewRow]:
+        """Return used rows that the matrix *to* does not have yet, by hash, of hashes beyond *after*."""
+        found = self._store.run(
+            """
+            SELECT row, hash, crc FROM vectors AS old
+            WHERE matrix = ?1 AND hash > ?3
+                AND EXISTS (SELECT 1 FROM chunks WHERE chunks.hash = old.hash)
+                AND NOT EXISTS (SELECT 1 FROM vectors AS new WHERE new.matrix = ?2 AND new.hash = old.hash)
+            ORDER BY hash LIMIT ?4
+            """,
+            (matrix, to, after, limit),
+        )
+        return cast("list[NewRow]", found)
+
+    # Chunks
+
+    def live_chunks(self, matrix: int | None) -> list[tuple[int, int, int, int]]:
+        """Return (id, source, row of *matrix* or -1, length) of every live source's chunks, in any order."""
+        found = self._store.run(
+            """
+            SELECT chunks.id, source, ifnull(row, -1), length FROM chunks INDEXED BY chunks_by_hash
+            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
+            WHERE source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)
+            """,
+            (matrix,),
+        )
+        return cast("list[tuple[int, int, int, int]]", found)
+
+    def newest_chunk(self) -> int:
+        """Return the highest id that a chunk was ever given."""
+        found = self._store.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+        return found[0][0] if found else 0
+
+    # Waiting
+
+    def wait(self, chunks: Iterable[int]) -> None:
+        """Note that chunks wait for their vectors."""
+        self._store.run_many("INSERT OR IGNORE INTO waiting VALUES (?)", ((chunk,) for chunk in chunks))
+
+    def wait_no_more(self, chunks: Iterable[int]) -> None:
+        """Note that chunks do not: their source is gone."""
+        self._store.run_many("DELETE FROM waiting WHERE chunk = ?", ((chunk,) for chunk in chunks))
+
+    def served(self, digest: bytes) -> list[int]:
+        """Note that a text has its vector now; return the chunks that waited for it."""
+        done = self._store.run(
+            "DELETE FROM waiting WHERE chunk IN (SELECT id FROM chunks WHERE hash = ?) RETURNING chunk",
+            (digest,),
+        )
+        return [chunk[0] for chunk in done]
+
+    def refill(self, target: int | None) -> None:
+        """Find out anew which chunks wait for a vector in *target*."""
+        self._store.run("DELETE FROM waiting")
+        self._store.run(
+            """
+            INSERT INTO waiting SELECT id FROM chunks
+            WHERE source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)
+                AND NOT EXISTS (SELECT 1 FROM vectors WHERE matrix = ? AND vectors.hash = chunks.hash)
+            """,
+            (target,),
+        )
+
+    def waiting_count(self) -> int:
+        """Return how many chunks wait."""
+        return int(self._store.run("SELECT count(*) FROM waiting")[0][0])
+
+    def waiting_texts(self, limit: int, *, first: Sequence[str]) -> dict[bytes, tuple[str, str]]:
+        """Return hash → context and text of up to *limit* texts: of the sources *first*, then the newest."""
+        found: dict[bytes, tuple[str, str]] = {}
+        for path in first:
+            found.update(self._waiting_of(path, limit - len(found)))
+        before = 1 << 62  # beyond every id
+        while len(found) < limit:
+            rows = self._store.run(
+                """
+                SELECT hash, context, text, chunk FROM waiting JOIN chunks ON id = chunk
+                WHERE chunk < ? ORDER BY chunk DESC LIMIT ?
+                """,
+                (before, limit - len(found)),
+            )
+            if not rows:
+                break
+            found.update((row[0], (row[1], row[2])) for row in rows)
+            before = rows[-1][3]
+        return found
+
+    def only_waits_for(self, refused: Iterable[bytes]) -> bool:
+        """Tell whether no chunk waits but those of texts that the model does not take."""
+        known = set(refused)
+        found = self._store.run(
+            "SELECT DISTINCT hash FROM waiting JOIN chunks ON id = chunk LIMIT ?", (len(known) + 1,)
+        )
+        return all(digest in known for [digest] in found)
+
+    # Sources, for sidecars
+
+    def waiting_sources(self, chunks: int) -> dict[int, list[tuple[bytes, bool]]]:
+        """Return, of the sources of the newest *chunks* that wait, each chunk's (hash, whether it waits)."""
+        rows = self._store.run(
+            """
+            SELECT source, hash, EXISTS (SELECT 1 FROM waiting WHERE chunk = chunks.id) FROM chunks
+            WHERE source IN (SELECT source FROM waiting JOIN chunks ON id = chunk ORDER BY chunk DESC LIMIT ?)
+            ORDER BY source, id
+            """,
+            (chunks,),
+        )
+        found: dict[int, list[tuple[bytes, bool]]] = {}
+        for source, digest, waits in rows:
+            found.setdefault(source, []).append((digest, bool(waits)))
+        return found
+
+    def source_hashes(self) -> list[tuple[int, bytes]]:
+        """Return (id, hash of the file's bytes) of every live source."""
+        found = self._store.run("SELECT id, hash FROM sources WHERE gone_at IS NULL")
+        return cast("list[tuple[int, bytes]]", found)
+
+    def source_rows(self, source: int, matrix: int) -> list[tuple[bytes, int, int]]:
+        """Return (hash, row of *matrix* or -1, CRC-32 or -1) of each of a source's chunks, in order."""
+        found = self._store.run(
+            """
+            SELECT chunks.hash, ifnull(row, -1), ifnull(crc, -1) FROM chunks
+            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash WHERE source = ? ORDER BY id
+            """,
+            (matrix, source),
+        )
+        return cast("list[tuple[bytes, int, int]]", found)
+
+    def chunk_hashes(self) -> list[tuple[int, bytes]]:
+        """Return (source, hash) of every chunk, of sources that are gone too, by source and id."""
+        found = self._store.run("SELECT source, hash FROM chunks ORDER BY source, id")
+        return cast("list[tuple[int, bytes]]", found)
+
+    def _waiting_of(self, path: str, limit: int) -> dict[bytes, tuple[str, str]]:
+        rows = self._store.run(
+            """
+            SELECT hash, context, text FROM chunks CROSS JOIN waiting ON chunk = id
+            WHERE source = (SELECT id FROM sources WHERE path = ?) ORDER BY id LIMIT ?
+            """,
+            (path, limit),
+        )
+        return {row[0]: (row[1], row[2]) for row in rows}

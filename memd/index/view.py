@@ -1,0 +1,73 @@
+"""What does one query see? A snapshot for scoring, and a read transaction of the same generation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memd.errors import IndexDamagedError
+from memd.index.postings import PostingsCache
+from memd.index.reader import Reader, StoredChunk
+from memd.index.vectors import Rows
+from memd.kernels import kernel
+from memd.records import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One moment of an index, as far as scoring needs it. Never changes, but for the postings it caches."""
+
+    generation: int
+    sources: Mapping[int, Source]  # live ones, as are all that follows
+    columns: kernel.Columns
+    rows: Rows
+    model_id: str  # whose vectors the rows are; "" while there are none
+    postings: PostingsCache = field(default_factory=PostingsCache)
+
+    def folders(self) -> frozenset[str]:
+        """Return every folder that has a source somewhere below it."""
+        found: set[str] = set()
+        for source in self.sources.values():
+            folder = source.path.rpartition("/")[0]
+            while folder and folder not in found:
+                found.add(folder)
+                folder = folder.rpartition("/")[0]
+        return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A snapshot with a read transaction of the same generation.
+
+    SQLite also knows chunks of sources that are gone for a while; no method here returns one.
+    """
+
+    snapshot: Snapshot
+    reader: Reader
+
+    def postings(self, term: str, *, prefix: bool) -> kernel.Postings:
+        """Return where *term* (or, with *prefix*, every term that begins so) stands."""
+        found = self.snapshot.postings.get((term, prefix))
+        if found is None:
+            documents = self.reader.documents(term, prefix=prefix)
+            found = kernel.postings(documents, self.snapshot.columns)
+            self.snapshot.postings.put((term, prefix), found)
+        return found
+
+    def matching(self, table: str, expression: str) -> list[int]:
+        """Return the ids of the chunks that an FTS5 expression of our own making matches."""
+        return kernel.only_living(self.reader.matching(table, expression), self.snapshot.columns)
+
+    def containing(self, piece: str) -> list[int]:
+        """Return the ids of the chunks whose text has *piece* somewhere: a scan of all of them."""
+        return kernel.only_living(self.reader.containing(piece), self.snapshot.columns)
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
+        """Return the chunks of ids that are live.
+
+        Raises:
+            IndexDamagedError: one of them is not there.
+        """
+        found = self.reader.chunks(ids)
+        missing = [number for number in ids if number not in found]
+        if missing:
+            raise IndexDamagedError(f"{len(missing)} chunks are not there: memctl index --rebuild")
+        return found

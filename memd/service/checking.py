@@ -1,0 +1,120 @@
+"""Is the index what the folder says? `check`, when it is asked for and once a day, and what mends it."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from memd.errors import MemdError
+from memd.index import check
+from memd.index.finding import Finding
+from memd.index.repair import Repair
+from memd.service.opening import Opened
+from memd.service.upkeep import Reason
+from memd.service.vectorizing import Write
+
+log = structlog.get_logger()
+
+# About files: what was saved while the folder was walked looks wrong, and is found twice only if it is.
+OF_FILES = frozenset({"stale", "unindexed", "absent"})
+REPAIR_BUDGET_S = 0.05  # of the writing thread at a time
+REPORT_EVERY_S = 1.0
+SETTLED_S = 60.0  # how long to wait for what is being saved, before its files are compared
+
+Fields = dict[str, Any]
+Report = Callable[[Fields], None]
+Run = Callable[..., Awaitable[Any]]  # runs work in a thread that nobody waits for
+
+
+class Checking:
+    """Checks one workspace."""
+
+    def __init__(self, opened: Opened, *, apart: Run, write: Write, report: Report | None = None) -> None:
+        self._opened = opened
+        self._upkeep = opened.upkeep
+        self._apart = apart
+        self._write = write
+        self._report = report
+        self._counts: Counter[str] = Counter()
+
+    async def compare(self, *, repair: bool) -> Fields:
+        """Return what is wrong; with *repair* it is mended, as far as a new index is not the only way."""
+        started = time.perf_counter()
+        found = await self._found_twice()
+        repaired = await self._mend(found) if repair else set()
+        left = [finding for finding in found if finding not in repaired]
+        detail = "; ".join(finding.text for finding in left[:3])
+        self._opened.last_check = {"ok": not left, "at": time.time(), "detail": detail}
+        await self._write(self._note_checked)
+        return {
+            "ok": not left,
+            "findings": [{"kind": one.kind, "text": one.text, "repaired": one in repaired} for one in found],
+            "checked": dict(self._counts),
+            "took_ms": round((time.perf_counter() - started) * 1000),
+        }
+
+    async def _found_twice(self) -> list[Finding]:
+        found = await self._find()
+        if OF_FILES.isdisjoint(finding.kind for finding in found):
+            return found
+        again = {(finding.kind, finding.names) for finding in await self._find()}
+        return [one for one in found if one.kind not in OF_FILES or (one.kind, one.names) in again]
+
+    async def _find(self) -> list[Finding]:
+        upkeep = self._upkeep
+        if not await upkeep.synced(SETTLED_S):
+            await upkeep.scanned()
+        reporting = asyncio.create_task(self._keep_reporting()) if self._report else None
+        self._counts.clear()
+        rules = upkeep.scanning.rules if upkeep.place.is_there() else None
+        try:
+            found: list[Finding] = await self._apart(
+                lambda: list(
+                    check.findings(
+                        upkeep.index,
+                        root=upkeep.place.root if rules else None,
+                        rules=rules,
+                        skipped=frozenset(upkeep.scanning.skipped),
+                        counts=self._counts,
+                    )
+                )
+            )
+        finally:
+            if reporting is not None:
+                reporting.cancel()
+        return found
+
+    async def _keep_reporting(self) -> None:
+        snapshot = self._upkeep.index.snapshot
+        total = snapshot.columns.count + len(snapshot.sources)
+        while True:
+            assert self._report is not None
+            done = self._counts["chunks"] + self._counts["files"]
+            self._report({"stage": "check", "done": min(done, total), "total": total})
+            await asyncio.sleep(REPORT_EVERY_S)
+
+    async def _mend(self, found: list[Finding]) -> set[Finding]:
+        if any(finding.kind == "database" for finding in found):
+            self._upkeep.reopen(Reason.DAMAGED)  # all else in it goes with it
+            return {finding for finding in found if finding.kind != "foreign"}
+        repair = Repair(self._upkeep.index, found)
+        while not await self._write(repair.step, REPAIR_BUDGET_S):
+            if self._report is not None:
+                self._report({"stage": "repair", "done": len(repair.mended), "total": len(found)})
+        self._upkeep.indexing.hint(repair.paths)
+        await self._upkeep.vectors.count()
+        self._upkeep.vectors.wake()
+        with suppress(MemdError):  # a model that fails now embeds later
+            await self._upkeep.caught_up()
+        if repair.mended:
+            log.warning("index_mended", findings=len(repair.mended))
+        return repair.mended
+
+    def _note_checked(self) -> None:
+        writer = self._upkeep.index.writer
+        with writer.transaction():
+            writer.set("checked_at", int(time.time()))

@@ -1,0 +1,164 @@
+"""How is the folder compared with its index? All of it, or one folder in it, when the schedule says so."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from memd.index.indexer import Compared, Indexer
+from memd.service.backlog import Backlog
+from memd.service.schedule import MISSING_S, Schedule
+from memd.service.vectorizing import Write
+from memd.sources.scan import Rules
+from memd.workspace import Workspace
+
+ARMED_S = 2.0  # how long the first scan waits for the watch: it takes 0.1 s for a thousand folders
+MAX_FOLDERS = 64  # more new folders at once than this: one look at everything is cheaper
+
+
+class Scanning:
+    """Scans one workspace's folder; what differs goes into the backlog. For the event loop's thread."""
+
+    def __init__(
+        self,
+        place: Workspace,
+        indexer: Indexer,
+        backlog: Backlog,
+        *,
+        load_rules: Callable[[], Rules],
+        is_current: Callable[[], bool],
+        write: Write,
+        scanned: Callable[[], None],
+    ) -> None:
+        self.rules: Rules | None = None  # before the first scan
+        self.skipped: dict[str, str] = {}  # path → reason
+        self.found_sources = 0  # by the last scan
+        self.last: float | None = None  # time.time() of the last scan
+        self.running = False
+        self.failures = 0  # in a row
+        self.polling = False  # there are no events to rely on
+        self.degraded = False  # something is wrong: look more often
+        self.watched = asyncio.Event()  # set once the watch is armed, or said why it is not
+        self._place = place
+        self._indexer = indexer
+        self._backlog = backlog
+        self._load_rules = load_rules
+        self._is_current = is_current
+        self._write = write
+        self._scanned = scanned
+        self._schedule = Schedule(time.monotonic())
+        self._folders: dict[str, float] = {}  # "a/b/" → when it was first known to be dirty
+        self._owed: float | None = None  # since when the scan that runs was owed
+        self._in_hand: float | None = None  # the same of the folder that is compared
+        self._wanted = asyncio.Event()
+
+    @property
+    def since(self) -> float | None:
+        """Since when something may differ that nobody has compared; None: nothing is known to."""
+        known = (self._schedule.since, self._owed, self._in_hand, *self._folders.values())
+        return min((at for at in known if at is not None), default=None)
+
+    def ask(self, *, storm: bool = False, urgent: bool = False) -> None:
+        """Ask for a scan of everything."""
+        self._schedule.ask(time.monotonic(), storm=storm, urgent=urgent)
+        self._wanted.set()
+
+    def ask_folder(self, path: str) -> None:
+        """Ask for a scan of one folder, "a/b/"."""
+        if not _is_utf8(path):  # nothing in it can be a source; a scan of everything names what is skipped
+            return
+        self._folders.setdefault(path, time.monotonic())
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Scan when it is due, for ever."""
+        with suppress(TimeoutError):  # a scan before the watch is armed would have to be done again
+            async with asyncio.timeout(ARMED_S):
+                await self.watched.wait()
+        while True:
+            self._wanted.clear()  # before the look: what comes during it is seen by the next one
+            if not self._place.is_there():
+                await asyncio.sleep(MISSING_S)
+                self.ask()
+            elif (pause_s := self._pause_s()) > 0 and not self._folders:
+                with suppress(TimeoutError):
+                    # Not wait_for: in Python 3.11 it swallows a cancellation that comes with the event.
+                    async with asyncio.timeout(pause_s):
+                        await self._wanted.wait()
+            elif pause_s <= 0:
+                await self._scan()
+            else:
+                await self._scan_folders()
+
+    def _pause_s(self) -> float:
+        pace_s = self._schedule.pace_s(polling=self.polling, degraded=self.degraded)
+        return self._schedule.due(pace_s=pace_s) - time.monotonic()
+
+    async def _scan(self) -> None:
+        if not self._is_current():
+            await asyncio.Event().wait()  # it is being reopened with what the configuration says now
+        began = time.monotonic()
+        self._owed = self._schedule.begin(began)
+        self.running = True
+        try:
+            self.rules = await self._write(self._load_rules)
+            compared: Compared = await self._write(self._indexer.compare, self.rules)
+            if self._place.is_there():  # else it went away meanwhile, and nothing that was seen counts
+                self._take(compared, began)
+            else:
+                self._schedule.ask(began)
+        except BaseException:
+            self.failures += 1
+            self._schedule.since = began if self._owed is None else self._owed
+            raise
+        finally:
+            self.running = False
+            self._owed = None
+        self.failures = 0
+        self._schedule.end(began, time.monotonic())
+        self._scanned()
+
+    def _take(self, compared: Compared, began: float) -> None:
+        self._backlog.found(compared.differing, began if self._owed is None else self._owed)
+        self._folders = {path: at for path, at in self._folders.items() if at > began}
+        self.found_sources = compared.sources
+        kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
+        self.skipped = kept | {one.path: one.reason for one in compared.skipped}
+        self.last = time.time()
+
+    async def _scan_folders(self) -> None:
+        if len(self._folders) > MAX_FOLDERS or self.rules is None:
+            self.ask(urgent=True)
+            return
+        for folder in list(self._folders):
+            # Taken out before the look: what happens in it meanwhile asks for another one.
+            self._in_hand = since = self._folders.pop(folder)
+            through = False
+            try:
+                through = await self._scan_folder(folder, since)
+            finally:
+                self._in_hand = None
+                if not through:
+                    self._folders[folder] = since
+            if not through:
+                return
+        self._scanned()
+
+    async def _scan_folder(self, folder: str, since: float) -> bool:
+        """Compare one folder; tell whether it could be seen."""
+        assert self.rules is not None
+        compared: Compared = await self._write(self._indexer.compare, self.rules, folder)
+        if not self._place.is_there():
+            return False
+        self._backlog.hint(compared.differing, since)
+        kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
+        self.skipped = kept | {one.path: one.reason for one in compared.skipped}
+        return True
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

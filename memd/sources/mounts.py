@@ -1,0 +1,119 @@
+"""On which file system is a path, and can it be trusted with events, or with a database?
+
+Linux tells in /proc/self/mountinfo; elsewhere nothing is known, and nothing is held against a path.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# What another machine (or another kernel: 9p, virtiofs, vboxsf, prl_fs) changes sends no events here.
+_REMOTE = frozenset(
+    {
+        "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre",
+        "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "prl_fs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf",
+        "virtiofs",
+    }
+)  # fmt: skip
+# Of FUSE these keep their files on other machines. The others (gocryptfs, ntfs-3g, mergerfs) are disks of
+# this machine, where locks and shared memory work.
+_REMOTE_FUSE = frozenset(
+    {
+        "ceph", "cephfs", "davfs2", "gcsfuse", "gdfuse", "glusterfs", "goofys", "google-drive-ocamlfuse",
+        "grpcfuse", "juicefs", "moosefs", "mfs", "rclone", "s3fs", "seaweedfs", "smbnetfs", "sshfs",
+        "vmhgfs-fuse",
+    }
+)  # fmt: skip
+# virtiofs gives a guest its host's files with working locks and mappings: no events, but a safe database.
+_SAFE_FOR_DATABASE = frozenset({"virtiofs"})
+_TABLE = Path("/proc/self/mountinfo")
+_ESCAPED = re.compile(rb"\\([0-7]{3})")  # blanks, newlines and backslashes in names
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One line of the table."""
+
+    point: str  # where it is mounted, absolute
+    kind: str  # its file system, "ext4", "fuse.sshfs"
+
+
+def filesystem_of(path: Path) -> str:
+    """Return the name of the file system that *path* is on, "" where that is not known."""
+    return kind_at(_real(path), table())
+
+
+def polled(root: Path) -> str:
+    """Return the name of a file system at or below *root* that sends no reliable events, "" if none."""
+    return polled_at(_real(root), table())
+
+
+def unsafe_for_database(path: Path) -> str:
+    """Return the name of the file system of *path* if a database would tear there, "" if not."""
+    return unsafe_kind(filesystem_of(path))
+
+
+def at_or_below(root: Path) -> list[Mount]:
+    """Return what *root* is on, and all that is mounted below it: the same as long as no mount changes it."""
+    mounts = table()
+    real = _real(root)
+    return _covering(real, mounts)[-1:] + _below(real, mounts)
+
+
+def kind_at(real: str, mounts: Sequence[Mount]) -> str:
+    """Return the file system of a real path, given the table. Pure."""
+    covering = _covering(real, mounts)
+    return covering[-1].kind if covering else ""
+
+
+def polled_at(real: str, mounts: Sequence[Mount]) -> str:
+    """Return the first file system at or below a real path that sends no events. Pure."""
+    kinds = [kind_at(real, mounts), *(mount.kind for mount in _below(real, mounts))]
+    return next((kind for kind in kinds if _is_eventless(kind)), "")
+
+
+def unsafe_kind(kind: str) -> str:
+    """Return *kind* if a database would tear on it: locks and shared mappings do not reach other machines."""
+    remote = kind in _REMOTE - _SAFE_FOR_DATABASE or kind.removeprefix("fuse.") in _REMOTE_FUSE
+    return kind if remote else ""
+
+
+def table() -> list[Mount]:
+    """Return what is mounted now, later ones over earlier ones; nothing where that is not told."""
+    try:
+        return parse(_TABLE.read_bytes())
+    except OSError:
+        return []
+
+
+def parse(text: bytes) -> list[Mount]:
+    """Read a table as proc(5) describes it. Pure."""
+    mounts = []
+    for line in text.splitlines():
+        head, _, tail = line.partition(b" - ")  # between them are any number of optional fields
+        fields, kind = head.split(b" "), tail.split(b" ")[0]
+        if len(fields) > 4 and kind:  # noqa: PLR2004 - the fifth is the mount point
+            point = _ESCAPED.sub(lambda found: bytes([int(found[1], 8) & 0xFF]), fields[4])
+            mounts.append(Mount(os.fsdecode(point), os.fsdecode(kind)))
+    return mounts
+
+
+def _real(path: Path) -> str:
+    return os.path.realpath(path)
+
+
+def _is_eventless(kind: str) -> bool:
+    return kind in _REMOTE or kind == "fuse" or kind.startswith("fuse.")
+
+
+def _covering(real: str, mounts: Sequence[Mount]) -> list[Mount]:
+    """Return the mounts that *real* is in, the nearest last; of two at the same place the later one."""
+    covering = [mount for mount in mounts if f"{real}/".startswith(f"{mount.point.rstrip('/')}/")]
+    return sorted(covering, key=lambda mount: len(mount.point))
+
+
+def _below(real: str, mounts: Sequence[Mount]) -> list[Mount]:
+    prefix = f"{real.rstrip('/')}/"
+    return [mount for mount in mounts if mount.point.startswith(prefix) and mount.point != real]

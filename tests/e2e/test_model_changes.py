@@ -1,0 +1,534 @@
+"""What happens to the vectors when the model changes, dies, or is another one than it was?
+
+No answer may hold vectors of two models: each hit's cosine is compared with what the one and the other
+model give for that query and that note.
+"""
+
+import array
+import hashlib
+import json
+import math
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import mul
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+
+from memd.embedding.onnx import OnnxEmbedder
+
+ANIMALS = ("heron", "badger", "otter", "stoat", "wren", "kestrel", "adder", "newt")
+ANIMALS += ("vole", "shrew", "lynx", "ibex", "marten", "raven", "jackdaw", "bittern")
+DEEDS = (
+    "sleeps by the weir",
+    "hunts in the reeds",
+    "was seen at dawn",
+    "has left its nest",
+    "crossed the road",
+)
+NOTES = {
+    f"{animal}{number}.md": f"The {animal} {deed} on day {number}{animal[0]}."
+    for animal in ANIMALS
+    for number, deed in enumerate(DEEDS)
+}
+QUERY = "where does the otter sleep near the weir"
+NEAR = 0.02  # quantised models give a little else in another batch
+
+
+class Ollama:
+    """Speaks the two requests of Ollama that memd makes; a test may have it die, wait or change its model."""
+
+    def __init__(self) -> None:
+        self.documents: list[str] = []  # texts of notes that it embedded
+        self.digest = "1" * 64
+        self.dim = 96
+        self.answers = 1 << 30  # so many texts of notes, then it keeps its callers waiting
+        self.caller = 0  # counts the processes that asked
+        self.port = 0
+        self._lock = threading.Lock()
+        self.start()
+
+    def start(self) -> None:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.answer({"models": [{"name": "nomic-embed-text:latest", "digest": server.digest}]})
+
+            def do_POST(self):
+                texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+                server.admit(text for text in texts if text.startswith("search_document: "))
+                self.answer({"embeddings": [server.numbers(text) for text in texts]})
+
+            def answer(self, content):
+                raw = json.dumps(content).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *_):
+                pass
+
+        class Listener(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_):
+                pass  # a daemon that was killed does not wait for its answer
+
+        self._alive = True
+        self._http = Listener(("127.0.0.1", self.port), Handler)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+        self._thread.start()
+        self.port = self._http.server_address[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self._alive = False
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def admit(self, texts: Iterator[str]) -> None:
+        """Wait until these may be answered; a caller that is gone by then is not."""
+        asked = [text.removeprefix("search_document: ") for text in texts]
+        caller = self.caller
+        while asked:
+            with self._lock:
+                if caller != self.caller or not self._alive:
+                    raise ConnectionError
+                if len(self.documents) + len(asked) <= self.answers:
+                    self.documents += asked
+                    return
+            time.sleep(0.005)
+
+    def numbers(self, text: str) -> list[float]:
+        """Return a vector of the space that this model file and dimension make: words that are shared."""
+        vector = [0.01] * self.dim
+        for word in re.findall(r"\w+", text.removeprefix("search_document: ").removeprefix("search_query: ")):
+            drawn = hashlib.blake2b(
+                f"{self.digest} {self.dim} {word.lower()}".encode(), digest_size=8
+            ).digest()
+            for byte in drawn:
+                vector[byte % self.dim] += 1 if byte & 128 else -1
+        return vector
+
+    def cosines(self) -> dict[str, float]:
+        """Return what this server's model makes of QUERY and each note."""
+        return cosines(self.numbers)
+
+    @property
+    def settings(self) -> dict:
+        return {"provider": "ollama", "model": "nomic-embed-text", "address": self.address}
+
+
+def cosines(vector) -> dict[str, float]:
+    """Return the cosine of QUERY with each note."""
+    asked = vector(QUERY)
+    found = {}
+    for path, text in NOTES.items():
+        numbers = vector(text)
+        found[path] = sum(map(mul, asked, numbers)) / math.hypot(*asked) / math.hypot(*numbers)
+    return found
+
+
+@pytest.fixture(scope="module")
+def onnx() -> dict[str, float]:
+    """What the shipped model makes of QUERY and each note."""
+    model = OnnxEmbedder()
+    found = cosines(lambda text: array.array("f", model.embed_query(text)).tolist())
+    model.close()
+    return found
+
+
+@pytest.fixture
+def server() -> Iterator[Ollama]:
+    server = Ollama()
+    yield server
+    server.stop()
+
+
+def allow(home: Path, *servers: Ollama) -> None:
+    """Let workspaces ask these servers."""
+    (home / "config" / "memd").mkdir(parents=True)
+    addresses = ", ".join(f'"{server.address}"' for server in servers)
+    (home / "config" / "memd" / "config.toml").write_text(f"addresses = [{addresses}]\n")
+
+
+def written(root: Path) -> Path:
+    """Make a folder with all notes."""
+    (root / "memory").mkdir(parents=True)
+    for path, text in NOTES.items():
+        (root / path).write_text(text + "\n")
+    return root
+
+
+class Workspace:
+    """One daemon and its one workspace."""
+
+    def __init__(self, daemon: Daemon, root: Path) -> None:
+        self.daemon = daemon
+        self.root = root
+
+    def add(self, **settings: object) -> "Workspace":
+        """Register it with these settings and wait for its words."""
+        lines = [f"{key} = {json.dumps(value)}\n" for key, value in settings.items()]
+        (self.root / "memory" / "config.toml").write_text("".join(lines))
+        self.daemon.add(self.root)
+        return self
+
+    def configure(self, **settings: object) -> None:
+        self.daemon.call("workspace.configure", workspace=str(self.root), settings=settings)
+
+    def status(self) -> dict:
+        return self.daemon.call("status", workspace=str(self.root))["workspaces"][0]
+
+    def search(self, query: str = QUERY, mode: str = "hybrid", **params: object) -> dict:
+        return self.daemon.call(
+            "search", query=query, workspace=str(self.root), mode=mode, limit=100, min_score=0.0, **params
+        )
+
+    def is_whole(self, model: str) -> bool:
+        """Tell whether a model's vectors answer, and all of them are there."""
+        known = self.status()
+        whole = known["state"] == "ready" and known["vectors"] == known["chunks"] and not known["building"]
+        return whole and model in known["model_id"] and not self.search()["degraded"]
+
+    def is_half_built(self) -> bool:
+        """Tell whether a first batch of another model's vectors is there."""
+        return 32 <= (self.status()["building"] or {}).get("done", 0) < len(NOTES)
+
+    def until_whole(self, model: str) -> None:
+        until(lambda: self.is_whole(model), 60)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, server: Ollama) -> Iterator[Workspace]:
+    """A daemon that may ask the server, and a folder of notes that is not added yet."""
+    home = tmp_path / "home"
+    home.mkdir()
+    allow(home, server)
+    daemon = Daemon(home)
+    daemon.start()
+    yield Workspace(daemon, written(tmp_path / "notes"))
+    server.answers = 1 << 30
+    daemon.close()
+
+
+def of_one_model(answer: dict, *models: dict[str, float]) -> int | None:
+    """Return which model's cosines an answer has; None where it has none. Fail where they are mixed."""
+    scores = {
+        hit["path"]: hit["arms"]["vector"]["score"]
+        for hit in answer["hits"]
+        if hit["arms"]["vector"]["score"] is not None and hit["path"] in NOTES
+    }
+    if not scores:
+        assert answer["mode"] == "keyword"
+        return None
+    fitting = [
+        number
+        for number, cosine in enumerate(models)
+        if all(abs(score - cosine[path]) <= NEAR for path, score in scores.items())
+    ]
+    assert len(fitting) == 1, f"{scores} are of {fitting} of {len(models)} models"
+    return fitting[0]
+
+
+def answers_by_keyword(answer: dict, code: str) -> bool:
+    """Tell whether the words are found and the answer names why that is all."""
+    assert answer["mode"] == "keyword"
+    assert "otter0.md" in [hit["path"] for hit in answer["hits"]]
+    return code in answer["degraded"]
+
+
+# The server
+
+
+def test_a_server_that_dies_and_comes_back_is_named_and_used_again(workspace: Workspace, server: Ollama):
+    """Meanwhile words are found, of new notes too; then all of it heals by itself."""
+    workspace.add(**server.settings)
+    workspace.until_whole("ollama:nomic-embed-text")
+    assert of_one_model(workspace.search(), server.cosines()) == 0
+    server.stop()
+    until(lambda: answers_by_keyword(workspace.search(), "model-failed"))
+    assert "model-failed" in workspace.status()["degraded"]
+    (workspace.root / "late.md").write_text("A pangolin, while nobody can embed it.\n")
+    until(lambda: workspace.daemon.found("pangolin", workspace=str(workspace.root)) == ["late.md"])
+    assert answers_by_keyword(workspace.search(), "model-failed")
+    server.start()
+    workspace.until_whole("ollama:nomic-embed-text")
+    assert of_one_model(workspace.search(), server.cosines()) == 0
+    assert "late.md" in [hit["path"] for hit in workspace.search("pangolin", mode="vector")["hits"]]
+    assert len(server.documents) == len(NOTES) + 1
+
+
+def test_a_server_that_is_not_there_yet_is_waited_for(workspace: Workspace, server: Ollama, onnx):
+    """Chosen before it runs: words are found, the reason is named, the old vectors are kept until then."""
+    workspace.add()
+    workspace.until_whole("")
+    server.stop()
+    workspace.configure(**server.settings)
+    until(lambda: answers_by_keyword(workspace.search(), "model-failed"))
+    server.start()
+    workspace.until_whole("ollama:nomic-embed-text")
+    assert of_one_model(workspace.search(), server.cosines(), onnx) == 0
+
+
+def test_vectors_of_another_dimension_are_another_model(workspace: Workspace, server: Ollama):
+    """The server gives other vectors behind the same name and digest: none is compared with the old ones."""
+    workspace.add(**server.settings)
+    workspace.until_whole("ollama:nomic-embed-text")
+    before = server.cosines()
+    server.dim = 48
+    after = server.cosines()
+    seen = set()
+
+    def is_mended() -> bool:
+        answer = workspace.search()
+        seen.add(of_one_model(answer, before, after))
+        return bool(seen & {1}) and workspace.is_whole("ollama:nomic-embed-text")
+
+    until(is_mended, 60)
+    assert None in seen
+    assert 0 not in seen
+
+
+def test_a_model_that_was_pulled_anew_is_another_model(workspace: Workspace, server: Ollama):
+    """A server comes back with other weights behind the name: all is embedded again, then it switches."""
+    workspace.add(**server.settings)
+    workspace.until_whole("ollama:nomic-embed-text@1111")
+    before = server.cosines()
+    server.stop()
+    until(lambda: answers_by_keyword(workspace.search(), "model-failed"))
+    server.digest = "2" * 64
+    server.start()
+    until(
+        lambda: (
+            of_one_model(workspace.search(), before, server.cosines()) == 1
+            and workspace.is_whole("ollama:nomic-embed-text@2222")
+        ),
+        60,
+    )
+    (workspace.root / "late.md").write_text("A pangolin, for the new model.\n")
+    until(lambda: "late.md" in [hit["path"] for hit in workspace.search("pangolin", mode="vector")["hits"]])
+
+
+# Another model
+
+
+def test_another_model_is_built_beside_and_switched_to_whole(workspace: Workspace, server: Ollama, onnx):
+    """There and back: words are found all the time, the answer and status say that and how far it is."""
+    workspace.add()
+    workspace.until_whole("")
+    shipped = workspace.status()["model_id"]
+    assert of_one_model(workspace.search(), onnx, server.cosines()) == 0
+    server.answers = 40
+    workspace.configure(**server.settings)
+    until(workspace.is_half_built)
+    known = workspace.status()
+    assert known["building"]["model_id"].startswith("ollama:nomic-embed-text@")
+    assert 32 <= known["building"]["done"] < known["building"]["total"] == len(NOTES)
+    assert known["model_id"] == shipped
+    assert "vectors-building" in known["degraded"]
+    for mode in ("hybrid", "vector"):
+        answer = workspace.search(mode=mode)
+        assert answer["degraded"] == ["vectors-building"]
+        assert of_one_model(answer) is None
+    assert answers_by_keyword(workspace.search(), "vectors-building")
+    (workspace.root / "late.md").write_text("A pangolin, while it is built.\n")
+    until(lambda: workspace.daemon.found("pangolin", workspace=str(workspace.root)) == ["late.md"])
+    switched(workspace, server, (onnx, server.cosines()), "ollama:nomic-embed-text")
+    assert "late.md" in [hit["path"] for hit in workspace.search("pangolin", mode="vector")["hits"]]
+    assert len(list(workspace.daemon.state.rglob("vectors.*.f32"))) == 1
+    workspace.configure(provider="onnx", model="all-MiniLM-L6-v2")
+    switched(workspace, server, (server.cosines(), onnx), shipped)
+    assert len(list(workspace.daemon.state.rglob("vectors.*.f32"))) == 1
+
+
+def switched(workspace: Workspace, server: Ollama, models: tuple, model_id: str) -> None:
+    """Let the server go on; look at every answer until the second of *models* has taken over."""
+    server.answers = 1 << 30
+    seen = []
+
+    def is_done() -> bool:
+        seen.append(of_one_model(workspace.search(), *models))
+        return seen[-1] == 1 and workspace.is_whole(model_id)
+
+    until(is_done, 60)
+    assert seen == sorted(seen, key=lambda which: {0: 0, None: 1, 1: 2}[which])
+
+
+def test_a_model_that_is_given_up_leaves_the_old_one_as_it_was(workspace: Workspace, server: Ollama, onnx):
+    """Back before the other one was complete: nothing is embedded again."""
+    workspace.add()
+    workspace.until_whole("")
+    before = {path.name: path.stat().st_mtime_ns for path in workspace.daemon.state.rglob("vectors.*")}
+    server.answers = 40
+    workspace.configure(**server.settings)
+    until(workspace.is_half_built)
+    workspace.configure(provider="onnx", model="all-MiniLM-L6-v2")
+    workspace.until_whole("")
+    assert of_one_model(workspace.search(), onnx, server.cosines()) == 0
+    after = {path.name: path.stat().st_mtime_ns for path in workspace.daemon.state.rglob("vectors.*")}
+    assert after == before
+
+
+def test_no_model_and_then_one(workspace: Workspace, onnx):
+    """Provider = "none" is complete without vectors; chosen later, the model makes them all."""
+    workspace.add(provider="none")
+    assert workspace.search()["degraded"] == []
+    assert of_one_model(workspace.search(), onnx) is None
+    workspace.configure(provider="onnx")
+    workspace.until_whole("")
+    assert of_one_model(workspace.search(), onnx) == 0
+    workspace.configure(provider="none")
+    assert of_one_model(workspace.search(), onnx) is None
+    assert workspace.status()["degraded"] == []
+    before = {path.name: path.stat().st_mtime_ns for path in workspace.daemon.state.rglob("vectors.*")}
+    workspace.configure(provider="onnx")
+    workspace.until_whole("")
+    assert of_one_model(workspace.search(), onnx) == 0
+    after = {path.name: path.stat().st_mtime_ns for path in workspace.daemon.state.rglob("vectors.*")}
+    assert after == before
+
+
+def test_no_model_while_another_is_built(workspace: Workspace, server: Ollama):
+    """Nobody builds any more, so nothing is said to be missing."""
+    workspace.add()
+    workspace.until_whole("")
+    server.answers = 40
+    workspace.configure(**server.settings)
+    until(lambda: workspace.status()["building"])
+    workspace.configure(provider="none")
+    until(lambda: workspace.status()["state"] == "ready")
+    assert workspace.search()["degraded"] == []
+    assert workspace.status()["degraded"] == []
+    assert workspace.status()["building"] is None
+
+
+def test_a_rebuild_that_is_killed_goes_on_where_it_was(workspace: Workspace, server: Ollama, onnx):
+    """Killed at the beginning, in the middle, before and after the switch: nothing is lost or mixed."""
+    workspace.add()
+    workspace.until_whole("")
+    models = onnx, server.cosines()
+    server.answers = 0
+    workspace.configure(**server.settings)
+    for more, left in ((1, len(NOTES)), (33, len(NOTES) - 32), (33, len(NOTES) - 64)):
+        server.answers = len(server.documents) + more
+        until(lambda: len(server.documents) + 1 >= server.answers)
+        until(lambda left=left: workspace.status()["pending_vectors"] == left)
+        kill(workspace, server)
+        answer = until(lambda: (found := workspace.search())["hits"] and found)
+        assert of_one_model(answer, *models) is None
+    server.answers = 1 << 30
+    until(lambda: len(set(server.documents)) == len(NOTES))
+    kill(workspace, server)
+    until(lambda: workspace.status()["building"] is None)
+    kill(workspace, server)
+    switched(workspace, server, models, "ollama:nomic-embed-text")
+    # What was on its way when it was killed is embedded once more, two commits of 32 are not.
+    assert len(server.documents) < len(NOTES) + 40
+    assert set(server.documents) == set(NOTES.values())
+
+
+def kill(workspace: Workspace, server: Ollama) -> None:
+    """End the daemon as a power switch would, and start it again."""
+    assert workspace.daemon.process is not None
+    workspace.daemon.process.kill()
+    workspace.daemon.process.wait()
+    server.caller += 1
+    workspace.daemon.start()
+
+
+# Sidecars
+
+
+@pytest.fixture
+def portable(tmp_path: Path, server: Ollama) -> Iterator[Workspace]:
+    """A daemon with a workspace that keeps sidecars, wholly embedded."""
+    home = tmp_path / "first"
+    home.mkdir()
+    allow(home, server)
+    daemon = Daemon(home)
+    daemon.start()
+    workspace = Workspace(daemon, written(tmp_path / "notes")).add(sidecars=True, **server.settings)
+    workspace.until_whole("ollama:nomic-embed-text")
+    until(lambda: len(sidecars(workspace)) == len(NOTES))
+    yield workspace
+    daemon.close()
+
+
+def sidecars(workspace: Workspace) -> list[Path]:
+    return sorted((workspace.root / "memory" / "index" / "vectors").glob("*.vec"))
+
+
+@pytest.fixture
+def second(tmp_path: Path, server: Ollama) -> Iterator[Daemon]:
+    """Another machine."""
+    home = tmp_path / "second"
+    home.mkdir()
+    allow(home, server)
+    daemon = Daemon(home)
+    daemon.start()
+    yield daemon
+    daemon.close()
+
+
+def test_a_second_machine_embeds_nothing(portable: Workspace, second: Daemon, server: Ollama, tmp_path: Path):
+    """A copy of the folder is searched by meaning without asking the model for a single note."""
+    root = Path(shutil.copytree(portable.root, tmp_path / "there" / "notes"))
+    embedded = len(server.documents)
+    there = Workspace(second, root).add(sidecars=True, **server.settings)
+    there.until_whole("ollama:nomic-embed-text")
+    assert of_one_model(there.search(), server.cosines()) == 0
+    assert len(server.documents) == embedded
+    assert there.status()["sidecars"] == {"read": len(NOTES), "written": 0, "ignored": {}}
+
+
+def test_bad_sidecars_are_embedded_anew(portable: Workspace, second: Daemon, server: Ollama, tmp_path: Path):
+    """Only those, each counted with its reason, and replaced."""
+    root = Path(shutil.copytree(portable.root, tmp_path / "there" / "notes"))
+    there = Workspace(second, root)
+    cut, flipped, linked, *_ = files = sidecars(there)
+    cut.write_bytes(cut.read_bytes()[:100])
+    flipped.write_bytes(flipped.read_bytes()[:-1] + b"?")
+    linked.unlink()
+    linked.symlink_to(files[5])
+    embedded = len(server.documents)
+    there.add(sidecars=True, **server.settings)
+    there.until_whole("ollama:nomic-embed-text")
+    assert of_one_model(there.search(), server.cosines()) == 0
+    assert len(server.documents) - embedded == 3
+    until(lambda: there.status()["sidecars"]["written"] == 3)
+    known = there.status()["sidecars"]
+    assert known["read"] == len(NOTES) - 3
+    assert known["ignored"] == {"wrong-size": 1, "checksum": 1, "not-a-file": 1}
+    assert len(sidecars(there)) == len(NOTES)
+
+
+def test_sidecars_are_no_notes_and_no_noise(portable: Workspace):
+    """Writing them makes no source, no skipped file, no scan, no work."""
+    until(lambda: portable.status()["state"] == "ready")
+    before = portable.status()
+    for number in range(5):
+        (portable.root / f"new{number}.md").write_text(f"The quokka {number} smiles.\n")
+    until(lambda: len(sidecars(portable)) == len(NOTES) + 5)
+    until(lambda: portable.status()["state"] == "ready")
+    after = portable.status()
+    assert after["sources"] == len(NOTES) + 5
+    assert after["skipped"] == []
+    assert after["last_scan"] == before["last_scan"]
+    assert after["sidecars"]["written"] == before["sidecars"]["written"] + 5
+
+
+def test_without_the_setting_none_is_written(workspace: Workspace):
+    """Nothing of memd's own is put into the notes unasked."""
+    workspace.add()
+    workspace.until_whole("")
+    assert not (workspace.root / "memory" / "index").exists()
+    assert workspace.status()["sidecars"] is None

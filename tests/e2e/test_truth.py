@@ -1,0 +1,279 @@
+"""Is what it answers from what is on the disk? A real daemon, real files, real trouble."""
+
+import os
+import shutil
+import signal
+import time
+
+import pytest
+from daemon_process import Daemon, until
+
+LIMITED = 'echo 40 > /proc/sys/user/max_inotify_watches && exec "$@"'
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    for number in range(30):
+        (root / f"{number}.md").write_text(f"# Bird {number}\n\nThe heron{number} stands by the weir.\n")
+    return root
+
+
+def status(daemon: Daemon) -> dict:
+    return daemon.call("status")["workspaces"][0]
+
+
+def is_ready(daemon: Daemon) -> bool:
+    return status(daemon)["state"] == "ready"
+
+
+def matrices(daemon: Daemon) -> dict[str, int]:
+    """Return when each file of vectors was last written: an embedding would show."""
+    return {path.name: path.stat().st_mtime_ns for path in daemon.state.rglob("vectors.*")}
+
+
+def test_a_search_with_sync_sees_every_file_that_was_closed_before_it(daemon, root):
+    """Also in folders that were made a moment ago, also a deletion; and it says so."""
+    workspace = daemon.add(root)
+    for round_ in range(60):
+        folder = root / f"new{round_ // 3}" / "deep" if round_ % 3 == 0 else root
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"round{round_}.md").write_text(f"The quokka{round_}x smiles.\n")
+        answer = daemon.call(
+            "search", query=f"quokka{round_}x", workspace=workspace, mode="keyword", sync=True
+        )
+        assert answer["synced"] is True
+        assert [hit["path"] for hit in answer["hits"]] == [
+            f"{folder.relative_to(root) / f'round{round_}.md'}".removeprefix("./")
+        ]
+    (root / "round1.md").unlink()
+    assert daemon.call("sync", workspace=workspace)["synced"] is True
+    assert daemon.found("quokka1x", workspace=workspace, mode="keyword") == []
+
+
+def test_without_sync_an_answer_says_nothing_of_it(daemon, root):
+    """`synced` is there only where it was asked for."""
+    workspace = daemon.add(root)
+    assert "synced" not in daemon.call("search", query="heron1", workspace=workspace)
+
+
+def test_a_vector_search_with_sync_waits_for_the_vector(daemon, root):
+    """Meaning follows words; who asks for meaning alone waits for it."""
+    workspace = daemon.add(root)
+    (root / "badger.md").write_text("Badgers dig setts at night.\n")
+    answer = daemon.call(
+        "search", query="nocturnal animal that burrows", workspace=workspace, mode="vector", sync=True
+    )
+    assert (answer["synced"], answer["hits"][0]["path"]) == (True, "badger.md")
+
+
+def test_twenty_thousand_files_made_while_it_stood_still_are_all_found(daemon, root):
+    """The kernel's queue holds 16,384 events; what it lost is found by looking."""
+    workspace = daemon.add(root)
+    assert daemon.process is not None
+    daemon.process.send_signal(signal.SIGSTOP)
+    folders = [root / f"bulk{number}" for number in range(100)]
+    for folder in folders:
+        folder.mkdir()
+    for number in range(20_000):
+        (folders[number % 100] / f"{number}.md").write_text(f"word{number}\n")
+    daemon.process.send_signal(signal.SIGCONT)
+    until(lambda: status(daemon)["sources"] == 20_030 and not status(daemon)["pending_files"], 90)
+    for number in (0, 9_999, 19_999):
+        assert daemon.found(f"word{number}", workspace=workspace, mode="keyword") == [
+            f"bulk{number % 100}/{number}.md"
+        ]
+
+
+def test_a_file_that_is_still_being_written_is_never_seen_half(daemon, root):
+    """Nothing of it is in an answer before it is closed; all of it is, soon after."""
+    workspace = daemon.add(root)
+    with (root / "slow.md").open("w") as slow:
+        for number in range(10):
+            slow.write(f"The ibis{number} wades.\n")
+            slow.flush()
+            time.sleep(0.1)
+            assert daemon.found("ibis0", workspace=workspace, mode="keyword") == []
+    until(lambda: daemon.found("ibis9", workspace=workspace, mode="keyword") == ["slow.md"], 5)
+    assert daemon.found("ibis0", workspace=workspace, mode="keyword") == ["slow.md"]
+
+
+def test_names_that_are_hard_are_indexed_or_skipped_by_name(daemon, root):
+    """No name stops the watch: 255 bytes, a newline, right-to-left, both forms of é, no UTF-8."""
+    workspace = daemon.add(root)
+    names = ["x" * 252 + ".md", "line\nbreak.md", "\u202eltr.md", "caf\u00e9.md", "cafe\u0301.md"]
+    for name in names:
+        (root / name).write_text("The curlew calls.\n")
+    (root / os.fsdecode(b"not-\xff-text.md")).write_text("The curlew calls.\n")
+    (root / "after.md").write_text("The avocet came last.\n")
+    assert daemon.call("sync", workspace=workspace)["synced"] is True
+    found = daemon.found("curlew", workspace=workspace, mode="keyword", limit=50)
+    assert sorted(found) == sorted(names)
+    assert daemon.found("avocet", workspace=workspace, mode="keyword") == ["after.md"]
+    daemon.call("index", workspace=workspace)
+    assert [one["reason"] for one in status(daemon)["skipped"]] == ["name-not-utf8"]
+
+
+def test_what_is_no_plain_file_inside_is_not_read(daemon, root, tmp_path):
+    """A link out of the root, a loop of links, a pipe, a huge sparse file: not indexed, nothing hangs."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("The albatross is elsewhere.\n")
+    workspace = daemon.add(root)
+    (root / "linked").symlink_to(outside)
+    (root / "link.md").symlink_to(outside / "secret.md")
+    (root / "loop").symlink_to(root)
+    (root / "proc").symlink_to("/proc/self")
+    os.mkfifo(root / "pipe.md")
+    with (root / "huge.md").open("wb") as huge:
+        huge.truncate(4 << 30)
+    assert daemon.call("sync", workspace=workspace)["synced"] is True
+    daemon.call("index", workspace=workspace)
+    assert daemon.found("albatross", workspace=workspace, mode="keyword") == []
+    assert status(daemon)["sources"] == 30
+    (outside / "secret.md").write_text("The albatross changed.\n")
+    (root / "0.md").write_text("The heron flew.\n")
+    assert daemon.call("sync", workspace=workspace)["synced"] is True
+    assert daemon.found("albatross", workspace=workspace, mode="keyword") == []
+
+
+def test_while_the_folder_is_away_answers_go_on_and_nothing_is_forgotten(daemon, root, tmp_path):
+    """It is `missing`, says so in each answer, and is taken up again without embedding anything."""
+    workspace = daemon.add(root)
+    before = matrices(daemon)
+    root.rename(tmp_path / "unmounted")
+    until(lambda: status(daemon)["state"] == "missing")
+    time.sleep(3)  # long enough for every loop to have looked
+    answer = daemon.call("search", query="heron7", workspace=workspace, mode="keyword")
+    assert [hit["path"] for hit in answer["hits"]] == ["7.md"]
+    assert "root-missing" in answer["degraded"]
+    assert answer["index"]["state"] == "missing"
+    assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, 30)
+    (tmp_path / "unmounted").rename(root)
+    (root / "new.md").write_text("The gannet dives.\n")
+    until(lambda: daemon.found("gannet", workspace=workspace, mode="keyword") == ["new.md"], 10)
+    until(lambda: is_ready(daemon))
+    assert matrices(daemon).keys() == before.keys()
+    assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
+
+
+def test_an_empty_mount_point_is_not_a_deletion_of_everything(daemon, root, tmp_path):
+    """The folder is there and nothing in it: also after a restart nothing is given up."""
+    workspace = daemon.add(root)
+    away = tmp_path / "unmounted"
+    root.rename(away)
+    root.mkdir()
+    until(lambda: status(daemon)["state"] == "missing")
+    daemon.stop()
+    daemon.start()
+    answer = daemon.call("search", query="heron7", workspace=workspace, mode="keyword")
+    assert [hit["path"] for hit in answer["hits"]] == ["7.md"]
+    assert "root-missing" in answer["degraded"]
+    root.rmdir()
+    away.rename(root)
+    until(lambda: is_ready(daemon))
+    assert (status(daemon)["gone"], status(daemon)["sources"]) == (0, 30)
+
+
+def test_a_deleted_note_leaves_answers_at_once_and_comes_back_without_embedding(daemon, root, tmp_path):
+    """Its rows are kept for a day: a file that was moved away and back costs nothing."""
+    workspace = daemon.add(root)
+    before = matrices(daemon)
+    (root / "7.md").rename(tmp_path / "7.md")
+    assert daemon.call("sync", workspace=workspace)["synced"] is True
+    assert daemon.found("heron7", workspace=workspace, mode="keyword") == []
+    assert status(daemon)["gone"] == 1
+    (tmp_path / "7.md").rename(root / "7.md")
+    assert daemon.call("sync", workspace=workspace)["synced"] is True
+    assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
+    assert status(daemon)["gone"] == 0
+    assert matrices(daemon) == before
+
+
+def test_a_mass_deletion_is_held_until_somebody_says_that_it_is_meant(daemon, root):
+    """More than half of the notes at once: they leave the answers, and the disk only by `purge`."""
+    workspace = daemon.add(root)
+    for number in range(25):
+        (root / f"{number}.md").unlink()
+    daemon.call("index", workspace=workspace)
+    assert daemon.found("heron7", workspace=workspace, mode="keyword") == []
+    assert (status(daemon)["gone"], status(daemon)["sources"]) == (25, 5)
+    assert "memctl index --purge" in status(daemon)["held"]
+    assert daemon.call("index", workspace=workspace, purge=True)["purged"] == 25
+    assert (status(daemon)["gone"], status(daemon)["held"]) == (0, "")
+    daemon.stop()
+    kept = b"".join(path.read_bytes() for path in daemon.state.rglob("*") if path.is_file())
+    assert b"heron29" in kept
+    assert b"heron7 " not in kept
+
+
+def test_with_too_few_watches_it_says_so_and_looks_itself(tmp_path, root):
+    """60 folders and 40 watches: degraded at once, and nothing is missed for more than a minute."""
+    daemon = Daemon(tmp_path)
+    try:
+        daemon.start(under=["unshare", "-Ur", "sh", "-c", LIMITED, "sh"])
+        workspace = daemon.add(root)
+        for number in range(60):
+            (root / f"folder{number}").mkdir()
+        until(lambda: status(daemon)["watching"] == "polling", 10)
+        assert "max_user_watches" in " ".join(status(daemon)["errors"])
+        for number in range(60):
+            (root / f"folder{number}" / "note.md").write_text(f"The plover{number} runs.\n")
+        until(lambda: status(daemon)["sources"] == 90, 60)
+        assert daemon.found("plover59", workspace=workspace, mode="keyword") == ["folder59/note.md"]
+    finally:
+        daemon.close()
+
+
+def test_a_root_that_is_deleted_and_made_again_is_watched_again(daemon, root):
+    """The new folder's saves are seen, however often it is replaced."""
+    workspace = daemon.add(root)
+    for round_ in range(3):
+        shutil.copytree(root, copy := root.with_name("copy"))
+        shutil.rmtree(root)
+        copy.rename(root)
+        (root / "again.md").write_text(f"The dotterel{round_} is back.\n")
+        until(
+            lambda round_=round_: (
+                daemon.found(f"dotterel{round_}", workspace=workspace, mode="keyword") == ["again.md"]
+            )
+        )
+    assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
+
+
+def test_a_note_that_is_ignored_from_now_on_leaves_both_arms(daemon, root):
+    """Whichever file says so; and it comes back when nobody says so any more."""
+    workspace = daemon.add(root)
+    for rules in (root / ".gitignore", root / "memory" / ".memdignore"):
+        rules.write_text("7.md\n")
+        until(lambda: daemon.found("heron7", workspace=workspace, mode="keyword") == [])
+        assert "7.md" not in daemon.found("heron7 by the weir", workspace=workspace, mode="vector", limit=50)
+        rules.unlink()
+        until(lambda: daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"])
+
+
+def test_touched_and_rewritten_files_embed_nothing(daemon, root):
+    """A checkout that ends where it began, an editor that saves the same text: the vectors stay."""
+    workspace = daemon.add(root)
+    before = matrices(daemon)
+    for path in root.glob("*.md"):
+        text = path.read_text()
+        path.unlink()
+        path.write_text(text)
+    assert daemon.call("sync", workspace=workspace)["synced"] is True
+    until(lambda: is_ready(daemon))
+    assert matrices(daemon) == before
+    assert daemon.found("heron7", workspace=workspace, mode="keyword") == ["7.md"]
+
+
+def test_the_notes_themselves_are_never_changed(daemon, root):
+    """After all of it, the folder holds what it held, and the configuration."""
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    workspace = daemon.add(root)
+    daemon.call("search", query="heron", workspace=workspace, sync=True)
+    daemon.call("check", workspace=workspace, repair=True)
+    daemon.call("index", workspace=workspace, rebuild=True)
+    after = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    assert after.pop(root / "memory" / "config.toml")
+    assert after == before

@@ -1,0 +1,257 @@
+"""Does the check see what is wrong, say nothing where nothing is, and can the repair mend it?"""
+
+import os
+import time
+from collections import Counter
+from dataclasses import replace
+
+import apsw
+import pytest
+
+from memd.errors import DeadlineError
+from memd.index.check import findings
+from memd.index.finding import MENDED, NOT_MENDED
+from memd.index.repair import Repair, repair
+
+NOTES = {
+    "a.md": "# Title\n\nalpha zebra\n\n## Other\n\nbeta lion 浅草寺\n",
+    "b.md": "alpha zebra\r\nsame words\r\n",
+    "c.md": "gamma\n",
+    "empty.md": "",
+}
+
+
+def found(notes):
+    return list(findings(notes.index, root=notes.root, rules=notes.rules()))
+
+
+def kinds(notes):
+    return [one.kind for one in found(notes)]
+
+
+def mend(notes):
+    """Repair as the service does."""
+    done = repair(notes.index, found(notes))
+    notes.indexer.apply(sorted(done.paths), budget_s=60)
+    notes.embed()
+    return done
+
+
+def planted(notes, *statements):
+    """Change the database behind the index's back, while it is open."""
+    database = apsw.Connection(str(notes.state / "index.db"))
+    for statement in statements:
+        database.execute(statement)
+    database.close()
+
+
+@pytest.fixture
+def settled(notes):
+    """Notes that are indexed, long after they were saved."""
+    for path, text in NOTES.items():
+        notes.write(path, text)
+    _settle(notes, *NOTES)
+    notes.save({})
+    notes.indexer.apply(list(NOTES), budget_s=60)
+    notes.embed()
+    return notes
+
+
+def _settle(notes, *paths):
+    """Wait until a stamp tells a change: files that changed a moment ago are always read."""
+    time.sleep(0.01)
+    old = time.time_ns() - 10**11
+    for path in paths:
+        os.utime(notes.root / path, ns=(old, old))
+
+
+@pytest.fixture(autouse=True)
+def _stamps_tell(monkeypatch):
+    monkeypatch.setattr("memd.index.indexer.RACY_NS", 0)
+
+
+def test_a_sound_index_has_no_findings(settled):
+    """And everything was looked at."""
+    settled.remove("c.md")
+    counts = Counter()
+    assert list(findings(settled.index, root=settled.root, rules=settled.rules(), counts=counts)) == []
+    assert counts == {"sources": 3, "chunks": 3, "rows": 3, "files": 3}
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("DELETE FROM words WHERE rowid = 1", "words"),
+        ("DELETE FROM trigrams WHERE rowid = 2", "trigrams"),
+        ("INSERT INTO words (rowid, text) VALUES (77, 'planted')", "words"),
+        ("INSERT INTO trigrams (rowid, text) VALUES (77, 'planted')", "trigrams"),
+        ("UPDATE words SET text = 'other' WHERE rowid = 3", "words"),
+        ("UPDATE chunks SET text = 'other' WHERE id = 2", "chunk"),
+        ("UPDATE chunks SET context = 'other' WHERE id = 2", "chunk"),
+        ("UPDATE chunks SET hash = x'00' WHERE id = 2", "chunk"),
+        ("UPDATE chunks SET length = length + 1 WHERE id = 2", "chunk"),
+        ("UPDATE chunks SET length = length + 1 WHERE id = 2", "published"),
+        ("UPDATE vectors SET crc = crc + 1 WHERE row = 1", "rows"),
+        ("UPDATE vectors SET row = 99 WHERE row = 1", "rows"),
+        ("UPDATE matrices SET next_row = 2", "rows"),
+        ("DELETE FROM vectors WHERE row = 1", "waiting"),
+        ("INSERT INTO waiting VALUES (2)", "waiting"),
+        ("INSERT INTO waiting VALUES (999)", "waiting"),
+        ("UPDATE sources SET gone_at = 5 WHERE path = 'b.md'", "published"),
+        ("UPDATE sources SET path = 'z.md' WHERE path = 'b.md'", "published"),
+        ("UPDATE sources SET path = 'z.md' WHERE path = 'b.md'", "absent"),
+        ("UPDATE sources SET path = 'z.md' WHERE path = 'b.md'", "unindexed"),
+        ("UPDATE sources SET hash = x'00' WHERE path = 'b.md'", "stale"),
+    ],
+)
+def test_what_is_planted_is_found_and_mended(settled, statement, kind):
+    """Each finding is one line; afterwards nothing is left of it, now and after a restart."""
+    planted(settled, statement)
+    before = found(settled)
+    assert kind in {one.kind for one in before}
+    assert not any("\n" in one.text for one in before)
+    done = mend(settled)
+    assert done.mended == set(before)
+    assert found(settled) == []
+    for mode in ("keyword", "vector"):
+        assert "b.md" in settled.found("alpha zebra", mode=mode)
+    assert settled.found("浅草寺") == ["a.md"]
+    settled.reopen()
+    assert found(settled) == []
+
+
+def test_a_postings_list_with_a_wrong_chunk_is_found(settled):
+    """FTS5's own check can't see it: as many places of the term, one of them in another chunk."""
+    planted(
+        settled,
+        "DELETE FROM words WHERE rowid IN (1, 4)",
+        "INSERT INTO words (rowid, text) SELECT 4, 'a title alpha zebra'",
+    )
+    assert "words" in kinds(settled)
+    mend(settled)
+
+
+def test_bytes_that_changed_under_the_same_stamp_are_found(settled):
+    """An editor or a sync tool that restores the times; the file is read again."""
+    path = settled.root / "c.md"
+    before = path.stat()
+    path.write_text("delta\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    real = settled.index.writer.stamp("c.md")
+    assert real is not None
+    now = path.stat()
+    settled.index.writer.put_stamp("c.md", replace(real[0], ctime_ns=now.st_ctime_ns))
+    assert [(one.kind, one.names) for one in found(settled)] == [("stale", ("c.md",))]
+    mend(settled)
+    assert settled.found("delta") == ["c.md"]
+
+
+def test_a_file_that_was_missed_is_found(settled):
+    """One that is not indexed, and one that is and is not there."""
+    settled.write("new.md", "omega\n")
+    (settled.root / "c.md").unlink()
+    assert sorted(kinds(settled)) == ["absent", "unindexed"]
+    mend(settled)
+    assert settled.found("omega") == ["new.md"]
+    assert settled.index.gone_count() == 1
+
+
+def test_files_that_cannot_be_indexed_are_no_findings(settled):
+    """Neither binary ones nor those that are known to fail."""
+    (settled.root / "binary.md").write_bytes(b"a\0b")
+    settled.write("fails.md", "text\n")
+    known = list(findings(settled.index, root=settled.root, rules=settled.rules(), skipped={"fails.md"}))
+    assert known == []
+
+
+def test_a_row_that_the_disk_changed_is_found(settled):
+    """A bit of the matrix flips while it is in use."""
+    with (settled.state / "vectors.1.f32").open("r+b") as stream:
+        stream.seek(64 * 4 + 3)
+        stream.write(b"\x55")
+    [finding] = found(settled)
+    assert (finding.kind, finding.rows) == ("rows", (1,))
+    mend(settled)
+    assert settled.index.snapshot.rows.count == 4, "it is written anew, not over the old row"
+
+
+def test_files_that_belong_to_nothing_are_found(settled):
+    """Matrices without a row are removed; what is none of ours is told and left alone."""
+    (settled.state / "vectors.9.f32").write_bytes(b"left by a crash")
+    (settled.state / "notes.txt").write_text("somebody's")
+    (settled.state / "cookies").mkdir()
+    (settled.state / "config.toml").write_text("")
+    assert [(one.kind, one.repairable) for one in found(settled)] == [("foreign", False), ("stray", True)]
+    mend(settled)
+    assert not (settled.state / "vectors.9.f32").exists()
+    assert (settled.state / "notes.txt").exists()
+    (settled.state / "notes.txt").unlink()
+
+
+def test_a_damaged_database_is_a_finding_that_is_not_mended(settled, tmp_path):
+    """Its pages are wrong: the index is built anew from the notes."""
+    (tmp_path / "copy").mkdir()
+    copy = settled.crashed(tmp_path / "copy")
+    planted(copy, "PRAGMA writable_schema = 1", "DELETE FROM sqlite_schema WHERE name = 'chunks_by_source'")
+    assert "database" in {one.kind for one in findings(copy.index)}
+    assert not any(one.repairable for one in findings(copy.index) if one.kind == "database")
+    copy.index.close()
+
+
+def test_an_orphan_is_damage(settled, tmp_path):
+    """A chunk whose source is not there cannot be shown."""
+    (tmp_path / "copy").mkdir()
+    copy = settled.crashed(tmp_path / "copy")
+    planted(copy, "PRAGMA foreign_keys = 0", "DELETE FROM sources WHERE path = 'c.md'")
+    assert "database" in {one.kind for one in findings(copy.index)}
+    copy.index.close()
+
+
+def test_the_check_ends_at_its_deadline(settled):
+    """And leaves no read transaction behind."""
+    with pytest.raises(DeadlineError):
+        list(findings(settled.index, expired=lambda: True))
+    settled.save({"new.md": "omega\n"})
+    assert settled.index.checkpoint()
+
+
+def test_saves_go_between_two_steps_of_a_repair(settled, monkeypatch):
+    """The table is filled beside the old one; what changes meanwhile is in it."""
+    monkeypatch.setattr("memd.index.repair.CHUNKS_AT_ONCE", 1)
+    planted(settled, "DELETE FROM words WHERE rowid = 3")
+    repairing = Repair(settled.index, found(settled))
+    assert not repairing.step(0.0)
+    assert not repairing.step(0.0)
+    settled.save({"new.md": "omega zebra\n", "c.md": "gamma edited\n"})
+    settled.remove("a.md")
+    settled.index.purge(None, 5)
+    while not repairing.step(0.0):
+        assert "new.md" in settled.found("omega")
+    assert found(settled) == []
+    assert settled.found("omega zebra")[0] == "new.md"
+    assert settled.found("beta") == []
+
+
+def test_a_repair_that_a_crash_ended_is_cleared_away(settled, tmp_path, monkeypatch):
+    """The half-filled table goes at the next start; the old one answers till it is repaired."""
+    monkeypatch.setattr("memd.index.repair.CHUNKS_AT_ONCE", 1)
+    planted(settled, "DELETE FROM words WHERE rowid = 3")
+    repairing = Repair(settled.index, found(settled))
+    repairing.step(0.0)
+    repairing.step(0.0)
+    (tmp_path / "after").mkdir()
+    after = settled.crashed(tmp_path / "after")
+    with after.index.view_apart() as view:
+        names = {row[0] for row in view.reader.each("SELECT name FROM sqlite_schema")}
+    assert not any("anew" in str(name) for name in names)
+    mend(after)
+    assert found(after) == []
+    after.index.close()
+    while not repairing.step(1):
+        pass
+
+
+def test_every_kind_says_what_mends_it():
+    """Kinds are documented once, and none is both."""
+    assert not MENDED.keys() & NOT_MENDED.keys()
+    assert all({**MENDED, **NOT_MENDED}.values())

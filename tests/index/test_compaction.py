@@ -1,0 +1,180 @@
+"""How does what is not needed any more leave the disk?"""
+
+import pytest
+from tests_support import OtherHashEmbedder
+
+from memd.index.compaction import is_worth_it
+
+NOTES = {f"n{number}.md": f"word{number} zebra lion\n" for number in range(30)}
+
+
+def scores(notes, query="word7 zebra"):
+    hits = notes.search(query, mode="hybrid", limit=50).hits
+    return [(hit.source.path, hit.candidate.score) for hit in hits]
+
+
+@pytest.fixture
+def churned(notes, monkeypatch):
+    """Notes of which half were edited: half of the rows are garbage. Compacted a few rows at a time."""
+    monkeypatch.setattr("memd.index.compaction.COPIED_ROWS", 4)
+    notes.save(NOTES)
+    notes.save({f"n{number}.md": f"word{number} zebra tiger\n" for number in range(15)})
+    return notes
+
+
+def test_compaction_leaves_what_is_used_and_changes_no_answer(churned):
+    """Fewer rows, one file, the same scores, now and after a restart."""
+    before = scores(churned)
+    assert churned.index.garbage() == (15, 45)
+    churned.compact()
+    assert churned.index.garbage() == (0, 30)
+    assert scores(churned) == before
+    assert [path.name for path in churned.state.glob("vectors.*")] == ["vectors.2.f32"]
+    churned.reopen()
+    assert scores(churned) == before
+    assert churned.index.pending_count() == 0
+
+
+def test_vectors_of_gone_notes_are_kept(churned):
+    """A note may come back until it is purged."""
+    churned.remove("n20.md")
+    churned.compact()
+    assert churned.index.garbage() == (0, 30)
+    churned.save({"n20.md": NOTES["n20.md"]}, embed=False)
+    assert churned.index.pending_count() == 0
+    churned.remove("n20.md")
+    churned.index.purge(None, 10)
+    assert churned.index.garbage() == (1, 30)
+
+
+def test_what_changes_between_two_slices_is_in_the_copy(churned):
+    """New texts, and old ones that come back when the copy is beyond them."""
+    for _ in range(4):
+        assert not churned.index.compact(0.0)
+    churned.save({"n0.md": NOTES["n0.md"]}, embed=False)
+    assert churned.index.pending_count() == 0, "its old vector is garbage that is found again"
+    churned.save({"new.md": "giraffe\n"})
+    churned.remove("n29.md")
+    churned.compact()
+    assert churned.index.pending_count() == 0
+    assert churned.found("word0 zebra lion", mode="vector")[0] == "n0.md"
+    assert churned.found("giraffe", mode="vector")[0] == "new.md"
+
+
+def test_a_query_keeps_the_rows_that_it_began_with(churned):
+    """The old file is deleted, its mapping is not."""
+    with churned.index.view() as view:
+        old = view.snapshot.rows
+        before = bytes(old.buffer[: old.count * old.dim * 4])
+        churned.compact()
+        assert bytes(old.buffer[: old.count * old.dim * 4]) == before
+
+
+def test_a_restart_gives_a_compaction_up(churned):
+    """What was copied is removed, files and rows; the next one does it whole."""
+    before = scores(churned)
+    for _ in range(3):
+        churned.index.compact(0.0)
+    assert len(list(churned.state.glob("vectors.*"))) == 2
+    churned.reopen()
+    assert len(list(churned.state.glob("vectors.*"))) == 1
+    assert churned.index.garbage() == (15, 45)
+    churned.compact()
+    assert scores(churned) == before
+
+
+@pytest.mark.parametrize("slices", [1, 3, 8, 9, 10, 11])
+def test_a_crash_during_a_compaction_costs_nothing(churned, tmp_path, slices):
+    """Whenever it comes, before or after the switch."""
+    before = scores(churned)
+    for _ in range(slices):
+        churned.index.compact(0.0)
+    (tmp_path / "after").mkdir()
+    after = churned.crashed(tmp_path / "after")
+    assert after.findings() == []
+    assert after.index.pending_count() == 0
+    assert scores(after) == before
+    assert len(list(after.state.glob("vectors.*"))) == 1
+    after.index.close()
+
+
+def test_a_row_that_the_disk_has_changed_is_not_copied(churned):
+    """It is embedded again instead, and no other."""
+    [matrix] = churned.state.glob("vectors.*")
+    with matrix.open("r+b") as stream:
+        stream.seek(9 * 64 * 4)  # of n20.md: the newest note was embedded first
+        stream.write(b"\xff\xff")
+    churned.compact()
+    assert list(churned.index.pending(9).values()) == ["word20 zebra lion"]
+    assert churned.index.damaged_rows == 1
+    churned.embed()
+    assert churned.found("word20 zebra lion", mode="vector")[0] == "n20.md"
+
+
+def test_a_file_that_is_in_the_way_stays_as_it_is(churned):
+    """The copy takes the next number that is free."""
+    foreign = churned.state / "vectors.2.f32"
+    foreign.write_text("a file of somebody else")
+    churned.compact()
+    assert foreign.read_text() == "a file of somebody else"
+    assert (churned.state / "vectors.3.f32").exists()
+    foreign.unlink()
+
+
+def test_both_matrices_are_compacted_while_a_model_is_built(churned):
+    """The one that answers and the one that will."""
+    churned.switch(OtherHashEmbedder())
+    churned.embed()
+    churned.save({"n3.md": "giraffe\n"})
+    churned.compact()
+    assert churned.index.building == "other-hash"
+    assert churned.index.matrices.building.file.count == 30
+    assert churned.index.finish_building(frozenset())
+    assert churned.found("giraffe", mode="vector")[0] == "n3.md"
+
+
+def test_another_model_ends_a_compaction(churned):
+    """What was copied of the old one goes; the new one is built."""
+    for _ in range(3):
+        churned.index.compact(0.0)
+    churned.switch(OtherHashEmbedder())
+    assert len(list(churned.state.glob("vectors.*"))) == 2
+    churned.embed()
+    assert churned.index.finish_building(frozenset())
+    assert churned.found("word20 lion", mode="vector")[0] == "n20.md"
+
+
+def test_no_word_of_a_purged_note_is_left_on_the_disk(notes):
+    """Not in the tables, their log or the full text, after a compaction and a checkpoint."""
+    notes.save(NOTES | {"secret.md": "# Canaryheading\n\ncanarytext among others\n"})
+    notes.save({f"later{number}.md": f"later{number} words\n" for number in range(30)})
+    notes.remove("secret.md")
+    notes.index.purge(None, 10)
+    notes.compact()
+    assert notes.index.checkpoint()
+    for path in notes.state.iterdir():
+        content = path.read_bytes().lower()
+        assert b"canary" not in content, path.name
+        assert b"anarytex" not in content, path.name
+
+
+def test_an_index_without_vectors_can_be_compacted(notes):
+    """There are only words to leave the disk then."""
+    notes.save(NOTES, embed=False)
+    notes.compact()
+    assert len(notes.found("zebra", limit=50)) == 30
+
+
+@pytest.mark.parametrize(
+    ("garbage", "rows", "worth"),
+    [
+        (0, 0, False),
+        (4_095, 5_000, False),
+        (4_096, 5_000, True),
+        (25_000, 100_000, False),
+        (25_001, 100_000, True),
+    ],
+)
+def test_compaction_is_worth_it_from_a_quarter_on(garbage, rows, worth):
+    """And not for a few rows, however large their share."""
+    assert is_worth_it(garbage, rows) is worth

@@ -1,0 +1,149 @@
+"""What happens to a note that is not on the disk any more, for as long as the index keeps it?"""
+
+import pytest
+from tests_support import Notes
+
+WORDS = {f"n{number}.md": f"# Note {number}\n\nword{number} zebra lion\n" for number in range(8)}
+
+
+def test_a_gone_note_is_in_no_answer_and_still_in_the_index(notes):
+    """It leaves both arms at once, also after a restart, and is counted as gone."""
+    notes.save(WORDS)
+    notes.remove("n3.md")
+    for _ in range(2):
+        for mode in ("keyword", "vector", "hybrid"):
+            assert "n3.md" not in notes.found("word3 zebra", mode=mode, min_score=0.0, limit=20)
+        assert notes.index.gone_count() == 1
+        assert len(notes.index.snapshot.sources) == 7
+        assert notes.index.snapshot.columns.count == 7
+        notes.reopen()
+
+
+def test_a_note_that_comes_back_is_neither_cut_nor_embedded_again(notes):
+    """The same bytes: the same chunks with the same ids and vectors answer."""
+    notes.save(WORDS)
+    before = notes.search("word3", mode="hybrid").hits[0].candidate
+    notes.remove("n3.md")
+    notes.save({"n3.md": WORDS["n3.md"]}, embed=False)
+    assert notes.index.pending_count() == 0
+    assert notes.search("word3", mode="hybrid").hits[0].candidate == before
+    assert notes.index.gone_count() == 0
+
+
+def test_a_note_that_comes_back_with_other_bytes_is_another_one(notes):
+    """Its old words find nothing."""
+    notes.save(WORDS)
+    notes.remove("n3.md")
+    notes.save({"n3.md": "giraffe\n"})
+    assert notes.found("word3") == []
+    assert notes.found("giraffe") == ["n3.md"]
+
+
+def test_gone_notes_do_not_weigh_words(notes, tmp_path):
+    """Scores are those of an index that never had them: document frequencies count live chunks alone."""
+    other = Notes(_made(tmp_path / "other"))
+    kept = {path: text for path, text in WORDS.items() if path < "n4"}
+    other.save(kept)
+    notes.save(WORDS)
+    notes.remove(*(path for path in WORDS if path not in kept))
+    for query in ("zebra", "word2 lion", "ebr"):
+        scores = [
+            [(hit.source.path, hit.candidate.score) for hit in one.search(query, limit=20).hits]
+            for one in (notes, other)
+        ]
+        assert scores[0] == scores[1]
+    other.index.close()
+
+
+@pytest.mark.parametrize("query", ['"word7 zebra"', "-lion word7", "ord7", "word7", "浅草寺", "浅草", "草"])
+def test_every_way_to_ask_leaves_out_what_is_gone(notes, query):
+    """Phrases, exclusions, substrings, Chinese in runs of any length; also after a restart."""
+    notes.save(WORDS)
+    notes.save({"n7.md": WORDS["n7.md"] + "\n浅草寺に行く\n"})
+    notes.remove("n7.md")
+    assert "n7.md" not in notes.found(query, min_score=0.0)
+    notes.reopen()
+    assert "n7.md" not in notes.found(query, min_score=0.0)
+
+
+def test_purging_deletes_what_is_gone_for_long_and_nothing_else(notes):
+    """By the time since when it is gone, at most so many at once; a note that is live stays."""
+    notes.save(WORDS)
+    notes.remove("n1.md", "n2.md", "n3.md", at_s=1_000)
+    notes.remove("n4.md", at_s=2_000)
+    assert notes.index.purge(999, 10) == 0
+    assert notes.index.purge(1_000, 2) == 2
+    assert notes.index.purge(1_000, 2) == 1
+    assert notes.index.gone_count() == 1
+    assert notes.index.purge(None, 10) == 1
+    assert sorted(notes.found("zebra")) == ["n0.md", "n5.md", "n6.md", "n7.md"]
+
+
+def test_the_first_time_counts(notes):
+    """A note that is looked for again while it is gone is not gone anew."""
+    notes.save(WORDS)
+    notes.remove("n1.md", at_s=1_000)
+    notes.indexer.apply(["n1.md"], at_s=5_000)
+    assert notes.index.purge(1_000, 10) == 1
+
+
+def test_a_purged_note_can_come_back(notes):
+    """Nothing is left that would be in its way; its vector is garbage that is found again."""
+    notes.save(WORDS)
+    notes.remove("n1.md")
+    notes.index.purge(None, 10)
+    notes.save({"n1.md": WORDS["n1.md"]}, embed=False)
+    assert notes.index.pending_count() == 0
+    assert notes.found("word1", mode="hybrid")[0] == "n1.md"
+
+
+def test_gone_notes_wait_for_no_vector(notes):
+    """The model works for what can be found; a note that comes back waits again."""
+    notes.save(WORDS, embed=False)
+    notes.remove("n1.md")
+    assert notes.index.pending_count() == 7
+    assert not any("word1" in text for text in notes.index.pending(20).values())
+    notes.save({"n1.md": WORDS["n1.md"]}, embed=False)
+    assert notes.index.pending_count() == 8
+
+
+def test_a_comparison_names_what_is_gone(notes):
+    """And how many are known, in the whole folder or in one of its folders."""
+    notes.save({"a/1.md": "one\n", "a/2.md": "two\n", "a0.md": "x\n", "b/3.md": "three\n"})
+    (notes.root / "a/1.md").unlink()
+    (notes.root / "b/3.md").unlink()
+    notes.write("a/new.md", "new\n")
+    whole = notes.compared()
+    assert (whole.gone, whole.known, whole.sources) == (["a/1.md", "b/3.md"], 4, 3)
+    assert {"a/1.md", "b/3.md", "a/new.md"} <= set(whole.differing)
+    part = notes.indexer.compare(notes.rules(), "a/")
+    assert (part.gone, part.known, part.sources) == (["a/1.md"], 2, 2)
+    assert "b/3.md" not in part.differing
+    notes.indexer.apply(whole.gone)
+    assert notes.compared().gone == []
+    assert notes.compared().known == 2
+
+
+def test_a_folder_that_is_gone_has_no_sources_left(notes):
+    """Its comparison names all of them, and none of a folder that begins alike."""
+    notes.save({"a/1.md": "one\n", "a/b/2.md": "two\n", "ab/3.md": "three\n"})
+    (notes.root / "a/1.md").unlink()
+    (notes.root / "a/b/2.md").unlink()
+    (notes.root / "a/b").rmdir()
+    (notes.root / "a").rmdir()
+    compared = notes.indexer.compare(notes.rules(), "a/")
+    assert compared.gone == ["a/1.md", "a/b/2.md"]
+
+
+def test_the_chunks_of_a_fresh_save_go_first(notes):
+    """A save does not wait behind a bulk run that goes on; without one the newest come first."""
+    notes.save(WORDS, embed=False)
+    assert next(iter(notes.index.pending(1).values())).count("word7") == 1
+    first = list(notes.index.pending(3, {"n2.md", "n5.md"}).values())
+    assert ["word2" in first[0], "word5" in first[1], "word7" in first[2]] == [True] * 3
+    assert len(notes.index.pending(20, {"n2.md", "none.md"})) == 8
+
+
+def _made(folder):
+    folder.mkdir()
+    return folder

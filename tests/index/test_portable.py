@@ -1,0 +1,281 @@
+"""Does a second machine that has the notes and their sidecars embed nothing, and only right vectors?"""
+
+import math
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from tests_support import Notes
+
+from memd.errors import ModelMismatchError
+from memd.index import portable
+from memd.index.sidecars import KEPT_S, SidecarFolder
+
+TEXTS = {f"{number}.md": f"# Note {number}\n\nword{number} and more\n" for number in range(12)}
+
+
+class Machine:
+    """Notes with their sidecars, as one daemon keeps them."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        self.notes = Notes(folder)
+        (self.notes.root / "memory").mkdir(exist_ok=True)
+        self.folder = SidecarFolder(self.notes.root)
+        self.tried: set[str] = set()
+        self.done: set[str] = set()
+
+    def adopt(self, limit: int = 32) -> int:
+        """Take what is there; return how many sources in all."""
+        total = 0
+        while taken := portable.adopt(
+            self.notes.index, self.folder, **self.model, tried=self.tried, limit=limit
+        ):
+            total += taken
+        return total
+
+    def export(self, limit: int = 32) -> int:
+        """Leave what is missing; return how many sidecars were written."""
+        before = self.folder.written
+        while portable.export(self.notes.index, self.folder, **self.model, done=self.done, limit=limit):
+            pass
+        return self.folder.written - before
+
+    @property
+    def model(self) -> dict:
+        return {"model_id": self.notes.embedder.model_id, "dim": self.notes.embedder.dim}
+
+    @property
+    def files(self) -> list[Path]:
+        return sorted((self.notes.root / "memory" / "index" / "vectors").glob("*.vec"))
+
+
+@pytest.fixture
+def machines(tmp_path: Path):
+    """Return a maker of machines, each beginning with the files of another."""
+    made = []
+
+    def machine(like: Machine | None = None) -> Machine:
+        folder = tmp_path / str(len(made))
+        if like is not None:
+            shutil.copytree(like.notes.root, folder / "notes")
+        made.append(Machine(folder))
+        return made[-1]
+
+    yield machine
+    for one in made:
+        one.notes.index.close()
+
+
+@pytest.fixture
+def first(machines) -> Machine:
+    """A machine that has embedded all and left it."""
+    machine = machines()
+    machine.notes.save(TEXTS)
+    assert machine.export() == len(TEXTS)
+    return machine
+
+
+def test_the_second_machine_embeds_nothing(machines, first):
+    """Every vector comes from a sidecar, and the vector arm answers as on the first one."""
+    second = machines(first)
+    second.notes.save(TEXTS, embed=False)
+    assert second.adopt() == len(TEXTS)
+    assert second.notes.index.pending_count() == 0
+    for number in range(12):
+        there, here = (
+            [
+                (hit.source.path, hit.candidate.vector_score)
+                for hit in notes.search(f"word{number}", mode="vector").hits
+            ]
+            for notes in (first.notes, second.notes)
+        )
+        assert here
+        assert here == there
+    assert second.export() == 0
+    assert not second.folder.ignored
+
+
+def test_what_has_no_sidecar_is_left_to_the_model(machines, first):
+    """New and edited notes wait; the others do not wait behind them."""
+    second = machines(first)
+    second.notes.save(TEXTS | {"3.md": "# Note 3\n\nedited here\n", "new.md": "a new note\n"}, embed=False)
+    assert second.adopt() == len(TEXTS) - 1
+    assert sorted(second.notes.index.pending(10).values()) == ["# Note 3\n\nedited here", "a new note"]
+    second.notes.embed()
+    assert second.export() == 2
+
+
+def test_a_note_that_arrives_with_its_sidecar_is_not_embedded(machines, first):
+    """A pull brings both while memd runs."""
+    second = machines(first)
+    second.notes.save(TEXTS, embed=False)
+    second.adopt()
+    first.notes.save({"late.md": "a late note\n"})
+    first.export()
+    shutil.copytree(first.notes.root, second.notes.root, dirs_exist_ok=True)
+    second.notes.save({"late.md": "a late note\n"}, embed=False)
+    assert second.adopt() == 1
+    assert second.notes.index.pending_count() == 0
+
+
+def test_a_commit_takes_a_limited_number_of_sources(machines, first):
+    """The writing thread is not held for all of them at once."""
+    second = machines(first)
+    second.notes.save(TEXTS, embed=False)
+    arguments = second.model | {"tried": second.tried, "limit": 5}
+    taken = [portable.adopt(second.notes.index, second.folder, **arguments) for _ in range(4)]
+    assert taken == [5, 5, 2, 0]
+
+
+def test_damaged_and_foreign_sidecars_are_embedded_anew_and_replaced(machines, first):
+    """Each is ignored and counted once; what the model makes of them takes their place."""
+    second = machines(first)
+    for file in second.files[:4]:
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    second.notes.save(TEXTS, embed=False)
+    second.notes.embedder.model_id = "another"
+    second.notes.index.begin_model("another", 64)
+    assert second.adopt() == 0
+    second.notes.embedder.model_id = "word-hash"
+    second.notes.index.begin_model("word-hash", 64)
+    assert second.adopt() == 8
+    assert second.adopt() == 0
+    assert second.folder.ignored.total() == 4
+    second.notes.embed()
+    assert second.export() == 4
+    third = machines(second)
+    third.notes.save(TEXTS, embed=False)
+    assert third.adopt() == len(TEXTS)
+
+
+def test_vectors_of_another_model_are_not_taken_in(machines, first):
+    """Whoever asks for the wrong model gets the error that embedding gives."""
+    second = machines(first)
+    second.notes.save(TEXTS, embed=False)
+    second.notes.index.begin_model("another", 64)
+    with pytest.raises(ModelMismatchError):
+        second.adopt()
+
+
+def test_half_embedded_sources_are_not_left(first):
+    """A sidecar has all of a source's vectors or is not there."""
+    long = "\n\n".join(f"## Part {part}\n\n" + f"word{part} " * 150 for part in range(6))
+    first.notes.save({"long.md": long}, embed=False)
+    index = first.notes.index
+    batch = index.pending(3)
+    vectors = first.notes.embedder.embed_documents(list(batch.values()))
+    first.notes.indexer.embed(dict(zip(batch, vectors, strict=True)), model_id="word-hash")
+    assert index.pending_count() > 0
+    assert first.export() == 0
+    first.notes.embed()
+    assert first.export() == 1
+
+
+def test_a_row_that_the_disk_damaged_does_not_travel(first):
+    """No sidecar calls it right: it stays with the machine that will notice at its next start."""
+    for file in first.files:
+        file.unlink()
+    rows = first.notes.index.snapshot.rows
+    [matrix] = first.notes.state.glob("vectors.*.f32")
+    with matrix.open("r+b") as file:
+        file.seek(5 * rows.dim * 4)
+        byte = file.read(1)
+        file.seek(5 * rows.dim * 4)
+        file.write(bytes([byte[0] ^ 1]))
+    again = SidecarFolder(first.notes.root)
+    done: set[str] = set()
+    while portable.export(first.notes.index, again, **first.model, done=done, limit=32):
+        pass
+    assert again.written == len(TEXTS) - 1
+
+
+def test_a_model_that_is_being_built_leaves_nothing(first):
+    """Its vectors do not answer yet; the old model's sidecars stay."""
+    first.notes.save({"new.md": "a new note\n"})
+    first.notes.index.begin_model("another", 64)
+    first.notes.embedder.model_id = "another"
+    first.notes.embed()
+    assert first.export() == 0
+    assert first.notes.index.finish_building(frozenset())
+    first.done.clear()
+    assert first.export() == len(TEXTS) + 1
+    assert len(first.files) == 2 * len(TEXTS) + 1
+
+
+def test_a_model_that_is_built_takes_its_sidecars_too(machines, first):
+    """Back at a model that was there before: nothing is embedded, the switch is whole."""
+    index = first.notes.index
+    first.notes.embedder.model_id = "another"
+    index.begin_model("another", 64)
+    first.notes.embed()
+    assert index.finish_building(frozenset())
+    first.notes.embedder.model_id = "word-hash"
+    index.begin_model("word-hash", 64)
+    assert first.adopt() == len(TEXTS)
+    assert index.finish_building(frozenset())
+    assert first.notes.found("word7", mode="vector")[0] == "7.md"
+
+
+def test_a_folder_that_cannot_be_used_is_no_obstacle(machines, first, tmp_path):
+    """A link in its place: nothing is taken, nothing is left, nothing is raised; it is counted."""
+    second = machines(first)
+    vectors = second.notes.root / "memory" / "index" / "vectors"
+    vectors.rename(tmp_path / "elsewhere")
+    vectors.symlink_to(tmp_path / "elsewhere")
+    second.notes.save(TEXTS, embed=False)
+    assert second.adopt() == 0
+    second.notes.embed()
+    assert second.export() == 0
+    assert set(second.folder.ignored) == {"folder", "unwritable"}
+    vectors.unlink()
+    assert second.export() == len(TEXTS)
+
+
+def test_empty_notes_have_no_sidecar(machines):
+    """There is nothing to leave, and nothing to come back to."""
+    machine = machines()
+    machine.notes.save({"empty.md": "", "blank.md": "\n\n"})
+    assert machine.export() == 0
+    assert machine.files == []
+
+
+def test_files_of_the_same_text_share_one_sidecar(machines):
+    """Whatever they are called."""
+    machine = machines()
+    machine.notes.save({"a.md": "one text\n", "b.md": "one text\n"})
+    assert machine.export() == 1
+    second = machines(machine)
+    second.notes.save({"a.md": "one text\n", "b.md": "one text\n"}, embed=False)
+    second.adopt()
+    assert second.notes.index.pending_count() == 0
+
+
+def test_sidecars_that_nobody_needs_are_pruned(first):
+    """Of edited notes and of purged ones, a day later; not of notes that are gone for a while."""
+    notes = first.notes
+    notes.save({"0.md": "edited\n"})
+    first.export()
+    (notes.root / "1.md").unlink()
+    notes.indexer.apply(["1.md"], budget_s=60)
+    later = first.model | {"now_s": time.time() + KEPT_S + 60}
+    assert portable.prune(notes.index, first.folder, **later) == 0  # not complete yet
+    notes.index.note_complete()
+    assert portable.prune(notes.index, first.folder, **first.model, now_s=time.time()) == 0
+    assert portable.prune(notes.index, first.folder, **later) == 1
+    assert notes.index.purge(None, 10) == 1
+    assert portable.prune(notes.index, first.folder, **later) == 1
+    assert len(first.files) == len(TEXTS) - 1
+    assert portable.prune(notes.index, first.folder, **later) == 0
+
+
+def test_what_was_forgotten_leaves_no_sidecar(first):
+    """After a purge that somebody asked for, its vectors go at once, however new they are."""
+    notes = first.notes
+    notes.index.note_complete()
+    (notes.root / "1.md").unlink()
+    notes.indexer.apply(["1.md"], budget_s=60)
+    notes.index.purge(None, 10)
+    assert portable.prune(notes.index, first.folder, **first.model, now_s=math.inf) == 1
+    assert len(first.files) == len(TEXTS) - 1

@@ -1,0 +1,198 @@
+"""Is the index what its folder says, whatever happens in whatever order? Against a dictionary."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder
+
+from memd.index import compaction
+
+EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "12"))  # lives; more at night
+PATHS = st.sampled_from([f"{folder}n{number}.md" for folder in ("", "d/") for number in range(4)])
+# Few texts, so that the same one comes back: in another note, after its vector is garbage.
+TEXTS = st.sampled_from(
+    [f"word{number} zebra lion\n" for number in range(5)] + ["", "# H\n\none\n\n# I\n\ntwo\n"]
+)
+
+
+class Life(RuleBasedStateMachine):
+    """One index through saves, deletions, purges, compactions, changes of model, restarts and crashes."""
+
+    @initialize()
+    def begin(self):
+        self.copied_rows, compaction.COPIED_ROWS = compaction.COPIED_ROWS, 2  # slices of the few rows here
+        self.folder = Path(tempfile.mkdtemp(prefix="memd-states-"))
+        self.notes = Notes(self.folder)
+        self.files: dict[str, str] = {}  # what the disk holds
+        self.gone: dict[str, int] = {}  # path → since when
+        self.clock = 0
+        self.held: list[tuple] = []
+        self.crashes = 0
+
+    @rule(path=PATHS, text=TEXTS, embed=st.booleans())
+    def save(self, path, text, embed):
+        self.notes.save({path: text}, embed=embed)
+        self.files[path] = text
+        self.gone.pop(path, None)
+
+    @rule(several=st.dictionaries(PATHS, TEXTS, min_size=2))
+    def save_in_one_commit(self, several):
+        self.notes.save(several, embed=False)
+        self.files |= several
+        for path in several:
+            self.gone.pop(path, None)
+
+    @rule(path=PATHS)
+    def delete(self, path):
+        self.clock += 1
+        (self.notes.root / path).unlink(missing_ok=True)
+        self.notes.indexer.apply([path], at_s=self.clock)
+        if self.files.pop(path, None) is not None:
+            self.gone[path] = self.clock
+
+    @rule(old=PATHS, new=PATHS)
+    def rename(self, old, new):
+        if old not in self.files or old == new:
+            return
+        self.clock += 1
+        (self.notes.root / new).parent.mkdir(exist_ok=True)
+        (self.notes.root / old).rename(self.notes.root / new)
+        self.notes.indexer.apply([new, old], at_s=self.clock, budget_s=60)
+        self.files[new] = self.files.pop(old)
+        self.gone.pop(new, None)
+        self.gone[old] = self.clock
+
+    @rule(ago=st.integers(0, 5), limit=st.integers(1, 3))
+    def purge(self, ago, limit):
+        before = self.clock - ago
+        due = {path for path, since in self.gone.items() if since <= before}
+        assert self.notes.index.purge(before, limit) == min(len(due), limit)
+        with self.notes.index.view_apart() as view:
+            left = {row[0] for row in view.reader.each("SELECT path FROM sources WHERE gone_at IS NOT NULL")}
+        assert left <= self.gone.keys()
+        assert len(self.gone) - len(left) == min(len(due), limit)
+        self.gone = {path: since for path, since in self.gone.items() if path in left}
+
+    @rule(slices=st.integers(1, 6))
+    def compact_a_little(self, slices):
+        for _ in range(slices):
+            if self.notes.index.compact(0.0):
+                break
+
+    @rule()
+    def compact(self):
+        self.notes.compact()
+        assert self.notes.index.garbage()[0] == 0
+
+    @rule()
+    def embed(self):
+        self.notes.embed()
+        assert self.notes.index.pending_count() == 0
+
+    @rule(limit=st.integers(1, 3))
+    def embed_some(self, limit):
+        batch = self.notes.index.pending(limit)
+        if batch:
+            self.notes.embed_some(batch)
+
+    @rule(embedder=st.sampled_from([WordHashEmbedder, OtherHashEmbedder]))
+    def choose_a_model(self, embedder):
+        self.notes.switch(embedder())
+
+    @rule()
+    def finish_building(self):
+        building, pending = self.notes.index.building, self.notes.index.pending_count()
+        assert self.notes.index.finish_building(frozenset()) == bool(building and not pending)
+
+    @rule()
+    def restart(self):
+        self._let_go()
+        self.notes.reopen()
+
+    @rule()
+    def crash(self):
+        self._let_go()
+        self.crashes += 1
+        folder = self.folder / f"crash{self.crashes}"
+        folder.mkdir()
+        after = self.notes.crashed(folder)
+        self.notes.index.close()
+        self.notes = after
+
+    @rule()
+    def checkpoint(self):
+        self.notes.index.checkpoint()
+
+    @precondition(lambda self: not self.held)
+    @rule()
+    def begin_a_query(self):
+        context = self.notes.index.view()
+        view = context.__enter__()
+        self.held.append((context, view, self._seen(view)))
+
+    @precondition(lambda self: self.held)
+    @rule()
+    def end_a_query(self):
+        self._let_go()
+
+    @invariant()
+    def what_is_known_is_what_the_disk_holds(self):
+        index = self.notes.index
+        assert {source.path for source in index.snapshot.sources.values()} == self.files.keys()
+        assert index.gone_count() == len(self.gone)
+        for word in ("zebra", "word1", "one"):
+            expected = {path for path, text in self.files.items() if word in text.split()}
+            assert set(self.notes.found(word, limit=50)) == expected
+
+    @invariant()
+    def each_vector_is_that_of_its_text(self):
+        with self.notes.index.view() as view:
+            columns, rows = view.snapshot.columns, view.snapshot.rows
+            model = {e.model_id: e for e in (WordHashEmbedder(), OtherHashEmbedder())}
+            embedder = model.get(view.snapshot.model_id)
+            for number, row in enumerate(columns.row):
+                if columns.source[number] and row >= 0:
+                    text = view.chunks([number])[number].text
+                    size = rows.dim * 4
+                    stored = rows.buffer[row * size : (row + 1) * size]
+                    assert embedder.embed_query(text) == stored
+
+    @invariant()
+    def the_check_finds_nothing(self):
+        assert self.notes.findings(root=self.notes.root, rules=self.notes.rules()) == []
+
+    def _seen(self, view):
+        """Everything that one moment shows."""
+        columns, rows = view.snapshot.columns, view.snapshot.rows
+        live = [number for number, source in enumerate(columns.source) if source]
+        size = rows.dim * 4
+        return (
+            {number: (chunk.text, chunk.source) for number, chunk in view.reader.chunks(live).items()},
+            sorted(source.path for source in view.snapshot.sources.values()),
+            [bytes(rows.buffer[columns.row[n] * size : (columns.row[n] + 1) * size]) for n in live],
+            [int(n) for n in view.matching("words", "zebra")],
+        )
+
+    def _let_go(self):
+        for context, view, before in self.held:
+            assert self._seen(view) == before, "a query saw two moments"
+            context.__exit__(None, None, None)
+        self.held = []
+
+    def teardown(self):
+        if hasattr(self, "notes"):
+            compaction.COPIED_ROWS = self.copied_rows
+            self._let_go()
+            self.notes.index.close()
+            shutil.rmtree(self.folder)
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(
+    max_examples=EXAMPLES, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -1,0 +1,256 @@
+"""Is an answer ever wrong because files of the index were cut, lost, exchanged or bits of them flipped?"""
+
+import os
+import random
+import shutil
+
+import apsw
+import pytest
+from tests_support import Notes
+
+from memd.errors import IndexDamagedError, SchemaError
+from memd.index.check import findings
+from memd.index.repair import repair
+
+# Single bits flipped in the suite, in the matrix and the database each; MEMD_FLIPS=200 for the whole of it.
+FLIPS = int(os.environ.get("MEMD_FLIPS", "12"))
+DATABASE = "index.db"
+WAL = "index.db-wal"
+TEXTS = {f"d/n{number}.md": f"# Note {number}\n\nword{number} zebra lion 浅草寺\n" for number in range(30)}
+
+
+def foreign(folder) -> Notes:
+    """The index of another workspace, whose notes have the same names and say other things."""
+    folder.mkdir()
+    other = Notes(folder, state="of-another")
+    other.save({path: text.replace("zebra", "giraffe") for path, text in TEXTS.items()})
+    return other
+
+
+@pytest.fixture
+def left(tmp_path):
+    """Notes whose index was left as kill -9 leaves it: with a log that is not written back."""
+    (tmp_path / "alive").mkdir()
+    alive = Notes(tmp_path / "alive")
+    alive.save(TEXTS)
+    alive.index.checkpoint()
+    alive.save({"d/n0.md": "# Note 0\n\nedited zebra\n", "d/new.md": "new zebra\n"})
+    alive.remove("d/n1.md")
+    (tmp_path / "left").mkdir()
+    shutil.copytree(alive.root, tmp_path / "left/notes")
+    shutil.copytree(alive.state, tmp_path / "left/state")
+    alive.index.close()
+    return tmp_path / "left"
+
+
+@pytest.fixture
+def closed(tmp_path):
+    """Notes whose index was closed."""
+    (tmp_path / "left").mkdir()
+    notes = Notes(tmp_path / "left")
+    notes.save(TEXTS)
+    notes.index.close()
+    return tmp_path / "left"
+
+
+def opened(folder) -> tuple[Notes, bool]:
+    """Open an index as the service does: one that can't be read is built anew. True: it was."""
+    try:
+        return Notes(folder), False
+    except IndexDamagedError:
+        shutil.rmtree(folder / "state")
+        return Notes(folder), True
+
+
+def wrong_answers(notes: Notes) -> list[str]:
+    """What an index says that its notes never said; an answer from before a save is not wrong yet."""
+    wrong = []
+    for query in ("zebra", '"word3 zebra"', "ebra", "浅草", "word7", "giraffe"):
+        for hit in notes.search(query, mode="hybrid", limit=100, min_score=0.0).hits:
+            file = notes.root / hit.source.path
+            text = file.read_text() if file.exists() else ""
+            if hit.chunk.text not in text + TEXTS.get(hit.source.path, ""):
+                wrong.append(f"{query}: {hit.source.path}: {hit.chunk.text!r}")
+    return wrong
+
+
+def brought_up_to_date(notes: Notes) -> None:
+    """Do what the service does after a start."""
+    notes.indexer.apply(notes.compared().differing, budget_s=60)
+    notes.embed()
+
+
+def is_true(notes: Notes) -> bool:
+    """Tell whether every note is found by both arms, and nothing else."""
+    for path in notes.root.rglob("*.md"):
+        name = path.relative_to(notes.root).as_posix()
+        text = path.read_text().split("\n\n")[-1]
+        if name not in notes.found(text, mode="vector", limit=3):
+            return False
+        if name not in notes.found(f'"{text.split(" 浅")[0]}"', limit=50):
+            return False
+    return len(notes.index.snapshot.sources) == len(list(notes.root.rglob("*.md")))
+
+
+def cut(path, keep) -> None:
+    with path.open("r+b") as stream:
+        stream.truncate(int(keep * path.stat().st_size))
+
+
+CASES = {
+    "matrix deleted": lambda state, _: (state / "vectors.1.f32").unlink(),
+    "matrix empty": lambda state, _: cut(state / "vectors.1.f32", 0),
+    "matrix cut": lambda state, _: os.truncate(state / "vectors.1.f32", 1000),
+    "matrix of another": lambda state, other: shutil.copy(other / "vectors.1.f32", state),
+    "matrix a folder": lambda state, _: (
+        (state / "vectors.1.f32").unlink(),
+        (state / "vectors.1.f32").mkdir(),
+    ),
+    "matrix a link": lambda state, other: (
+        (state / "vectors.1.f32").unlink(),
+        (state / "vectors.1.f32").symlink_to(other / "vectors.1.f32"),
+    ),
+    "matrix a pipe": lambda state, _: (
+        (state / "vectors.1.f32").unlink(),
+        os.mkfifo(state / "vectors.1.f32"),
+    ),
+    "log deleted": lambda state, _: (state / WAL).unlink(missing_ok=True),
+    "log cut": lambda state, _: (state / WAL).exists() and cut(state / WAL, 0.6),
+    "log cut early": lambda state, _: (state / WAL).exists() and cut(state / WAL, 0.1),
+    "log of another": lambda state, other: shutil.copy(other / WAL, state),
+    "log of zeros": lambda state, _: (state / WAL).write_bytes(bytes(500_000)),
+    "shared memory of another": lambda state, other: shutil.copy(other / "index.db-shm", state),
+    "database deleted": lambda state, _: (state / DATABASE).unlink(),
+    "database empty": lambda state, _: cut(state / DATABASE, 0),
+    "database cut": lambda state, _: cut(state / DATABASE, 0.7),
+    "database cut early": lambda state, _: cut(state / DATABASE, 0.02),
+    "database of another": lambda state, other: shutil.copy(other / DATABASE, state),
+    "database of zeros": lambda state, _: (state / DATABASE).write_bytes(bytes(200_000)),
+    "database no database": lambda state, _: (state / DATABASE).write_text("a text\n" * 9999),
+    "all of another": lambda state, other: (shutil.rmtree(state), shutil.copytree(other, state)),
+}
+
+
+@pytest.mark.parametrize("how", ["left", "closed"])
+@pytest.mark.parametrize("case", CASES)
+def test_surgery_costs_time_and_no_truth(request, tmp_path, how, case):
+    """The index opens right, or is built anew; after the next scan all of it is true."""
+    folder = request.getfixturevalue(how)
+    other = foreign(tmp_path / "foreign")
+    CASES[case](folder / "state", other.state)
+    other.index.close()
+    notes, _ = opened(folder)
+    assert wrong_answers(notes) == []
+    brought_up_to_date(notes)
+    assert is_true(notes)
+    left_over = ["foreign: vectors.1.f32 is none of memd's files"] if case == "matrix a folder" else []
+    assert notes.findings(root=notes.root, rules=notes.rules()) == left_over
+    notes.index.close()
+
+
+def test_the_index_of_another_workspace_is_not_opened(closed, tmp_path):
+    """A workspace's database names the folder that it belongs to: its words are for no other one."""
+    shutil.move(closed / "state", closed / "state2")
+    (closed / "state").mkdir()
+    shutil.copy(closed / "state2" / DATABASE, closed / "state")
+    assert Notes(closed).index.close() is None
+    shutil.copytree(closed / "state", closed / "elsewhere")
+    notes = Notes(closed)
+    notes.index.close()
+    with pytest.raises(IndexDamagedError, match="another workspace"):
+        type(notes.index)(closed / "elsewhere")
+
+
+def test_a_matrix_that_nothing_names_is_removed(closed):
+    """What a crash has left is removed at the start; any other file stays."""
+    (closed / "state/vectors.7.f32").write_bytes(b"what a crash has left")
+    (closed / "state/vectors.07.f32").write_bytes(b"the same")
+    (closed / "state/config.toml").write_text("not ours")
+    notes = Notes(closed)
+    assert sorted(path.name for path in closed.glob("state/vectors*")) == ["vectors.1.f32"]
+    assert (closed / "state/config.toml").exists()
+    notes.index.close()
+
+
+def test_tables_of_another_release_are_not_read(closed):
+    """A version that is not ours is said so; the index is then built anew."""
+    for version in (1, 3, 99):
+        database = apsw.Connection(str(closed / "state" / DATABASE))
+        database.execute(f"PRAGMA user_version = {version}")
+        database.close()
+        with pytest.raises(SchemaError, match=f"version {version}"):
+            Notes(closed)
+    notes, anew = opened(closed)
+    assert anew
+    brought_up_to_date(notes)
+    assert is_true(notes)
+    notes.index.close()
+
+
+def test_what_a_crash_has_left_is_looked_through(left):
+    """Damage where no start reads is found at once then: what was lost with the log may be anywhere."""
+    path = left / "state" / DATABASE
+    database = apsw.Connection(str(path))
+    database.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    root = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'chunks_by_source'").get
+    size = database.pragma("page_size")
+    database.close()
+    with path.open("r+b") as stream:
+        stream.seek((root - 1) * size)
+        stream.write(bytes(size))
+    with pytest.raises(IndexDamagedError):
+        Notes(left)
+
+
+@pytest.mark.parametrize("number", range(FLIPS))
+def test_a_flipped_bit_in_the_matrix_costs_one_vector(closed, number):
+    """It is found at the next start, wherever it is."""
+    rng = random.Random(number)
+    _flip(closed / "state/vectors.1.f32", rng, below=30 * 64 * 4)
+    notes = Notes(closed)
+    assert notes.index.damaged_rows == 1
+    assert len(notes.index.pending(9)) == 1
+    notes.embed()
+    assert is_true(notes)
+    assert notes.findings() == []
+    notes.index.close()
+
+
+@pytest.mark.parametrize("number", range(FLIPS))
+def test_a_flipped_bit_in_the_database_is_found_or_harmless(closed, number):
+    """At the start, by a query, or by the check, which mends it; nothing ends in another error."""
+    rng = random.Random(number)
+    _flip(closed / "state" / DATABASE, rng)
+    notes, _ = opened(closed)
+    try:
+        wrong_answers(notes)
+        needs_new_one = _mended(notes)
+    except IndexDamagedError:
+        needs_new_one = True
+    if needs_new_one:
+        notes.index.close()
+        shutil.rmtree(closed / "state")
+        notes = Notes(closed)
+    brought_up_to_date(notes)
+    assert wrong_answers(notes) == []
+    assert is_true(notes)
+    assert notes.findings(root=notes.root, rules=notes.rules()) == []
+    notes.index.close()
+
+
+def _mended(notes) -> bool:
+    """Check and repair as the service does; True where only a new index helps."""
+    found = list(findings(notes.index, root=notes.root, rules=notes.rules()))
+    if any(not one.repairable for one in found):
+        return True
+    notes.indexer.apply(sorted(repair(notes.index, found).paths), budget_s=60)
+    return False
+
+
+def _flip(path, rng, *, below=None) -> None:
+    at = rng.randrange(below or path.stat().st_size)
+    with path.open("r+b") as stream:
+        stream.seek(at)
+        [byte] = stream.read(1)
+        stream.seek(at)
+        stream.write(bytes([byte ^ 1 << rng.randrange(8)]))

@@ -1,0 +1,155 @@
+"""What happens to vectors when another model is chosen?"""
+
+import pytest
+from tests_support import OtherHashEmbedder, WordHashEmbedder
+
+NOTES = {f"n{number}.md": f"word{number} zebra lion\n" for number in range(10)}
+
+
+class ThirdEmbedder(OtherHashEmbedder):
+    model_id = "third-hash"
+
+
+class LongEmbedder(WordHashEmbedder):
+    dim = 128  # of the same name
+
+
+def asked_with(notes, embedder, text, **settings):
+    """What is found by a query that *embedder* has made a vector of."""
+    return notes.found(
+        text, mode="vector", model_id=embedder.model_id, query_vec=embedder.embed_query(text), **settings
+    )
+
+
+def test_the_old_model_answers_until_the_new_one_is_complete(notes):
+    """Then all answers come from the new one at once."""
+    notes.save(NOTES)
+    old = notes.embedder
+    notes.switch(OtherHashEmbedder())
+    assert notes.index.building == "other-hash"
+    assert notes.index.pending_count() == 10
+    notes.embed_some(notes.index.pending(4))
+    assert not notes.index.finish_building(frozenset())
+    assert asked_with(notes, old, "word3 zebra")[0] == "n3.md"
+    assert notes.index.snapshot.model_id == "word-hash"
+    notes.embed()
+    assert notes.index.finish_building(frozenset())
+    assert (notes.index.snapshot.model_id, notes.index.building) == ("other-hash", "")
+    assert notes.index.snapshot.rows.dim == 32
+    assert notes.found("word3 zebra", mode="vector", limit=20)[0] == "n3.md"
+    assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.2.f32"]
+
+
+def test_a_query_goes_on_with_the_old_rows_while_the_model_is_switched(notes):
+    """A view that was taken before keeps rows, model and transaction of one moment."""
+    notes.save(NOTES)
+    with notes.index.view() as view:
+        before = bytes(view.snapshot.rows.buffer[: 64 * 4 * 10])
+        notes.switch(OtherHashEmbedder())
+        notes.embed()
+        assert notes.index.finish_building(frozenset())
+        assert bytes(view.snapshot.rows.buffer[: 64 * 4 * 10]) == before
+        assert view.snapshot.model_id == "word-hash"
+
+
+def test_building_goes_on_after_a_restart(notes):
+    """What is embedded already is not asked for again."""
+    notes.save(NOTES)
+    notes.switch(OtherHashEmbedder())
+    notes.embed_some(notes.index.pending(4))
+    notes.reopen()
+    assert notes.index.building == "other-hash"
+    assert notes.index.pending_count() == 6
+    notes.embed()
+    assert notes.index.finish_building(frozenset())
+
+
+def test_going_back_drops_what_was_begun(notes):
+    """The first model answers as before, nothing waits, and the other one's file is gone."""
+    notes.save(NOTES)
+    first = notes.embedder
+    notes.switch(OtherHashEmbedder())
+    notes.embed_some(notes.index.pending(4))
+    notes.switch(first)
+    assert (notes.index.building, notes.index.pending_count()) == ("", 0)
+    assert [path.name for path in notes.state.glob("vectors.*")] == ["vectors.1.f32"]
+    assert notes.found("word3 zebra", mode="vector")[0] == "n3.md"
+
+
+def test_a_third_model_takes_the_place_of_the_second(notes):
+    """There are never more than two matrices."""
+    notes.save(NOTES)
+    notes.switch(OtherHashEmbedder())
+    notes.embed_some(notes.index.pending(4))
+    notes.switch(ThirdEmbedder())
+    assert (notes.index.building, notes.index.pending_count()) == ("third-hash", 10)
+    assert sorted(path.name for path in notes.state.glob("vectors.*")) == ["vectors.1.f32", "vectors.3.f32"]
+
+
+def test_the_same_name_with_another_length_is_another_model(notes):
+    """Vectors of two lengths are never compared."""
+    notes.save(NOTES)
+    notes.switch(LongEmbedder())
+    assert notes.index.pending_count() == 10
+    assert notes.search("zebra", mode="vector").mode == "keyword"
+    notes.embed()
+    assert notes.index.finish_building(frozenset())
+    assert notes.found("word3 zebra", mode="vector")[0] == "n3.md"
+
+
+def test_refused_texts_do_not_hold_the_switch_up(notes):
+    """A text that the model does not take stays without a vector; any other must have one."""
+    notes.save(NOTES)
+    notes.switch(OtherHashEmbedder())
+    refused, other = list(notes.index.pending(2))
+    notes.embed_some({digest: text for digest, text in notes.index.pending(20).items() if digest != refused})
+    assert not notes.index.finish_building(frozenset({other}))
+    assert notes.index.finish_building(frozenset({refused}))
+    assert list(notes.index.pending(20)) == [refused]
+
+
+def test_a_model_is_active_at_once_where_there_are_no_vectors_yet(notes):
+    """Nothing is built beside what is empty."""
+    notes.save(NOTES, embed=False)
+    notes.switch(OtherHashEmbedder())
+    assert notes.index.building == ""
+    assert notes.index.snapshot.model_id == "other-hash"
+    notes.embed()
+    assert notes.found("word3 zebra", mode="vector")[0] == "n3.md"
+
+
+def test_notes_that_change_while_a_model_is_built_are_true_in_both(notes):
+    """Edits, deletions and notes that come back reach the old rows and the new ones."""
+    notes.save(NOTES)
+    old = notes.embedder
+    notes.remove("n1.md")
+    notes.switch(OtherHashEmbedder())
+    notes.embed_some(notes.index.pending(20))
+    notes.save({"n1.md": NOTES["n1.md"], "n2.md": "giraffe\n", "new.md": "word4 zebra lion\n"}, embed=False)
+    notes.remove("n3.md")
+    assert notes.index.pending_count() == 2, "one is new, one came back"
+    assert "n3.md" not in asked_with(notes, old, "word3 zebra", limit=20)
+    assert "n1.md" in asked_with(notes, old, "word1 zebra", limit=20)
+    notes.embed()
+    assert notes.index.finish_building(frozenset())
+    assert notes.found("giraffe", mode="vector")[0] == "n2.md"
+    assert set(notes.found("word4 zebra lion", mode="vector")[:2]) == {"n4.md", "new.md"}
+
+
+@pytest.mark.parametrize("moment", ["begun", "half", "complete", "switched"])
+def test_a_crash_while_a_model_is_built_costs_nothing(notes, tmp_path, moment):
+    """Whenever it comes: one of the two models answers, whole, and the other goes on."""
+    notes.save(NOTES)
+    notes.switch(OtherHashEmbedder())
+    if moment != "begun":
+        notes.embed_some(notes.index.pending(4 if moment == "half" else 20))
+    if moment == "switched":
+        assert notes.index.finish_building(frozenset())
+    (tmp_path / "after").mkdir()
+    after = notes.crashed(tmp_path / "after")
+    assert after.findings() == []
+    assert after.index.pending_count() == {"begun": 10, "half": 6, "complete": 0, "switched": 0}[moment]
+    after.embed()
+    assert after.index.finish_building(frozenset()) == (moment != "switched")
+    assert after.found("word3 zebra", mode="vector")[0] == "n3.md"
+    after.index.close()

@@ -1,0 +1,66 @@
+"""Does `status` say what is unusual, and nothing of what is as always?"""
+
+import pytest
+from sample_answers import known
+
+from memctl.render import facts
+
+ORDINARY = {
+    "gone": 0,
+    "held": "",
+    "watching": "events",
+    "building": None,
+    "sidecars": {"read": 0, "written": 0, "ignored": {}},
+    "last_check": None,
+}
+
+
+def said(**changes):
+    """Return the facts of a workspace by their label."""
+    return dict(facts.workspace(known(**ORDINARY | changes)).facts)
+
+
+def test_a_workspace_where_all_is_ordinary_has_no_extra_line():
+    """Nor has one of an older memd, which says nothing of these."""
+    assert said() == dict(facts.workspace(known()).facts)
+    assert said().keys() == {"state", "content", "pending", "last scan", "last index", "size"}
+    assert "sidecars" not in said(sidecars=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "text"),
+    [
+        ({"gone": 1}, "gone", "1 source, kept for a day: memctl index --purge deletes it now"),
+        ({"gone": 1200, "held": "1200 of 1201 are\x1b gone"}, "gone", "1200 of 1201 are␛ gone"),
+        (
+            {"watching": "polling"},
+            "watching",
+            "by looking now and then: this folder gives no events to rely on",
+        ),
+        ({"watching": "none"}, "watching", "not at the moment: changes are seen at the next scan"),
+        (
+            {"building": {"model_id": "abc", "done": 300, "total": 9001}},
+            "building",
+            "300 of 9,001 vectors of the new model abc",
+        ),
+        (
+            {"sidecars": {"read": 1200, "written": 3, "ignored": {"model": 2, "corrupt": 1}}},
+            "sidecars",
+            "1,200 read, 3 written, 2 ignored (model), 1 ignored (corrupt)",
+        ),
+    ],
+)
+def test_what_is_unusual_has_a_line_of_its_own(changes, label, text):
+    """With the reason where there is one."""
+    assert said(**changes)[label] == text
+
+
+def test_the_last_check_says_when_and_what_it_found():
+    """In memd's words, or in ours."""
+    at = 1_780_000_000.0
+    for check, verdict in (
+        ({"ok": True}, "all well"),
+        ({"ok": False}, "not all well: memctl check"),
+        ({"ok": False, "detail": "2 findings\x1b"}, "2 findings␛"),
+    ):
+        assert said(last_check=check | {"at": at})["last check"] == f"{facts.moment(at)}, {verdict}"

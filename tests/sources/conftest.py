@@ -1,0 +1,20 @@
+"""Which fixtures do the tests of the watch share?"""
+
+import pytest
+
+from memd.sources import listening
+
+
+@pytest.fixture
+def root(tmp_path):
+    """An empty folder to watch."""
+    root = tmp_path / "root"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A gone root is looked for, and a failed watch armed again, after a moment."""
+    monkeypatch.setattr(listening, "MISSING_POLL_S", 0.05)
+    monkeypatch.setattr(listening, "RETRY_S", (0.05,))

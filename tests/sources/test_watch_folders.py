@@ -1,0 +1,308 @@
+"""With inotify, folders that come, go and change their names are followed exactly."""
+
+import asyncio
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from watched_folder import armed, can, child, is_back, run
+
+from memd.sources import inotify, linux
+
+pytestmark = [
+    pytest.mark.skipif(not inotify.available(), reason="needs inotify"),
+    pytest.mark.usefixtures("impatient"),
+]
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+
+
+def in_watch(root, steps):
+    """Run *steps*, a coroutine function of the watched folder."""
+
+    async def scenario():
+        async with armed(root, backend="inotify") as watched:
+            await steps(watched)
+
+    run(scenario)
+
+
+def exchange(one, other):
+    """Let two folders change their names in one step, renameat2(2)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE):
+        pytest.skip("no RENAME_EXCHANGE on this file system")
+
+
+def test_a_renamed_folder_is_watched_under_its_new_name(root):
+    """Saves in it, at any depth, are named by the new path and never by the old one."""
+    (root / "old" / "deep").mkdir(parents=True)
+
+    async def steps(watched):
+        (root / "old").rename(root / "new")
+        await watched.settled()
+        assert watched.named == {str(root / "old"), str(root / "new")}
+        await watched.begin()
+        (root / "new" / "a.md").write_text("text")
+        (root / "new" / "deep" / "b.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "new" / "a.md"), str(root / "new" / "deep" / "b.md")}
+
+    in_watch(root, steps)
+
+
+def test_a_folder_that_moves_into_another_is_watched_there(root):
+    """Also where the other one is just made, so that it is found before its event comes."""
+    (root / "old" / "deep").mkdir(parents=True)
+
+    async def steps(watched):
+        (root / "new").mkdir()
+        (root / "old").rename(root / "new" / "inner")
+        await watched.settled()
+        assert {str(root / "old"), str(root / "new")} <= watched.named
+        await watched.begin()
+        (root / "new" / "inner" / "deep" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "new" / "inner" / "deep" / "a.md")}
+
+    in_watch(root, steps)
+
+
+def test_a_folder_that_is_moved_out_is_not_watched_any_more(root, tmp_path):
+    """What happens outside is nobody's business, at any depth; a new folder of its name is watched."""
+    (root / "gone" / "deep").mkdir(parents=True)
+
+    async def steps(watched):
+        (root / "gone").rename(tmp_path / "outside")
+        await watched.begin()
+        (tmp_path / "outside" / "a.md").write_text("text")
+        (tmp_path / "outside" / "deep" / "a.md").write_text("text")
+        await watched.settled()
+        assert not watched.named
+        (root / "gone" / "deep").mkdir(parents=True)
+        await watched.begin()
+        (root / "gone" / "deep" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "gone" / "deep" / "a.md")}
+
+    in_watch(root, steps)
+
+
+def test_folders_that_change_their_names_are_both_watched(root):
+    """An exchange tells of each folder that it left last, though both are there."""
+    for name in ("one", "two"):
+        (root / name / name).mkdir(parents=True)
+
+    async def steps(watched):
+        exchange(root / "one", root / "two")
+        await watched.settled()
+        assert watched.named == {str(root / "one"), str(root / "two")}
+        await watched.begin()
+        (root / "one" / "two" / "a.md").write_text("text")
+        (root / "two" / "one" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "one" / "two" / "a.md"), str(root / "two" / "one" / "a.md")}
+
+    in_watch(root, steps)
+
+
+def test_a_folder_that_leaves_a_link_behind_is_watched_under_its_new_name(root):
+    """The old name still leads to it, but is none of its names."""
+    (root / "old").mkdir()
+
+    async def steps(watched):
+        (root / "old").rename(root / "new")
+        (root / "old").symlink_to("new")
+        await watched.begin()
+        (root / "old" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "new" / "a.md")}
+        assert not any(dirty.trouble for dirty in watched.seen)
+
+    in_watch(root, steps)
+
+
+def test_a_folder_that_is_recreated_at_once_is_watched(root):
+    """A folder that is deleted and made again before anybody looks is another folder."""
+
+    async def steps(watched):
+        for _ in range(100):
+            (root / "a" / "b").mkdir(parents=True)
+            (root / "a" / "b" / "note.md").write_text("text")
+            shutil.rmtree(root / "a")
+            (root / "a" / "b").mkdir(parents=True)
+            await watched.begin()
+            (root / "a" / "b" / "note.md").write_text("text")
+            await watched.settled()
+            assert watched.named == {str(root / "a" / "b" / "note.md")}
+            shutil.rmtree(root / "a")
+            await watched.begin()
+
+    in_watch(root, steps)
+
+
+def test_folders_that_move_all_the_time_are_watched_in_the_end(root):
+    """A thread renames without pause while the watch looks; then every folder is watched by its name."""
+    for number in range(10):
+        (root / str(number) / "deep").mkdir(parents=True)
+
+    def shuffle():
+        for turn in range(2_000):
+            folder = root / str(turn % 10)
+            folder.rename(root / "moving")
+            (root / "moving").rename(folder)
+
+    async def steps(watched):
+        await asyncio.to_thread(shuffle)
+        await watched.begin()
+        notes = {root / str(number) / "deep" / "a.md" for number in range(10)}
+        for note in notes:
+            note.write_text("text")
+        await watched.settled()
+        assert watched.named == {str(note) for note in notes}
+
+    in_watch(root, steps)
+
+
+def test_a_folder_over_an_empty_one_is_watched(root):
+    """Rename replaces an empty folder without an event about its end."""
+    (root / "one" / "deep").mkdir(parents=True)
+    (root / "two").mkdir()
+
+    async def steps(watched):
+        (root / "one").rename(root / "two")
+        await watched.begin()
+        (root / "two" / "deep" / "a.md").write_text("text")
+        await watched.settled()
+        assert watched.named == {str(root / "two" / "deep" / "a.md")}
+
+    in_watch(root, steps)
+
+
+def test_what_is_half_written_when_its_folder_moves_is_named_by_its_new_path(root, monkeypatch):
+    """The wait for the close goes with the file; nothing waits under the old name."""
+    monkeypatch.setattr(linux, "QUIET_S", 0.1)
+    (root / "old").mkdir()
+
+    async def steps(watched):
+        with (root / "old" / "a.md").open("w") as slow:
+            slow.write("half")
+            slow.flush()
+            await watched.settled()
+            (root / "old").rename(root / "new")
+            await watched.begin()
+            slow.write(" and half")
+        await asyncio.sleep(0.3)
+        await watched.settled()
+        assert watched.named == {str(root / "new" / "a.md")}
+
+    in_watch(root, steps)
+
+
+def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
+    """Searched or not is asked for each name anew."""
+    (root / ".hidden" / "deep").mkdir(parents=True)
+
+    async def scenario():
+        async with armed(root, backend="inotify", enters=lambda path: "." not in path) as watched:
+            (root / ".hidden").rename(root / "shown")
+            await watched.settled()
+            assert watched.named == {str(root / "shown")}
+            await watched.begin()
+            (root / "shown" / "deep" / "a.md").write_text("text")
+            await watched.settled()
+            assert watched.named == {str(root / "shown" / "deep" / "a.md")}
+            (root / "shown").rename(root / ".hidden")
+            await watched.begin()
+            (root / ".hidden" / "deep" / "a.md").write_text("text")
+            await watched.settled()
+            assert not watched.named
+
+    run(scenario)
+
+
+def test_a_changed_mode_of_the_root_asks_for_a_rescan(root):
+    """What could not be read may be readable now."""
+
+    async def steps(watched):
+        root.chmod(0o750)
+        await watched.settled()
+        assert any(dirty.rescan for dirty in watched.seen)
+
+    in_watch(root, steps)
+
+
+@pytest.mark.parametrize("mode", [0, 0o400])  # not to be listed, listed but not to be entered
+def test_a_folder_that_may_not_be_read_is_passed_over_until_it_may(root, mode):
+    """It is no trouble: a scan can't read it either. When its mode changes it is looked at and watched."""
+    closed = root / "closed"
+    (closed / "deep").mkdir(parents=True)
+    closed.chmod(mode)
+    mortal = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if mortal and not can(*mortal):
+        pytest.skip("no way to give up root's rights here")
+    try:
+        with child(root, prefix=mortal) as watching:
+            watching.until(is_back)
+            (root / "a.md").write_text("text")
+            watching.until_named(root / "a.md")
+            closed.chmod(0o700)
+            watching.until_named(closed)
+            (closed / "deep" / "b.md").write_text("text")
+            watching.until_named(closed / "deep" / "b.md")
+            assert not any(dirty.trouble for dirty in watching.seen)
+    finally:
+        closed.chmod(0o700)
+
+
+def test_a_cookie_folder_inside_of_the_root_is_only_that(root):
+    """Its files are cookies, and no sources."""
+
+    async def scenario():
+        async with armed(root, backend="inotify", cookies=root / "state") as watched:
+            (root / "a.md").write_text("text")
+            await watched.settled()
+            assert watched.named == {str(root / "a.md")}
+
+    run(scenario)
+
+
+def test_an_idle_watch_sleeps(root):
+    """Nothing wakes its thread while nothing happens: not once in a second."""
+    for number in range(20):
+        (root / f"folder-{number}").mkdir()
+
+    async def steps(watched):
+        (thread,) = [thread for thread in threading.enumerate() if thread.name == "memd-watch"]
+        await asyncio.sleep(0.2)
+
+        def wakings():
+            status = Path(f"/proc/self/task/{thread.native_id}/status").read_text()
+            return [line for line in status.splitlines() if line.startswith("voluntary")]
+
+        before = wakings()
+        await asyncio.sleep(1)
+        assert wakings() == before
+        (root / "folder-1" / "a.md").write_text("text")
+        await watched.settled()
+        assert wakings() != before
+
+    in_watch(root, steps)
+
+
+def test_importing_the_watch_needs_no_writable_code():
+    """The unit forbids memory that is both written and run; ctypes must do without."""
+    script = (
+        "import ctypes, os, sys\n"
+        "if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0): sys.exit(77)\n"  # PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN
+        "import_it = 'from memd.sources.inotify import Inotify; Inotify()'\n"
+        "os.execv(sys.executable, [sys.executable, '-c', import_it])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("no PR_SET_MDWE in this kernel")
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,186 @@
+"""What do the tests of the watch share? A folder that is watched, here or in a process of its own."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from memd.sources import linux
+from memd.sources.watch import Dirty, watch
+
+PATIENCE_S = 15  # far above the 50 ms it takes: a slow machine is no failure
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Watched:
+    """Collects what a watch yields, in a task."""
+
+    def __init__(self, root, cookies, *, heard=lambda _: None, **options):
+        self.root = root
+        self.seen = []
+        self._cookies = cookies
+        self._heard = heard
+        self._options = options
+        self._numbers = itertools.count()
+        self._stop = asyncio.Event()
+        self.task = asyncio.create_task(self._collect())
+
+    async def _collect(self):
+        stream = watch(self.root, stop=self._stop, cookies=self._cookies, **self._options)
+        async with contextlib.aclosing(stream):
+            async for dirty in stream:
+                self.seen.append(dirty)
+                self._heard(dirty)
+
+    async def until(self, condition):
+        """Wait until what was seen fulfils *condition*."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not condition(self.seen):
+                assert not self.task.done()
+                await asyncio.sleep(0.002)
+
+    async def until_named(self, path):
+        await self.until(lambda _: self.names(path))
+
+    async def settled(self):
+        """Wait until everything that was saved before this call is seen."""
+        name = f"cookie-{next(self._numbers)}"
+        (self._cookies / name).touch()
+        await self.until(lambda seen: any(name in dirty.cookies for dirty in seen))
+
+    def names(self, path):
+        """Tell whether *path*, or a folder above it, was named since the last `begin`."""
+        places = [str(path), *map(str, path.parents)]
+        return self.named & {str(path)} or self.folders & set(places)
+
+    @property
+    def named(self):
+        return {path for dirty in self.seen for path in dirty.paths | dirty.folders}
+
+    @property
+    def folders(self):
+        return {path for dirty in self.seen for path in dirty.folders}
+
+    async def begin(self):
+        """Forget what was seen up to now."""
+        await self.settled()
+        self.seen.clear()
+
+    async def end(self):
+        self._stop.set()
+        await asyncio.wait_for(self.task, PATIENCE_S)
+
+
+@asynccontextmanager
+async def armed(root, *, cookies=None, **options):
+    """A watched folder, armed, with nothing seen yet."""
+    cookies = cookies or root.parent / f"{root.name}-cookies"
+    cookies.mkdir(exist_ok=True)
+    watched = Watched(root, cookies, **options)
+    await watched.until(lambda seen: seen)
+    await watched.begin()
+    yield watched
+    await watched.end()
+
+
+class Child:
+    """A watch in a process of its own, which runs shell commands beside it."""
+
+    def __init__(self, process):
+        self.process = process
+        self.seen = []
+        self._lines = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def until(self, condition):
+        """Wait until what was seen fulfils *condition*, and return it."""
+        while not condition(self.seen):
+            line = self._lines.get(timeout=PATIENCE_S)
+            assert line is not None, "the process ended"
+            said = json.loads(line)
+            sets = {key: frozenset(said[key]) for key in ("paths", "folders", "cookies")}
+            self.seen.append(Dirty(**{**said, **sets}))
+        return self.seen
+
+    def until_named(self, path):
+        return self.until(lambda seen: any(str(path) in dirty.paths | dirty.folders for dirty in seen))
+
+    def run(self, command):
+        """Run a shell command where the watch runs."""
+        self.process.stdin.write(f"{command}\n")
+        self.process.stdin.flush()
+
+
+@contextmanager
+def child(root, *, prefix=(), before="", blind_retry_s=60.0):
+    """Watch *root* in a process that *prefix* starts, after the shell command *before*."""
+    watching = [sys.executable, __file__, str(root), str(blind_retry_s)]
+    process = subprocess.Popen(
+        [*prefix, "sh", "-c", f'{before or ":"} && exec "$@"', "sh", *watching],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    try:
+        yield Child(process)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+def can(*prefix):
+    """Tell whether this machine lets us run something under *prefix*."""
+    with contextlib.suppress(OSError):
+        return subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+    return False
+
+
+USER = ("unshare", "--user", "--map-root-user")
+USER_AND_MOUNTS = (*USER, "--mount")
+needs_users = pytest.mark.skipif(not can(*USER), reason="no user namespaces here")
+needs_mounts = pytest.mark.skipif(
+    not can(*USER_AND_MOUNTS, "sh", "-c", "mount -t tmpfs none /mnt"), reason="no mount namespaces here"
+)
+
+
+def is_back(seen):
+    """Tell whether the watch was armed again as the last that was seen."""
+    return bool(seen) and seen[-1].rescan and not seen[-1].trouble
+
+
+def run(scenario):
+    """Run a test's coroutine."""
+    asyncio.run(scenario())
+
+
+async def _report(root, blind_retry_s):
+    def obey():
+        for line in sys.stdin:
+            subprocess.run(line, shell=True, check=True, stdout=sys.stderr)
+
+    linux.BLIND_RETRY_S = float(blind_retry_s)
+    threading.Thread(target=obey, daemon=True).start()
+    async for dirty in watch(Path(root), stop=asyncio.Event(), backend="inotify"):
+        print(json.dumps(asdict(dirty), default=list), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(_report(*sys.argv[1:]))
