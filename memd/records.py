@@ -6,12 +6,14 @@ Frozen records and nothing else: no I/O, no clock, no defaults that hide a decis
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
-    """What lstat says of a file; equal stamps of an old file mean "unchanged"."""
+class FileStamp(NamedTuple):
+    """What lstat says of a file; equal stamps of an old file mean "unchanged".
+
+    A tuple: a scan makes two of them for each file there is, and compares them.
+    """
 
     mtime_ns: int
     ctime_ns: int

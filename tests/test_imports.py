@@ -63,7 +63,8 @@ MAY_IMPORT = {
     | INDEX
     | {"memd.index.finding", "memd.index.index", "memd.index.rederived"},
     "memd.index.sidecar": VOCABULARY,
-    "memd.index.sidecars": VOCABULARY | {"memd.index.sidecar"},
+    "memd.index.sidecar_bodies": VOCABULARY | {"memd.index.sidecar"},
+    "memd.index.sidecars": VOCABULARY | {"memd.index.sidecar", "memd.index.sidecar_bodies"},
     "memd.index.portable": VOCABULARY
     | {"memd.index.index", "memd.index.matrices", "memd.index.sidecar", "memd.index.sidecars"},
     "memd.search": VOCABULARY | {"memd.index.reader", "memd.index.vectors", "memd.index.view"},

@@ -12,6 +12,7 @@ MENDED: Final[Mapping[str, str]] = {
     "rows": "they are embedded again",
     "waiting": "who waits is found out anew",
     "stray": "it is removed",
+    "sidecar": "it is removed, and written anew where it is needed",
     "published": "the database is read again",
     "stale": "it is read again",
     "unindexed": "it is read",

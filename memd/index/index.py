@@ -168,7 +168,10 @@ class Index:
             How many were deleted. Their words and vectors leave the disk with the next compaction.
         """
         with self._writer.transaction():
-            return self._writer.purge(before_s, limit)
+            purged = self._writer.purge(before_s, limit)
+        if purged:  # one that runs may have copied what is not needed any more: the next one begins anew
+            self._abandon_compaction()
+        return purged
 
     def garbage(self) -> tuple[int, int]:
         """Return (rows that hold no chunk's vector, rows) of the matrix that answers."""

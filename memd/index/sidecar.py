@@ -136,6 +136,19 @@ def decode(body: bytes, *, model_id: str, dim: int, hashes: Sequence[bytes]) -> 
     return rows
 
 
+def expect_sound(filename: str, body: bytes) -> None:
+    """Raise SidecarError unless *body* is whole and has the name that it must have."""
+    header, at = _header(body)
+    if header.dim < 1:
+        raise SidecarError("header")
+    sizes(header.model_id, header.dim, header.count)
+    ends = range(at + HASH_BYTES, at + HASH_BYTES * (header.count + 1), HASH_BYTES)
+    hashes = [body[end - HASH_BYTES : end] for end in ends]
+    decode(body, model_id=header.model_id, dim=header.dim, hashes=hashes)
+    if filename != name(key(header.model_id, header.dim, hashes), body):
+        raise SidecarError("name")
+
+
 def model_of(start: bytes) -> tuple[str, int]:
     """Return the model and the dimension that a file's first bytes name. Raises SidecarError."""
     header, _ = _header(start)

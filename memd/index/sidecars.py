@@ -20,6 +20,7 @@ from pathlib import Path
 
 from memd.errors import NoSpaceError, StorageError
 from memd.index import sidecar
+from memd.index import sidecar_bodies as bodies
 from memd.index.sidecar import SidecarError
 
 BELOW_ROOT = ("memory", "index", "vectors")
@@ -28,17 +29,13 @@ TEMPORARY = re.compile(rf"\.~{NAME.pattern}\.tmp")  # Dropbox leaves names alone
 # Ten times the notes of a large workspace; a listing of so many takes 20 MB. More is not our doing.
 MAX_NAMES = 200_000
 MAX_TRIED = 4  # files with one key: every machine that embedded a source before it saw a sidecar left one
-# An unneeded file may be needed again: another branch, a note that was moved out and comes back.
-KEPT_S = 24 * 3600
 # Two changes of a folder within a tick of its clock (2 s on FAT) leave one stamp.
 RACY_NS = 2_000_000_000
 
 _ROOT = os.O_RDONLY | os.O_DIRECTORY
 _FOLDER = _ROOT | os.O_NOFOLLOW
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SPARED = frozenset({"not-a-file", "unreadable"})  # not damaged sidecars: left where they are
+SPARED = frozenset({"not-a-file", "unreadable"})  # not damaged sidecars: left where they are
 
 
 class SidecarFolder:
@@ -122,9 +119,9 @@ class SidecarFolder:
         name = sidecar.name(wanted, body)
         try:
             with self._opened(make=True) as folder:
-                _put(folder, name, body)
+                bodies.put(folder, name, body)
                 for old, reason in self._bad.pop(wanted, {}).items():
-                    if old != name and reason not in _SPARED:
+                    if old != name and reason not in SPARED:
                         self._remove(folder, old)
         except OSError as error:
             raise _told(error, self._root.joinpath(*BELOW_ROOT, name)) from error
@@ -143,14 +140,32 @@ class SidecarFolder:
         removed = 0
         with suppress(OSError), self._opened() as folder:
             for name in unneeded:
-                if _is_old(folder, name, now_s) and _is_of(folder, name, (model_id, dim)):
+                if bodies.is_old(folder, name, now_s) and bodies.is_of(folder, name, (model_id, dim)):
                     removed += self._remove(folder, name)
             with os.scandir(folder) as listing:
                 left = [entry.name for entry in islice(listing, MAX_NAMES) if TEMPORARY.fullmatch(entry.name)]
             for name in left:  # by a process that was killed
-                if _is_old(folder, name, now_s):
+                if bodies.is_old(folder, name, now_s):
                     self._remove(folder, name)
         return removed
+
+    def damaged(self) -> Iterator[tuple[str, str]]:
+        """Yield (name, reason) of the files that nobody can use, whatever they were meant for."""
+        self.refresh()
+        with suppress(OSError), self._opened() as folder:
+            for name in self._names or []:
+                try:
+                    sidecar.expect_sound(name, bodies.content(folder, name, (0, sidecar.MAX_BYTES)))
+                except SidecarError as error:
+                    yield name, error.reason
+                except OSError:
+                    yield name, "unreadable"
+
+    def discard(self, name: str) -> None:
+        """Remove a file of ours that is damaged."""
+        if NAME.fullmatch(name):
+            with suppress(OSError), self._opened() as folder:
+                self._remove(folder, name)
 
     @contextmanager
     def _opened(self, *, make: bool = False) -> Iterator[int]:
@@ -183,7 +198,7 @@ class SidecarFolder:
     def _read(self, folder: int, name: str, bounds: tuple[int, int]) -> bytes | None:
         """Return a file's bytes; None, with a reason noted, unless it is a readable file of that size."""
         try:
-            return _content(folder, name, bounds)
+            return bodies.content(folder, name, bounds)
         except SidecarError as error:
             self._ignore(name, error.reason)
         except FileNotFoundError:
@@ -206,7 +221,7 @@ class SidecarFolder:
 
     def _looks_right(self, folder: int, name: str, bounds: tuple[int, int]) -> bool:
         try:
-            _expect_file(os.stat(name, dir_fd=folder, follow_symlinks=False), bounds)
+            bodies.expect_file(os.stat(name, dir_fd=folder, follow_symlinks=False), bounds)
         except SidecarError as error:
             self._ignore(name, error.reason)
         except OSError:
@@ -225,64 +240,6 @@ class SidecarFolder:
                 os.unlink(name, dir_fd=folder)
                 self._stamp = None
                 return True
-        return False
-
-
-def _content(folder: int, name: str, bounds: tuple[int, int], *, most: int = sidecar.MAX_BYTES) -> bytes:
-    """Return the first *most* bytes of a regular file whose size is within *bounds*."""
-    # Opening a device may already do something; between the two looks it may have been replaced.
-    _expect_file(os.stat(name, dir_fd=folder, follow_symlinks=False), bounds)
-    descriptor = os.open(name, _FILE, dir_fd=folder)
-    try:
-        status = os.fstat(descriptor)
-        _expect_file(status, bounds)
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(min(status.st_size + 1, most))
-    finally:
-        os.close(descriptor)
-
-
-def _expect_file(status: os.stat_result, bounds: tuple[int, int]) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise SidecarError("not-a-file")
-    least, most = bounds
-    if not least <= status.st_size <= most:
-        raise SidecarError("wrong-size")
-
-
-def _put(folder: int, name: str, body: bytes) -> None:
-    """Write under a name that is no sidecar's, then give it its own.
-
-    Nothing is synced: after a power cut a file may be short or empty, which its size and its checksum
-    tell, and a first run over thousands of notes would wait for the disk thousands of times.
-    """
-    temporary = f".~{name}.tmp"
-    with suppress(FileNotFoundError):  # of a process that was killed
-        os.unlink(temporary, dir_fd=folder)
-    descriptor = os.open(temporary, _NEW_FILE, 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
-
-
-def _is_old(folder: int, name: str, now_s: float) -> bool:
-    try:
-        return now_s - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > KEPT_S
-    except OSError:
-        return False
-
-
-def _is_of(folder: int, name: str, model: tuple[str, int]) -> bool:
-    """Tell whether a regular file says at its beginning that its vectors are of *model*."""
-    try:
-        start = _content(folder, name, (0, sidecar.MAX_BYTES), most=sidecar.MAX_START_BYTES)
-        return sidecar.model_of(start) == model
-    except (OSError, SidecarError):
         return False
 
 

@@ -13,6 +13,7 @@ from memd.errors import MemdError
 from memd.index import check
 from memd.index.finding import Finding
 from memd.index.repair import Repair
+from memd.index.sidecars import SidecarFolder
 from memd.service.opening import Opened
 from memd.service.upkeep import Reason
 from memd.service.vectorizing import Write
@@ -83,10 +84,17 @@ class Checking:
                     )
                 )
             )
+            return [*found, *await self._apart(self._sidecars)]
         finally:
             if reporting is not None:
                 reporting.cancel()
-        return found
+
+    def _sidecars(self) -> list[Finding]:
+        """Return the damaged sidecars; in another thread, so by an object of its own."""
+        if self._upkeep.vectors.sidecars is None:
+            return []
+        damaged = SidecarFolder(self._upkeep.place.root).damaged()
+        return [Finding("sidecar", f"{name} is no usable sidecar ({why})", (name,)) for name, why in damaged]
 
     async def _keep_reporting(self) -> None:
         snapshot = self._upkeep.index.snapshot
@@ -101,6 +109,9 @@ class Checking:
         if any(finding.kind == "database" for finding in found):
             self._upkeep.reopen(Reason.DAMAGED)  # all else in it goes with it
             return {finding for finding in found if finding.kind != "foreign"}
+        await self._upkeep.vectors.discard(
+            [name for finding in found if finding.kind == "sidecar" for name in finding.names]
+        )
         repair = Repair(self._upkeep.index, found)
         while not await self._write(repair.step, REPAIR_BUDGET_S):
             if self._report is not None:

@@ -91,8 +91,9 @@ class Indexing:
             await self._record(done, saved=self._backlog.urgent)
             handled = done.handled
         except MemdError as error:
-            self.fault = error
-            raise
+            if self._place.is_there():  # else it went away meanwhile, which is no failure
+                self.fault = error
+                raise
         finally:
             self._backlog.done(handled)
 

@@ -128,7 +128,9 @@ class Scanning:
 
     async def _scan_folders(self) -> None:
         if len(self._folders) > MAX_FOLDERS or self.rules is None:
-            self.ask(urgent=True)
+            # When a scan is due: what makes so many folders may make them all day.
+            self._schedule.ask(min(self._folders.values()))
+            self._folders.clear()
             return
         for folder in list(self._folders):
             # Taken out before the look: what happens in it meanwhile asks for another one.

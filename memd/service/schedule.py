@@ -28,8 +28,8 @@ class Schedule:
         self._took_s = 0.0
 
     def ask(self, now: float, *, storm: bool = False, urgent: bool = False) -> None:
-        """Ask for a scan; an *urgent* one (somebody waits for it) is due at once."""
-        self.since = now if self.since is None else self.since
+        """Ask for a scan, owed since *now*; an *urgent* one (somebody waits for it) is due at once."""
+        self.since = now if self.since is None else min(now, self.since)
         self._storm |= storm
         if urgent:
             self._not_before = now

@@ -168,6 +168,14 @@ class Vectorizing:
                 )
             )
 
+    async def discard(self, names: Iterable[str]) -> None:
+        """Remove damaged sidecars; what needs them leaves them anew."""
+        for name in names:
+            if self.sidecars is not None:
+                await self._write(self.sidecars.discard, name)
+                self._kept.clear()
+                self._tried.clear()
+
     async def _export(self, sidecars: SidecarFolder, embedder: Embedder) -> None:
         looked_at = SIDECARS_AT_ONCE
         while looked_at:

@@ -34,6 +34,7 @@ _PROJECT_FILES = (
 _OURS = frozenset({"memory/config.toml", "memory/index"})  # settings; vectors that travel with the notes
 _UNSAVED = ("~", ".swp", ".swo", ".tmp")  # editors' copies; "4913" is Vim's probe for a writable folder
 _SECRET = (".pem", ".key", ".p12", ".kdbx", "id_rsa", "id_ed25519")
+_NEVER_READ = (*_UNSAVED, *_SECRET)
 _PLAIN = "**/*."  # patterns of this shape are a test of the name's end
 
 
@@ -154,7 +155,7 @@ def _has_any(folder: Path, names: Iterable[str]) -> bool:
 
 def is_never_read(name: str) -> bool:
     """Tell whether a name means hidden, unsaved or secret, whatever the patterns say."""
-    return name.startswith(".") or name.endswith((*_UNSAVED, *_SECRET)) or name == "4913"
+    return name.startswith(".") or name.endswith(_NEVER_READ) or name == "4913"
 
 
 def _is_plain(pattern: str) -> bool:

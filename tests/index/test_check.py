@@ -3,7 +3,6 @@
 import os
 import time
 from collections import Counter
-from dataclasses import replace
 
 import apsw
 import pytest
@@ -140,7 +139,7 @@ def test_bytes_that_changed_under_the_same_stamp_are_found(settled):
     real = settled.index.writer.stamp("c.md")
     assert real is not None
     now = path.stat()
-    settled.index.writer.put_stamp("c.md", replace(real[0], ctime_ns=now.st_ctime_ns))
+    settled.index.writer.put_stamp("c.md", real[0]._replace(ctime_ns=now.st_ctime_ns))
     assert [(one.kind, one.names) for one in found(settled)] == [("stale", ("c.md",))]
     mend(settled)
     assert settled.found("delta") == ["c.md"]

@@ -158,6 +158,20 @@ def test_no_word_of_a_purged_note_is_left_on_the_disk(notes):
         assert b"anarytex" not in content, path.name
 
 
+def test_a_purge_ends_a_compaction_that_runs(churned):
+    """What it has copied of purged notes would stay: the next slice begins anew."""
+    churned.remove("n20.md", "n21.md", "n22.md")
+    while churned.index.matrices.active.number == 1:
+        assert not churned.index.compact(0.0)
+        if len(list(churned.state.glob("vectors.*"))) == 2 and churned.index.gone_count():
+            for _ in range(6):
+                churned.index.compact(0.0)
+            assert churned.index.matrices.active.number == 1
+            assert churned.index.purge(None, 10) == 3
+    churned.compact()
+    assert churned.index.garbage() == (0, 27)
+
+
 def test_an_index_without_vectors_can_be_compacted(notes):
     """There are only words to leave the disk then."""
     notes.save(NOTES, embed=False)

@@ -10,7 +10,8 @@ from tests_support import Notes
 
 from memd.errors import ModelMismatchError
 from memd.index import portable
-from memd.index.sidecars import KEPT_S, SidecarFolder
+from memd.index.sidecar_bodies import KEPT_S
+from memd.index.sidecars import SidecarFolder
 
 TEXTS = {f"{number}.md": f"# Note {number}\n\nword{number} and more\n" for number in range(12)}
 

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from memd.errors import NoSpaceError, StorageError
 from memd.index.sidecar import REASONS, SidecarError, encode, key, name
-from memd.index.sidecars import KEPT_S, MAX_TRIED, SidecarFolder
+from memd.index.sidecar_bodies import KEPT_S
+from memd.index.sidecars import MAX_TRIED, SidecarFolder
 from memd.service.events import Meaning, meaning
 from memd.sources.scan import Rules, walk
 
@@ -526,3 +527,42 @@ def test_one_listing_serves_every_source(root: Path, monkeypatch):
     assert all(find(reader, number) == ROWS for number in range(300))
     assert len(listed) == 1
     assert (writer.written, reader.read) == (300, 300)
+
+
+def test_the_check_names_each_file_that_nobody_can_use_and_no_other(root: Path):
+    """Cut, changed, renamed, of no dimension, no sidecar at all; right ones of any model are passed over."""
+    right, body = file_for(0)
+    other, other_body = file_for(1, model="another-model")
+    renamed = name("0" * 32, body)
+    header = b'{"model_id":"m","dim":0,"count":0}'
+    empty = b"memdvec1" + struct.pack("<I", len(header)) + header
+    files = {
+        right: body,
+        other: other_body,
+        renamed: body,
+        "1" * 32 + "-00000000.vec": body[:-1],
+        "2" * 32 + "-00000000.vec": body[:-1] + bytes([body[-1] ^ 1]),
+        "3" * 32 + "-00000000.vec": b"text",
+        "4" * 32 + "-00000000.vec": empty + bytes(32),
+        "notes.txt": b"none of ours",
+    }
+    for filename, content in files.items():
+        (vectors(root) / filename).write_bytes(content)
+    reasons = {
+        filename[0]: reason for filename, reason in SidecarFolder(root).damaged() if filename != renamed
+    }
+    assert reasons == {"1": "wrong-size", "2": "checksum", "3": "not-a-sidecar", "4": "header"}
+    assert dict(SidecarFolder(root).damaged())[renamed] == "name"
+    assert not {right, other, "notes.txt"} & dict(SidecarFolder(root).damaged()).keys()
+
+
+def test_a_discarded_file_is_gone_and_nothing_else_can_be_discarded(root: Path):
+    """Only names of our making."""
+    folder = SidecarFolder(root)
+    assert write(folder)
+    (vectors(root) / "notes.txt").write_text("none of ours")
+    (root / "note.md").write_text("a note")
+    for filename in (file_for()[0], "notes.txt", "../../../note.md"):
+        folder.discard(filename)
+    assert names(root) == ["notes.txt"]
+    assert (root / "note.md").read_text() == "a note"
