@@ -1,6 +1,7 @@
 """How is SQLite opened, how does it cut text into terms, and how do its errors read?"""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -20,6 +21,8 @@ Terms = Callable[[str], list[str]]
 _DEVICE = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)
 # The last two can't come from our statements on sound tables: a row that is there twice, a text for an id.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.MismatchError)
+# What SQLite says of full-text tables and of a schema whose pages were lost sounds like a mistake in our SQL.
+_LOST_HEAD = re.compile(r"(SQL logic error: )?(invalid fts5 file format|no such fts5 table|no such table)")
 
 
 def open_reader(path: Path) -> apsw.Connection:
@@ -105,7 +108,7 @@ def told(path: Path | str, error: apsw.Error) -> MemdError | None:
     """Return the error of ours that says the same; None for what can only be a mistake of our own."""
     if isinstance(error, apsw.FullError):
         return NoSpaceError(f"{path}: no space left on the device; what was indexed still answers")
-    if isinstance(error, _DAMAGE):
+    if isinstance(error, _DAMAGE) or (isinstance(error, apsw.SQLError) and _LOST_HEAD.match(str(error))):
         return damaged(path, error)
     if isinstance(error, apsw.InterruptError):
         return DeadlineError("the search took longer than its deadline; ask for less")

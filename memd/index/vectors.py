@@ -67,12 +67,19 @@ class Matrix:
         """
         try:
             files.close(files.create(path))
-            files.sync_folder(path.parent)
         except FileExistsError:
             raise
         except OSError as error:
             raise files.translated(path, error) from error
-        return cls(path, dim=dim, failure=failure)
+        try:
+            files.sync_folder(path.parent)
+            return cls(path, dim=dim, failure=failure)
+        except OSError as error:
+            files.remove(path)
+            raise files.translated(path, error) from error
+        except StorageError:
+            files.remove(path)
+            raise
 
     @property
     def room(self) -> int:

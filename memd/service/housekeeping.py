@@ -20,6 +20,7 @@ KEEP_GONE_S = 24 * 3600
 HELD_FILES = 20
 HELD_SHARE = 0.5
 LOOK_S = 60.0  # between two looks at whether there is something to do: a wake-up a minute
+PURGE_S = 3600.0  # so that a compaction, which takes seconds of a large index, comes once for many deletions
 CHECK_S = 24 * 3600  # a bit that flips in the database is found within a day
 PURGE_AT_ONCE = 64  # sources a commit, some 50 ms
 COMPACT_BUDGET_S = 0.1  # of the writing thread at a time
@@ -62,18 +63,28 @@ class Housekeeping:
 
     async def run(self) -> None:
         """Do what is due when the workspace is idle, for ever."""
+        purge_at = 0.0
+        await self._write(self._begin_to_count)
         while True:
             await asyncio.sleep(LOOK_S)
             if not self._is_idle():
                 continue
-            if self.gone and not self.held:
-                await self._purge(int(time.time()) - KEEP_GONE_S)
+            if time.monotonic() > purge_at and self.gone and not self.held:
+                purge_at = time.monotonic() + PURGE_S
+                if await self._purge(int(time.time()) - KEEP_GONE_S):
+                    await self._compact()  # as in `purge_now`
             if is_worth_it(*await self._write(self._index.garbage)):
                 await self._compact()
             await self._write(self._index.checkpoint)
-            if time.time() - (await self._write(self._index.writer.get, "checked_at") or 0) > CHECK_S:
+            if time.time() - await self._write(self._index.writer.get, "checked_at") > CHECK_S:
                 await self._check()
                 await self._prune(time.time())
+
+    def _begin_to_count(self) -> None:
+        """Begin the day until the first check with the index; what was just made is true."""
+        if self._index.writer.get("checked_at") is None:
+            with self._index.writer.transaction():
+                self._index.writer.set("checked_at", int(time.time()))
 
     async def purge_now(self) -> int:
         """Delete every trace of sources that are gone; return how many there were."""

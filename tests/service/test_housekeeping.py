@@ -1,0 +1,101 @@
+import asyncio
+import time
+
+import pytest
+
+from memd.service import housekeeping
+from memd.service.housekeeping import CHECK_S, HELD_FILES, KEEP_GONE_S, Housekeeping, held
+
+DAY_OLD = int(time.time()) - KEEP_GONE_S - 60
+
+
+async def write(work, *args):
+    return work(*args)
+
+
+@pytest.fixture
+def done(notes, monkeypatch):
+    """Let the housekeeping of these notes look around for a moment; return what it asked others to do."""
+    monkeypatch.setattr(housekeeping, "LOOK_S", 0.01)
+    asked = []
+
+    async def check():
+        asked.append("check")
+
+    async def prune(now_s):
+        asked.append("prune")
+
+    def done(*, idle: bool = True) -> list[str]:
+        async def look_around():
+            keeper = Housekeeping(notes.index, write=write, is_idle=lambda: idle, check=check, prune=prune)
+            await keeper.count()
+            running = asyncio.create_task(keeper.run())
+            await asyncio.sleep(0.3)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+        asyncio.run(look_around())
+        return asked
+
+    return done
+
+
+def write_notes(notes, count: int) -> list[str]:
+    paths = [f"{number}.md" for number in range(count)]
+    notes.save({path: f"word{path}\n" for path in paths})
+    return paths
+
+
+def delete(notes, paths: list[str], at_s: int) -> None:
+    for path in paths:
+        (notes.root / path).unlink()
+    notes.indexer.apply(paths, budget_s=60, at_s=at_s)
+
+
+def test_what_is_gone_for_a_day_leaves_the_disk_and_the_rest_stays(notes, done):
+    """A note that was deleted an hour ago may be on a disk that comes back."""
+    paths = write_notes(notes, 10)
+    delete(notes, paths[:1], DAY_OLD)
+    delete(notes, paths[1:2], int(time.time()) - 3600)
+    done()
+    assert notes.index.gone_count() == 1
+    assert not [path for path in notes.state.iterdir() if b"word0.md" in path.read_bytes()]
+    assert notes.found("word5") == ["5.md"]
+
+
+def test_nothing_is_done_while_there_is_work(notes, done):
+    """Saves come first, however old a deletion is."""
+    delete(notes, write_notes(notes, 10)[:1], DAY_OLD)
+    assert done(idle=False) == []
+    assert notes.index.gone_count() == 1
+
+
+def test_a_mass_deletion_is_not_purged_however_old(notes, done):
+    """More than half of the sources at once: somebody must say that it is meant."""
+    delete(notes, write_notes(notes, 30)[:25], DAY_OLD)
+    done()
+    assert notes.index.gone_count() == 25
+
+
+def test_the_index_is_checked_once_a_day(notes, done):
+    """Not when it was just made; when the last time was a day ago; then the sidecars are looked through."""
+    assert done() == []
+    with notes.index.writer.transaction():
+        notes.index.writer.set("checked_at", int(time.time()) - CHECK_S - 1)
+    assert done()[:2] == ["check", "prune"]
+
+
+@pytest.mark.parametrize(
+    ("gone", "live", "expected"),
+    [
+        (0, 0, False),
+        (HELD_FILES - 1, 0, False),
+        (HELD_FILES, 0, True),
+        (HELD_FILES, HELD_FILES, False),
+        (HELD_FILES + 1, HELD_FILES, True),
+        (100, 1000, False),
+    ],
+)
+def test_a_mass_deletion_is_twenty_sources_and_more_than_half(gone, live, expected):
+    """A small workspace may lose all of its notes, a large one some."""
+    assert bool(held(gone, live)) is expected
