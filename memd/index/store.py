@@ -19,6 +19,9 @@ from memd.index.files import Failure
 
 # Where a lost page would be noticed late or never; the full-text tables have checks of their own.
 LOOKED_THROUGH = ("meta", "sources", "chunks", "matrices", "vectors", "waiting")
+# Pages of 4 KiB in the log at which it is written back. By ourselves, after the commit: what SQLite does of
+# its own there passes over a disk that fails, and more and more is acknowledged that only the log holds.
+LOG_PAGES = 1000
 
 Row = tuple[Any, ...]
 
@@ -29,9 +32,12 @@ class Store:
     def __init__(self, path: Path, failure: Failure) -> None:
         self.failure = failure
         self._path = path
+        self.most_log_pages = LOG_PAGES
+        self._log_pages = 0  # after the last commit
         try:
             self._db = open_writer(path)
             try:
+                self._db.set_wal_hook(self._note_log)
                 self._begin()
             except BaseException:
                 self._db.close()
@@ -58,6 +64,9 @@ class Store:
                 with suppress(MemdError):
                     self.run("ROLLBACK")
             raise
+        if self._log_pages >= self.most_log_pages:
+            with suppress(MemdError):  # of the next commit, not of this one: it stands
+                self._write_back()
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Run one statement; return all of its rows."""
@@ -109,10 +118,9 @@ class Store:
     def checkpoint(self) -> bool:
         """Write the log back into the database as far as readers allow; True when the log is empty."""
         self.failure.check()
+        if not self._write_back():
+            return False
         try:
-            in_log, written = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            if written < in_log:
-                return False
             return self._cut_log()
         except apsw.Error as error:
             raise self._ours(error) from error
@@ -127,6 +135,18 @@ class Store:
                     self.checkpoint()
         finally:
             self._db.close()
+
+    def _note_log(self, _database: apsw.Connection, _name: str, pages: int) -> int:
+        self._log_pages = pages
+        return apsw.SQLITE_OK
+
+    def _write_back(self) -> bool:
+        """Write the log back into the database; True when all of it is there. Raises what the disk says."""
+        try:
+            in_log, written = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.Error as error:
+            raise self._ours(error) from error
+        return written >= in_log
 
     def _cut_log(self) -> bool:
         """Cut the log to nothing if nobody reads it just now."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.errors import StorageError
+from memd.errors import MemdError, StorageError
 from memd.index import files
 from memd.index.files import Failure
 
@@ -74,12 +74,10 @@ class Matrix:
         try:
             files.sync_folder(path.parent)
             return cls(path, dim=dim, failure=failure)
-        except OSError as error:
-            files.remove(path)
-            raise files.translated(path, error) from error
-        except StorageError:
-            files.remove(path)
-            raise
+        except (OSError, MemdError) as error:
+            with suppress(OSError):  # a name that stays is removed at the next start
+                files.remove(path)
+            raise (files.translated(path, error) if isinstance(error, OSError) else error) from error
 
     @property
     def room(self) -> int:

@@ -149,6 +149,7 @@ class Scanning:
     async def _scan_folder(self, folder: str, since: float) -> bool:
         """Compare one folder; tell whether it could be seen."""
         assert self.rules is not None
+        self.rules.forget(folder)  # it may have come with rules of its own
         compared: Compared = await self._write(self._indexer.compare, self.rules, folder)
         if not self._place.is_there():
             return False

@@ -78,7 +78,7 @@ class Watching:
     def _enters(self, folder: str) -> bool:
         """Tell, in the watcher's thread, whether a folder is searched."""
         rules = self._scanning.rules
-        searched = rules is None or rules.folder(folder) is not None
+        searched = rules is None or rules.look(folder) is not None
         (self._refused.discard if searched else self._refused.add)(folder)
         return searched
 

@@ -87,6 +87,17 @@ class Rules:
             self._folders[path] = self._enter(parent, name) if parent is not None else None
         return self._folders[path]
 
+    def look(self, path: str) -> Folder | None:
+        """Return what `folder` does, from what is on the disk now and not from what is remembered of it."""
+        above, _, name = path[:-1].rpartition("/")
+        parent = self.folder(f"{above}/" if above else "")
+        return self._enter(parent, name) if parent is not None else None
+
+    def forget(self, path: str) -> None:
+        """Forget what the disk said of a folder and of those in it: another one may have its place."""
+        for folder in [known for known in list(self._folders) if known.startswith(path)]:
+            self._folders.pop(folder, None)  # another thread may ask meanwhile
+
     def wants(self, folder: Folder, name: str) -> bool:
         """Tell whether a file called *name* in *folder* is a source."""
         path = folder.path + name
@@ -101,6 +112,7 @@ class Rules:
         return path.startswith(MEMORY) and path.endswith(".md")
 
     def _ignored(self, folder: Folder, path: str) -> bool:
+        path = path.replace("\n", "\0")  # which no name has: pathspec's patterns end at a newline
         own = self._own.check_file(path).include if len(self._own) else None
         if own is not None:
             return own

@@ -60,7 +60,7 @@ def walk(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileS
         OSError: the root itself cannot be listed.
     """
     real_root = os.path.realpath(root)
-    folders = [below]
+    folders = [below] if _is_itself(real_root, below) else []
     while folders:
         path = folders.pop()
         folder = rules.folder(path)
@@ -137,6 +137,12 @@ def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> l
 def stamp_of(status: os.stat_result) -> FileStamp:
     """Return the part of a stat that tells a change."""
     return FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+def _is_itself(real_root: str, folder: str) -> bool:
+    """Tell whether no link leads to a folder below the root."""
+    place = f"{real_root.rstrip('/')}/{folder}".rstrip("/")
+    return not folder or os.path.realpath(place) == place
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

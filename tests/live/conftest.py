@@ -1,0 +1,14 @@
+"""Which games do the tests play?"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from live.game import Game, game
+
+
+@pytest.fixture
+def played() -> Iterator[Game]:
+    """A game that begins with an empty workspace and no vectors."""
+    with game() as begun:
+        yield begun

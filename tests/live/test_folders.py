@@ -1,0 +1,87 @@
+"""What happens to whole folders is seen at once: each of these was missed once, until the next scan."""
+
+import os
+import time
+
+import pytest
+
+from live.game import Game
+
+RACY_S = 2.1  # a file that was read sooner after its change is read again by the next scan
+
+
+def note(game: Game, path: str, text: str) -> None:
+    place = game.root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+
+
+def test_a_folder_whose_name_is_no_text_keeps_nothing_from_being_seen(played):
+    """Nothing in it is indexed, and what is beside it is."""
+    (played.root / os.fsdecode(b"caf\xe9")).mkdir()
+    played.check()
+    note(played, "beside.md", "The q1z stands there.\n")
+    played.check()
+
+
+@pytest.mark.parametrize("name", ["folder", "folder.md"])
+def test_a_folder_that_is_moved_out_takes_its_notes_with_it(played, name):
+    """Also one that has the name of a note."""
+    note(played, f"{name}/a.md", "The q1z stands there.\n")
+    played.check()
+    (played.root / name).rename(played.root.parent / "out")
+    played.check()
+
+
+def test_a_note_in_whose_place_a_folder_is_leaves_the_index(played):
+    """Its name is still there, and what it said is not."""
+    note(played, "a.md", "The q1z stands there.\n")
+    played.check()
+    (played.root / "a.md").unlink()
+    note(played, "a.md/inner.md", "The q2z stands there.\n")
+    played.check()
+
+
+def test_a_folder_that_becomes_a_link_to_where_it_went_is_no_folder_any_more(played):
+    """Its notes are found where they are, and not through the link."""
+    note(played, "a/k.md", "The q1z stands there.\n")
+    time.sleep(RACY_S)
+    played.scan()
+    (played.root / "a").rename(played.root / "b")
+    (played.root / "a").symlink_to("b")
+    played.check()
+
+
+def test_a_folder_that_takes_the_place_of_another_brings_its_own_rules(played):
+    """What the one before ignored, or did not, says nothing of it."""
+    note(played, "a/k.md", "The q1z stands there.\n")
+    played.check()
+    here, one, other = (played.root.parent / name for name in ("notes/a", "outside/one", "outside/other"))
+    other.mkdir()
+    (other / ".gitignore").write_text("k.md\n")
+    (other / "k.md").write_text("The q2z stands there.\n")
+    here.rename(one)
+    other.rename(here)
+    played.check()
+    here.rename(other)
+    one.rename(here)
+    played.check()
+
+
+def test_a_folder_that_belongs_to_the_workspace_from_now_on_is_watched(played):
+    """When it is no workspace of its own any more, saves in it are seen, once a scan has found that out."""
+    note(played, "inner/memory/config.toml", "")
+    note(played, "inner/deep/k.md", "The q1z stands there.\n")
+    played.check()
+    (played.root / "inner" / "memory" / "config.toml").unlink()
+    played.scan()
+    played.check()
+    note(played, "inner/deep/k.md", "The q2z stands there.\n")
+    played.check()
+
+
+def test_a_line_break_in_a_name_hides_nothing_from_the_rules(played):
+    """What is ignored is ignored in every folder."""
+    note(played, ".gitignore", "secret.md\n")
+    note(played, "two\nlines/secret.md", "The q1z stands there.\n")
+    played.check()
