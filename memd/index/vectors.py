@@ -74,10 +74,12 @@ class Matrix:
         try:
             files.sync_folder(path.parent)
             return cls(path, dim=dim, failure=failure)
-        except (OSError, MemdError) as error:
-            with suppress(OSError):  # a name that stays is removed at the next start
-                files.remove(path)
-            raise (files.translated(path, error) if isinstance(error, OSError) else error) from error
+        except OSError as error:
+            _remove_leftover(path)
+            raise files.translated(path, error) from error
+        except MemdError:
+            _remove_leftover(path)
+            raise
 
     @property
     def room(self) -> int:
@@ -157,8 +159,7 @@ class Matrix:
     def remove(self) -> None:
         """Close the file and delete it; mappings in use keep its bytes."""
         self.close()
-        with suppress(OSError):  # a name that stays is removed at the next start
-            files.remove(self.path)
+        _remove_leftover(self.path)
 
     def _sync(self) -> None:
         try:
@@ -180,3 +181,8 @@ class Matrix:
     def _noted(self, error: OSError) -> Exception:
         found = files.translated(self.path, error)
         return self._failure.keep(found) if isinstance(found, StorageError) else found
+
+
+def _remove_leftover(path: Path) -> None:
+    with suppress(OSError):  # a name that stays is removed at the next start
+        files.remove(path)

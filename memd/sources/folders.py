@@ -39,6 +39,9 @@ class Folders:
         self._inner: dict[str, set[str]] = {}  # folder → watched ones directly in it
         self._ended: set[int] = set()  # not ours any more; events come until the kernel says IGNORED
 
+    def __contains__(self, folder: str) -> bool:
+        return folder in self._watches
+
     def watch_other(self, path: str, mask: int) -> int:
         """Watch a folder that is not of the tree, through the same queue. Raises OSError."""
         watch = self._inotify.add(path, mask)

@@ -204,13 +204,16 @@ class _Events:
             self._rescan = True
 
     def _folder_inside(self, folder: str, mask: int) -> None:
+        was_searched = folder in self._folders
         if mask & _LEFT:
             self._folders.forget(folder)
             gone = f"{self._prefix}{folder}"
             for path in [path for path in self._writing if path.startswith(gone)]:
                 del self._writing[path]
-        if self._enters(folder):
+        is_searched = self._enters(folder)
+        if is_searched:
             self._folders.enter(folder)  # also where it left: two folders may have changed their places
+        if is_searched or was_searched:
             self._inside.add(f"{self._prefix}{folder[:-1]}")
 
     def _file(self, path: str, mask: int) -> None:

@@ -85,3 +85,16 @@ def test_a_line_break_in_a_name_hides_nothing_from_the_rules(played):
     note(played, ".gitignore", "secret.md\n")
     note(played, "two\nlines/secret.md", "The q1z stands there.\n")
     played.check()
+
+
+def test_a_folder_in_whose_place_a_workspace_of_its_own_is_leaves_the_index(played):
+    """What was in it is gone, and what is in it now is somebody else's."""
+    note(played, "a/k.md", "The q1z stands there.\n")
+    played.check()
+    foreign = played.root.parent / "outside" / "foreign"
+    (foreign / "memory").mkdir(parents=True)
+    (foreign / "memory" / "config.toml").write_text("")
+    (foreign / "k.md").write_text("The q2z stands there.\n")
+    (played.root / "a").rename(played.root.parent / "outside" / "a")
+    foreign.rename(played.root / "a")
+    played.check()
