@@ -15,7 +15,7 @@ from memd.index.finding import Finding
 from memd.index.repair import Repair
 from memd.index.sidecars import SidecarFolder
 from memd.service.opening import Opened
-from memd.service.upkeep import Reason
+from memd.service.troubles import Reason
 from memd.service.vectorizing import Write
 
 log = structlog.get_logger()

@@ -20,7 +20,8 @@ from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
-from memd.service.upkeep import Reason, Upkeep
+from memd.service.troubles import Reason
+from memd.service.upkeep import Upkeep
 from memd.service.vectorizing import Write
 from memd.sources.scan import Rules
 from memd.workspace import Workspace

@@ -121,7 +121,7 @@ def workspace_facts(opened: Opened) -> Fields:
         "held": upkeep.housekeeping.held,
         "building": upkeep.vectors.building,
         "sidecars": _sidecars(upkeep),
-        "errors": [*upkeep.errors, *([trouble_of_watch] if trouble_of_watch else [])],
+        "errors": [*upkeep.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
         "damaged_rows": opened.index.damaged_rows,
         "size_bytes": opened.index.size_bytes(),
         "degraded": _degraded(opened),
@@ -134,6 +134,7 @@ def _degraded(opened: Opened) -> list[str]:
         _trouble(opened.embedding) if opened.embedding is not None else None,
         "root-missing" if opened.upkeep.state == "missing" else None,
         "watch-limited" if opened.upkeep.watching.trouble else None,
+        "vectors-incomplete" if opened.upkeep.vectors.pending and opened.upkeep.vectors.failing else None,
         "vectors-building" if opened.upkeep.vectors.building else None,
     ]
     return [code for code in codes if code]

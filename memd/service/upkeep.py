@@ -7,13 +7,10 @@ thread, in slices, so that a save made during a long run is searchable after the
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from enum import Enum
 from typing import Any
 
-import structlog
-
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import IndexClosedError, IndexDamagedError, NoSpaceError, StorageError
+from memd.errors import IndexClosedError, NoSpaceError, StorageError
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
@@ -23,27 +20,17 @@ from memd.service.housekeeping import Housekeeping
 from memd.service.indexing import Indexing
 from memd.service.retry import again_and_again
 from memd.service.scanning import Scanning
+from memd.service.troubles import Reason, Troubles
 from memd.service.vectorizing import Vectorizing, Write
 from memd.service.watching import Watching
 from memd.sources.scan import Rules
 from memd.workspace import Workspace
-
-log = structlog.get_logger()
 
 COOKIE_S = 2.0  # a watch that does not name a file of our own by then is blind
 HOPELESS_SCANS = 3  # failures in a row after which nobody is kept waiting
 POLL_S = 0.005  # between two looks at counters while a request waits; costs microseconds
 BULK_POLL_S = 0.05  # the same while thousands of files wait, and counting them takes a millisecond
 REPORT_EVERY_S = 0.25  # progress notifications; at least one a second is promised
-KEPT_ERRORS = 10  # shown by status
-
-
-class Reason(Enum):
-    """Why a workspace must be opened again."""
-
-    CONFIG = 0  # its configuration was saved, or is there again
-    DAMAGED = 1  # its index cannot be read: it is set aside first
-    FAILED = 2  # its device failed: what it says is on the disk must be looked at again
 
 
 Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | "embed", "done", "total"}
@@ -70,9 +57,9 @@ class Upkeep:
         self.place = place
         self.index = index
         self.indexer = indexer
-        self.errors: list[str] = []  # the newest last
         self.last_index: float | None = None  # time.time() when everything was searchable
         self.first = True  # until everything has been searchable once
+        self.troubles = Troubles(self._publish)
         self._backlog = Backlog()
         self.vectors = Vectorizing(
             index, indexer, embedding,
@@ -87,6 +74,7 @@ class Upkeep:
         self._most = 0  # files that waited after the last scan
         self.reopening = False  # what follows is the next upkeep's: who waits goes on there
         self._stop = asyncio.Event()
+        self._at_once = asyncio.Event()  # what failed is tried again, without a pause
         self._tasks: list[asyncio.Task[None]] = []
         self._cookies = Cookies(index.folder / "cookies")
         self.scanning = Scanning(
@@ -163,7 +151,10 @@ class Upkeep:
         if self.vectors.wanted:
             loops.append(self._keep_embedding)
         self._tasks = [
-            asyncio.create_task(again_and_again(loop, stop=self._stop, note=self._note)) for loop in loops
+            asyncio.create_task(
+                again_and_again(loop, stop=self._stop, at_once=self._at_once, note=self._note)
+            )
+            for loop in loops
         ]
 
     async def stop(self) -> None:
@@ -183,6 +174,7 @@ class Upkeep:
         """Wait until what was saved before the call is searchable by its words; False if it is not yet."""
         try:
             async with asyncio.timeout(timeout_s):
+                self._try_again()
                 if not (self.watching.exact and await self._cookies.seen_through(COOKIE_S)):
                     self.rescan()
                     self.watching.restart()
@@ -202,12 +194,15 @@ class Upkeep:
             IndexClosedError: the workspace is being reopened or removed.
             StorageError, NoSpaceError: its folder cannot be looked through, its index cannot be written.
         """
+        self._try_again()
         while self._open_work or self.scanning.running or self.scanning.last is None:
             if self.state == "missing":
                 return
             if report is not None:
                 report(self._progress())
             await self._wait(REPORT_EVERY_S if report is not None else POLL_S)
+        if self.vectors.fault is not None:
+            raise self.vectors.fault
 
     async def scanned(self) -> None:
         """Wait until the folder has been looked through once. Raises as `caught_up` does."""
@@ -220,13 +215,21 @@ class Upkeep:
         while self.vectors.pending and not self.vectors.failing and time.monotonic() < stop:
             await self._wait(POLL_S)
 
+    def _try_again(self) -> None:
+        """Have what failed tried at once: what was in its way may be mended."""
+        if self.indexing.fault is not None or self.vectors.fault is not None:
+            self.indexing.fault = None
+            self.vectors.forgive()
+            self._at_once.set()
+            self._at_once.clear()  # who waits has been woken
+
     async def _wait(self, pause_s: float) -> None:
         if self._stop.is_set():
             raise IndexClosedError(f"the workspace {self.place.root} is being reopened: ask again")
         if self.indexing.fault is not None:
             raise self.indexing.fault
         if self.scanning.failures >= HOPELESS_SCANS:
-            raise StorageError(f"{self.place.root} cannot be looked through: {self.errors[-1]}")
+            raise StorageError(f"{self.place.root} cannot be looked through: {self.troubles.newest[-1]}")
         await asyncio.sleep(pause_s)
 
     def _progress(self) -> dict[str, Any]:
@@ -276,23 +279,16 @@ class Upkeep:
         if self._open_work or self.scanning.running or self.scanning.last is None or self.vectors.pending:
             return
         self.last_index = time.time()
-        self.errors = []  # whatever it was, it is mended
+        self.troubles.clear()
         self._tell_state()
         if self.first:
             self.first = False
             await self._write(self.index.note_complete)
 
     def _note(self, error: Exception) -> None:
-        """Keep an error for `status`; log it once and not at each try."""
-        if isinstance(error, IndexDamagedError):
-            self.reopen(Reason.DAMAGED)
-        elif self.index.failed is not None:
-            self.reopen(Reason.FAILED)
-        text = f"{type(error).__name__}: {error}"
-        if self.errors[-1:] != [text]:
-            self.errors = [*self.errors, text][-KEPT_ERRORS:]
-            log.warning("upkeep_retries", error=type(error).__name__, code=getattr(error, "code", None))
-            self._publish({"event": "trouble", "text": text})
+        reason = self.troubles.note(error, device_failed=self.index.failed is not None)
+        if reason is not None:
+            self.reopen(reason)
 
     def _tell_state(self) -> None:
         if self._told_state != (state := self.state):

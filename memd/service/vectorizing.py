@@ -13,7 +13,7 @@ import structlog
 
 from memd.embedding import Embedder
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import EmbedderError, ModelMismatchError
+from memd.errors import EmbedderError, MemdError, ModelMismatchError, NoSpaceError, StorageError
 from memd.index import portable
 from memd.index.index import Index
 from memd.index.indexer import Indexer
@@ -49,6 +49,7 @@ class Vectorizing:
     ) -> None:
         self.pending = 0  # chunks without a vector; 0 without a model: then none waits for one
         self.total = 0  # the most there were since the last time there were none
+        self.fault: MemdError | None = None  # why vectors cannot be stored
         self.failing = False  # who waits for vectors must not wait for ever
         self._index = index
         self._indexer = indexer
@@ -81,6 +82,11 @@ class Vectorizing:
             self._first.clear()
         self._work.set()
 
+    def forgive(self) -> None:
+        """Forget that it failed: it goes well, or is about to be tried again."""
+        self.failing = False
+        self.fault = None
+
     @property
     def building(self) -> dict[str, Any] | None:
         """How far the vectors of another model are, that are made beside the old ones."""
@@ -106,8 +112,9 @@ class Vectorizing:
                 self.total = self.pending
                 await note_complete()
                 await self._wait_for_work(embedder)
-        except Exception:
+        except Exception as error:
             self.failing = True
+            self.fault = error if isinstance(error, NoSpaceError | StorageError) else None
             raise
 
     async def _wait_for_work(self, embedder: Embedder) -> None:
@@ -197,7 +204,7 @@ class Vectorizing:
         vectors = await self._vectors(batch, embedder.model_id)
         if vectors:
             await self._write(lambda: self._indexer.embed(vectors, model_id=embedder.model_id))
-            self.failing = False
+            self.forgive()
         await self.count()
         if vectors:
             self._publish({"event": "embedded", "count": len(vectors), "pending_vectors": self.pending})

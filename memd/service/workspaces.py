@@ -20,7 +20,7 @@ from memd.service import opening, settings
 from memd.service.checking import Checking
 from memd.service.feed import Feed
 from memd.service.opening import House, Opened
-from memd.service.upkeep import Reason
+from memd.service.troubles import Reason
 
 log = structlog.get_logger()
 

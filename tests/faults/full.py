@@ -21,7 +21,7 @@ from memctl.client import RpcError
 MATRIX_BYTES = 8 << 20  # what the first vectors take
 SIZE_BYTES = MATRIX_BYTES + (3 << 20)
 WITHOUT_MATRIX_BYTES = MATRIX_BYTES  # as much as the vectors alone would take
-PATIENCE_S = 40.0
+PATIENCE_S = 90.0  # after failures in a row the daemon tries again each minute
 
 ROOT = [] if os.geteuid() == 0 else ["-Ur"]
 
@@ -160,7 +160,7 @@ class Report:
     flaws: list[str] = field(default_factory=list)
 
 
-def loop(folder: Path, *, frees: Iterable[int], restart_every: int = 5) -> Report:
+def loop(folder: Path, *, frees: Iterable[int], restart_every: int = 3) -> Report:
     """Save a note on a disk with so many bytes free, for each of *frees*; at times start on a full one."""
     report = Report()
     with tiny(folder) as one:

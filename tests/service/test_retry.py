@@ -21,8 +21,33 @@ def test_a_loop_that_fails_is_noted_and_started_again(monkeypatch, error):
             return
         raise error
 
-    asyncio.run(retry.again_and_again(loop, stop=stop, note=noted.append))
+    asyncio.run(again(loop, stop, asyncio.Event(), noted))
     assert noted == [error] * 3
+
+
+def again(loop, stop, at_once, noted):
+    return retry.again_and_again(loop, stop=stop, at_once=at_once, note=noted.append)
+
+
+def test_who_waits_can_have_it_tried_at_once(monkeypatch):
+    """The pause after a failure ends when somebody asks, however long it is."""
+    monkeypatch.setattr(retry, "RETRY_S", (60.0,))
+    noted = []
+    stop, at_once = asyncio.Event(), asyncio.Event()
+
+    async def loop() -> None:
+        if noted:
+            stop.set()
+            return
+        raise StorageError("disk")
+
+    async def scenario() -> None:
+        at_once.set()
+        async with asyncio.timeout(10):
+            await again(loop, stop, at_once, noted)
+
+    asyncio.run(scenario())
+    assert len(noted) == 1
 
 
 def _drop(*_):
