@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from itertools import islice
+from operator import itemgetter
 
 # More paths than this at once are no person's save but a checkout, a copy or a sync: they wait in the order
 # they came, so that a note that is saved meanwhile does not wait behind them.
 BULK_PATHS = 64
+HINTS_AT_ONCE = 16  # in one commit: the newest save does not wait for many older ones in its own slice
 
 
 class Backlog:
@@ -54,15 +56,17 @@ class Backlog:
         """Take the next paths in hand; `done` follows. Of the hints the newest, of the others the oldest."""
         self._urgent = bool(self._hints)
         if self._hints:
-            self._in_hand = dict(self._hints.popitem() for _ in range(min(limit, len(self._hints))))
+            count = min(limit, HINTS_AT_ONCE, len(self._hints))
+            self._in_hand = dict(self._hints.popitem() for _ in range(count))
         else:
             self._in_hand = {path: self._found.pop(path) for path in list(islice(self._found, limit))}
         return list(self._in_hand)
 
     def done(self, handled: int) -> None:
         """Say how many of those in hand are through, from the front; the others wait again."""
-        left = list(self._in_hand.items())[handled:]
-        for path, at in reversed(left) if self._urgent else left:
-            queue = self._hints if self._urgent else self._found
+        queue = self._hints if self._urgent else self._found
+        for path, at in list(self._in_hand.items())[handled:]:
             queue[path] = min(at, queue.get(path, at))
+        if self._urgent:  # what was saved meanwhile is newer than what waits again
+            self._hints = dict(sorted(self._hints.items(), key=itemgetter(1)))
         self._in_hand = {}

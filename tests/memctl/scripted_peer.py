@@ -3,6 +3,7 @@ errors, a first index that is never complete), and to count what was asked.
 """
 
 import socket
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,6 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from memctl.protocol import Notification, Reader, Request, Response, pack
+
+# memctl as a terminal starts it: what a shell starts in the background is told to pass over Ctrl-C.
+STARTED = """import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("memctl", run_name="__main__", alter_sys=True)"""
+AS_IN_A_TERMINAL = [sys.executable, "-c", STARTED]
 
 Answer = Callable[[dict[str, Any]], Any]
 

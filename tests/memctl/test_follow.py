@@ -4,11 +4,10 @@ import json
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 from sample_answers import READY, found, hit
-from scripted_peer import refuse
+from scripted_peer import AS_IN_A_TERMINAL, refuse
 
 from memctl import exits
 from memctl.__main__ import main
@@ -97,9 +96,7 @@ def test_lines_arrive_while_watch_goes_on_and_ctrl_c_ends_it(root, peer, monkeyp
     """A pipe gets each line at once; exit code 130 without a traceback."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # which would do it for us
     peer(event("state", state="ready"), subscribe=SUBSCRIBED)
-    watching = subprocess.Popen(
-        [sys.executable, "-m", "memctl", "watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    watching = subprocess.Popen([*AS_IN_A_TERMINAL, "watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert watching.stdout.readline().endswith(b"state     ready\n")
     watching.send_signal(signal.SIGINT)
     out, err = watching.communicate(timeout=5)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from sample_answers import READY, found, hit, known, status
-from scripted_peer import refuse
+from scripted_peer import AS_IN_A_TERMINAL, refuse
 
 from memctl import exits
 from memctl.__main__ import main
@@ -318,12 +318,12 @@ def test_a_reader_that_leaves_ends_us_quietly(peer, monkeypatch):
 
 def test_ctrl_c_ends_us_quietly(peer):
     """Exit code 130, no traceback, while the daemon thinks."""
-    daemon = peer(search=lambda _: time.sleep(3))
-    searching = subprocess.Popen([sys.executable, "-m", "memctl", "search", "x"], stderr=subprocess.PIPE)
+    daemon = peer(search=lambda _: time.sleep(15))
+    searching = subprocess.Popen([*AS_IN_A_TERMINAL, "search", "x"], stderr=subprocess.PIPE)
     while not daemon.asked:
         time.sleep(0.01)
     searching.send_signal(signal.SIGINT)
-    assert searching.wait(2) == exits.INTERRUPTED
+    assert searching.wait(10) == exits.INTERRUPTED
     assert searching.stderr.read() == b""
     searching.stderr.close()
 

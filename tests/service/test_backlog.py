@@ -76,3 +76,14 @@ def test_what_a_scan_finds_is_as_old_as_the_scan_that_was_owed():
     backlog.found(["a.md"], 9.0)
     backlog.found(["a.md"], 3.0)
     assert backlog.since == 3.0
+
+
+def test_what_was_saved_meanwhile_goes_before_what_waits_again():
+    """A slice that ended early does not push the newest save back behind its rest."""
+    backlog = Backlog()
+    for number in range(4):
+        backlog.hint([f"{number}.md"], float(number))
+    backlog.take(3)
+    backlog.hint(["saved.md"], 9.0)
+    backlog.done(1)
+    assert backlog.take(10) == ["saved.md", "2.md", "1.md", "0.md"]
