@@ -14,13 +14,13 @@ VOCABULARY = 20_000
 LETTERS = "etaoinshrdlucmfwypvbgkqjxz"
 
 
-def notes(count: int, seed: int = SEED) -> Iterator[str]:
+def notes(count: int, seed: int = SEED, words: int = WORDS_A_NOTE) -> Iterator[str]:
     """Yield texts of about 1 kB, the same for a seed."""
     chance = random.Random(seed)
-    words = [word(number) for number in range(VOCABULARY)]
+    known = [word(number) for number in range(VOCABULARY)]
     weights = [1 / (rank + 1) for rank in range(VOCABULARY)]
     for number in range(count):
-        yield f"# Note {number}\n\n{' '.join(chance.choices(words, weights, k=WORDS_A_NOTE))}\n"
+        yield f"# Note {number}\n\n{' '.join(chance.choices(known, weights, k=words))}\n"
 
 
 def write(folder: Path, texts: Iterator[str], *, name: str = "note") -> int:

@@ -44,11 +44,6 @@ class StampCache:
         self._forgotten = 0  # as the writer counts
         self._entries: OrderedDict[str, tuple[FileStamp, bytes]] = OrderedDict()
 
-    def warm(self) -> None:
-        """Read the newest entries from the store, so that the first scan after a start reads no file."""
-        for path, entry in self._index.writer.stamps(self._limit).items():
-            self._entries[path] = entry
-
     def get(self, path: str) -> tuple[FileStamp, bytes] | None:
         """Return what is known of *path*, None where it is not indexed."""
         if self._forgotten != self._index.writer.forgotten:
@@ -112,7 +107,6 @@ class Indexer:
             with writer.transaction():
                 writer.forget_stamps()
                 writer.set("chunker", cut_by)
-        self.stamps.warm()
 
     def compare(self, rules: Rules, folder: str = "") -> Compared:
         """Walk the root, or a *folder* in it ("a/b/"); return what differs from the index. Reads no file.

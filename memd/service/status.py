@@ -134,7 +134,7 @@ def _degraded(opened: Opened) -> list[str]:
         _trouble(opened.embedding) if opened.embedding is not None else None,
         "root-missing" if opened.upkeep.state == "missing" else None,
         "watch-limited" if opened.upkeep.watching.trouble else None,
-        "vectors-incomplete" if opened.upkeep.vectors.pending and opened.upkeep.vectors.failing else None,
+        "vectors-incomplete" if opened.upkeep.vectors.fault is not None else None,
         "vectors-building" if opened.upkeep.vectors.building else None,
     ]
     return [code for code in codes if code]
