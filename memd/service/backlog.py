@@ -18,6 +18,9 @@ class Backlog:
         self._found: dict[str, float] = {}  # in bulk, or by a scan
         self._in_hand: dict[str, float] = {}  # being indexed now, a slice
         self._urgent = False  # whether those in hand were hints
+        # When the oldest of all was first known to be dirty; None while there is none. Kept, because every
+        # answer tells it, and thousands may wait.
+        self.since: float | None = None
 
     def __len__(self) -> int:
         twice = sum(path in self._found for path in self._hints)
@@ -26,12 +29,6 @@ class Backlog:
 
     def __contains__(self, path: str) -> bool:
         return path in self._hints or path in self._found or path in self._in_hand
-
-    @property
-    def since(self) -> float | None:
-        """When the oldest of them was first known to be dirty; None while there is none."""
-        waiting = (self._hints, self._found, self._in_hand)
-        return min((at for paths in waiting for at in paths.values()), default=None)
 
     @property
     def urgent(self) -> bool:
@@ -46,11 +43,13 @@ class Backlog:
             return
         for path in named:
             self._hints[path] = min(now, self._hints.get(path, now))
+            self._note(now)
 
     def found(self, paths: Iterable[str], since: float) -> None:
         """Add paths that differ from the index, and when that may have begun at the latest."""
         for path in paths:
             self._found[path] = min(since, self._found.get(path, since))
+            self._note(since)
 
     def take(self, limit: int) -> list[str]:
         """Take the next paths in hand; `done` follows. Of the hints the newest, of the others the oldest."""
@@ -70,3 +69,8 @@ class Backlog:
         if self._urgent:  # what was saved meanwhile is newer than what waits again
             self._hints = dict(sorted(self._hints.items(), key=itemgetter(1)))
         self._in_hand = {}
+        waiting = (self._hints, self._found)
+        self.since = min((at for paths in waiting for at in paths.values()), default=None)
+
+    def _note(self, at: float) -> None:
+        self.since = at if self.since is None else min(self.since, at)

@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 # An unmounted disk or a wrong checkout must not cost a new index; a note that was deleted must not stay.
 KEEP_GONE_S = 24 * 3600
-# More than this at once is an accident until somebody says otherwise (syncthing's marker, D15 there).
+# More than this at once is an accident until somebody says otherwise (as syncthing's folder marker has it).
 HELD_FILES = 20
 HELD_SHARE = 0.5
 LOOK_S = 60.0  # between two looks at whether there is something to do: a wake-up a minute

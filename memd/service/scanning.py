@@ -9,7 +9,7 @@ from memd.index.indexer import Compared, Indexer
 from memd.service.backlog import Backlog
 from memd.service.schedule import MISSING_S, Schedule
 from memd.service.vectorizing import Write
-from memd.sources.scan import Rules
+from memd.sources.scan import Rules, is_utf8
 from memd.workspace import Workspace
 
 ARMED_S = 2.0  # how long the first scan waits for the watch: it takes 0.1 s for a thousand folders
@@ -65,7 +65,7 @@ class Scanning:
 
     def ask_folder(self, path: str) -> None:
         """Ask for a scan of one folder, "a/b/"."""
-        if not _is_utf8(path):  # nothing in it can be a source; a scan of everything names what is skipped
+        if not is_utf8(path):  # nothing in it can be a source; a scan of everything names what is skipped
             return
         self._folders.setdefault(path, time.monotonic())
         self._wanted.set()
@@ -157,11 +157,3 @@ class Scanning:
         kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
         self.skipped = kept | {one.path: one.reason for one in compared.skipped}
         return True
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -109,11 +109,12 @@ class Upkeep:
     def facts(self) -> dict[str, Any]:
         """The ``index`` object of every answer."""
         since = self._dirty_since
+        files = len(self._backlog)
         return {
             "state": self.state,
             "first": self.first,
-            "pending": len(self._backlog) + self.vectors.pending,
-            "pending_files": len(self._backlog),
+            "pending": files + self.vectors.pending,
+            "pending_files": files,
             "pending_vectors": self.vectors.pending,
             "generation": self.index.snapshot.generation,
             "lag_ms": 0 if since is None else round((time.monotonic() - since) * 1000),

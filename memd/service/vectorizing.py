@@ -5,7 +5,7 @@ embedded here is left in them.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -72,8 +72,7 @@ class Vectorizing:
     async def count(self) -> None:
         """Look how many chunks wait."""
         if self._embedding is not None:
-            self.pending = await self._write(self._index.pending_count) - len(self._refused)
-            self.total = max(self.total, self.pending)
+            self._note_waiting(await self._write(self._index.pending_count))
 
     def wake(self, first: Iterable[str] = ()) -> None:
         """Say that there are new chunks; those of the *first* paths were saved a moment ago."""
@@ -99,8 +98,7 @@ class Vectorizing:
         """Embed what waits, for ever. Raises what the model raises; call it again later."""
         try:
             embedder = await self._loaded()
-            self.pending = await self._write(self._begin, embedder)  # at once: `building` goes by it
-            await self.count()
+            self._note_waiting(await self._write(self._begin, embedder))  # at once: `building` goes by it
             while True:
                 self._work.clear()  # before the look: what comes during it is seen by the next one
                 if self._is_bulk() and not self._first:
@@ -137,6 +135,10 @@ class Vectorizing:
         while self._embedding.state == "loading":  # noqa: ASYNC110 - it is loaded by a thread that knows no loop
             await asyncio.sleep(LOADING_POLL_S)
         return self._embedding.embedder()
+
+    def _note_waiting(self, chunks: int) -> None:
+        self.pending = chunks - len(self._refused)
+        self.total = max(self.total, self.pending)
 
     def _begin(self, embedder: Embedder) -> int:
         self._index.begin_model(embedder.model_id, embedder.dim)
@@ -175,13 +177,14 @@ class Vectorizing:
                 )
             )
 
-    async def discard(self, names: Iterable[str]) -> None:
+    async def discard(self, names: Collection[str]) -> None:
         """Remove damaged sidecars; what needs them leaves them anew."""
+        if self.sidecars is None or not names:
+            return
         for name in names:
-            if self.sidecars is not None:
-                await self._write(self.sidecars.discard, name)
-                self._kept.clear()
-                self._tried.clear()
+            await self._write(self.sidecars.discard, name)
+        self._kept.clear()
+        self._tried.clear()
 
     async def _export(self, sidecars: SidecarFolder, embedder: Embedder) -> None:
         looked_at = SIDECARS_AT_ONCE

@@ -18,7 +18,7 @@ from memd.errors import StorageError
 from memd.records import FileStamp, Skipped, SourceText
 from memd.sources.ignore import Rules, is_never_read
 
-__all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "read_source", "walk"]
+__all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "is_utf8", "read_source", "walk"]
 
 # Reason in Skipped → what `status` says of the file.
 REASONS: Final[Mapping[str, str]] = {
@@ -101,7 +101,7 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
     Raises:
         StorageError: the root itself is gone or cannot be opened.
     """
-    if not _is_utf8(path):
+    if not is_utf8(path):
         return Skipped(_printable(path), "name-not-utf8")
     try:
         descriptor = _open_beneath(root, path)
@@ -155,7 +155,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def _looked_at(
     entry: os.DirEntry[str], path: str, real_root: str, *, is_folder: bool
 ) -> tuple[str, FileStamp] | Skipped | None:
-    if not _is_utf8(path):
+    if not is_utf8(path):
         return Skipped(_printable(path), "name-not-utf8")
     try:
         if is_folder:
@@ -259,7 +259,7 @@ def _decoded(content: bytes) -> str:
         raise _NotASourceError("not-utf8") from None
 
 
-def _is_utf8(path: str) -> bool:
+def is_utf8(path: str) -> bool:
     """Tell whether a name came from UTF-8 bytes; Python hides other bytes in lone surrogates."""
     try:
         return path.isascii() or bool(path.encode())

@@ -32,6 +32,22 @@ def test_what_was_not_handled_waits_again_with_its_age():
     assert (len(backlog), backlog.since) == (2, 5.0)
 
 
+def test_its_age_is_that_of_the_oldest_that_is_left():
+    """Of all three kinds; when the oldest is through, the next one counts."""
+    backlog = Backlog()
+    backlog.found(["a.md"], 3.0)
+    backlog.found(["b.md"], 2.0)
+    backlog.hint(["c.md"], 4.0)
+    assert backlog.since == 2.0
+    assert backlog.take(10) == ["c.md"]
+    assert backlog.since == 2.0
+    backlog.done(1)
+    assert (backlog.take(10), backlog.since) == (["a.md", "b.md"], 2.0)
+    backlog.hint(["d.md"], 5.0)
+    backlog.done(2)
+    assert backlog.since == 5.0
+
+
 def test_an_empty_backlog_says_so():
     """No paths, no age."""
     backlog = Backlog()
