@@ -14,8 +14,9 @@ from memd.index import check
 from memd.index.index import Index
 from memd.index.indexer import Compared, Indexer
 from memd.records import ChunkLimits
+from memd.search.judging import Request
 from memd.search.query import parse
-from memd.search.search import Answer, Request, search
+from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 
 WORD = re.compile(r"\w+|[^\w\s]")

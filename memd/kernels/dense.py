@@ -131,6 +131,11 @@ def take(values: NDArray[Any], ids: Sequence[int]) -> list[Any]:
     return taken
 
 
+def count_above(scores: Scores, mask: Mask, limit: float) -> int:
+    """Return how many scores under *mask* are higher than *limit*."""
+    return int(np.count_nonzero(mask & (scores > np.float32(limit))))
+
+
 def best(scores: Scores, mask: Mask, limit: int) -> list[int]:
     """Return the ids of the *limit* highest scores above 0 under *mask*, best first, ties by id."""
     ids = np.flatnonzero(mask & (scores > 0))

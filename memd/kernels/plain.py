@@ -123,6 +123,11 @@ def take(values: Sequence[Any], ids: Sequence[int]) -> list[Any]:
     return [values[number] for number in ids]
 
 
+def count_above(scores: Scores, mask: Mask, limit: float) -> int:
+    """Return how many scores under *mask* are higher than *limit*."""
+    return sum(score > limit and allowed for score, allowed in zip(scores, mask, strict=True))
+
+
 def best(scores: Scores, mask: Mask, limit: int) -> list[int]:
     """Return the ids of the *limit* highest scores above 0 under *mask*, best first, ties by id."""
     found = (number for number, score in enumerate(scores) if score > 0 and mask[number])

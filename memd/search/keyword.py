@@ -12,7 +12,7 @@ postings, so it is exact, takes masks before the cut and has an idf that is neve
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from memd import terms
 from memd.index.view import View
@@ -27,15 +27,27 @@ MIN_SUBSTRING = 3  # shorter pieces of other scripts than CJK would match almost
 MAX_SUBSTRING_CHUNKS = 5_000  # of one piece that are read to count it; more are a piece of every word
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term of a query."""
+
+    text: str
+    prefix: bool  # a character of a spaceless script: every term that begins with it
+    times: int  # in the query
+    document_frequency: int  # chunks that it stands in
+    idf: float
+
+
+@dataclass(frozen=True, slots=True)
 class KeywordArm:
     """The keyword arm's judgement of every chunk."""
 
-    pool: list[int] = field(default_factory=list)  # ids, best first
-    tier: str = "fts"
-    whole: frozenset[int] = frozenset()  # ids in which all of a CJK query stands whole
-    _scores: kernel.Scores | dict[int, float] = field(default_factory=dict)
-    _reachable: float = 0.0  # what a chunk full of every term would score
+    pool: list[int]  # ids, best first
+    terms: tuple[Term, ...]
+    tier: str
+    whole: frozenset[int]  # ids in which all of a CJK query stands whole
+    _scores: kernel.Scores | dict[int, float]
+    _mask: kernel.Mask
 
     def scores_of(self, ids: Sequence[int]) -> list[float]:
         """Return each chunk's score in [0, 1), with the same meaning in a workspace of any size.
@@ -43,13 +55,23 @@ class KeywordArm:
         BM25 divided by the sum of the query's idf keeps the arm's judgement where r / (1 + r) throws it
         away; tanh(2 x) spreads the usual values of 0.1 to 0.4 over the range of a cosine.
         """
-        if not self._reachable:
+        reachable = sum(term.idf * term.times for term in self.terms)  # by a chunk full of every term
+        if not reachable:
             return [0.0] * len(ids)
         if isinstance(self._scores, dict):
             found = [self._scores.get(number, 0.0) for number in ids]
         else:
             found = kernel.take(self._scores, ids)
-        return [math.tanh(2 * score / self._reachable) for score in found]
+        return [math.tanh(2 * score / reachable) for score in found]
+
+    def place(self, chunk_id: int) -> tuple[int, float]:
+        """Return a chunk's rank among all that may answer, from 1, and its score."""
+        [score] = self.scores_of([chunk_id])
+        if isinstance(self._scores, dict):
+            own = self._scores.get(chunk_id, 0.0)
+            return 1 + sum(other > own for other in self._scores.values()), score
+        [own] = kernel.take(self._scores, [chunk_id])
+        return 1 + kernel.count_above(self._scores, self._mask, own), score
 
     def tier_of(self, chunk_id: int) -> str:
         """Return which tier found a chunk."""
@@ -58,16 +80,16 @@ class KeywordArm:
 
 def keyword_arm(view: View, query: Query, mask: kernel.Mask) -> KeywordArm:
     """Score every chunk under *mask* by the query's words."""
-    weighted, whole = _terms(view, query)
+    found, whole = _terms(view, query)
     scores = kernel.bm25(
-        [(idf * times, found) for idf, times, found in weighted], view.snapshot.columns, K1, B
+        [(term.idf * term.times, postings) for term, postings in found], view.snapshot.columns, K1, B
     )
     pool = kernel.best(scores, mask, POOL)
     if not pool:
         return _substring_arm(view, query, mask)
-    reachable = sum(idf * times for idf, times, _ in weighted)
+    named = tuple(term for term, _ in found)
     tier = "ngram" if any(terms.is_spaceless(piece) for piece in query.pieces) else "fts"
-    return KeywordArm(pool, tier, whole, scores, reachable)
+    return KeywordArm(pool, named, tier, whole, scores, mask)
 
 
 def phrase_expression(phrase: str) -> str:
@@ -89,17 +111,20 @@ def phrase_expression(phrase: str) -> str:
     return f'"{" ".join(tokens)}"{prefix}'
 
 
-def _terms(view: View, query: Query) -> tuple[list[tuple[float, int, kernel.Postings]], frozenset[int]]:
-    """Return (idf, times in the query, postings) of each term, and the chunks with all runs whole."""
+def _terms(view: View, query: Query) -> tuple[list[tuple[Term, kernel.Postings]], frozenset[int]]:
+    """Return each term with its postings, and the chunks with all runs whole."""
     runs = [piece for piece in query.pieces if terms.is_spaceless(piece)]
     words = content_words(tuple(piece for piece in query.pieces if not terms.is_spaceless(piece)))
     exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in terms.pairs(run))]))
     single = view.reader.terms(" ".join(run for run in runs if len(run) == 1))
     counted = Counter([(term, False) for term in exact] + [(term, True) for term in single])
-    found = [(view.postings(term, prefix=prefix), times) for (term, prefix), times in sorted(counted.items())]
-    whole = _whole_runs(view, runs, words)
     total = view.snapshot.columns.count
-    return [(idf(total, one.document_frequency), times, one) for one, times in found], whole
+    found = []
+    for (text, prefix), times in sorted(counted.items()):
+        postings = view.postings(text, prefix=prefix)
+        frequency = postings.document_frequency
+        found.append((Term(text, prefix, times, frequency, idf(total, frequency)), postings))
+    return found, _whole_runs(view, runs, words)
 
 
 def idf(chunks: int, document_frequency: int) -> float:
@@ -135,16 +160,19 @@ def _substring_arm(view: View, query: Query, mask: kernel.Mask) -> KeywordArm:
             continue
         counts[piece] = _counted(view, piece, [i for i in ids if mask[i]][:MAX_SUBSTRING_CHUNKS])
     total = view.snapshot.columns.count
-    weights = {piece: idf(total, len(found)) for piece, found in counts.items()}
+    named = tuple(
+        Term(piece, prefix=False, times=1, document_frequency=len(found), idf=idf(total, len(found)))
+        for piece, found in counts.items()
+    )
     columns = view.snapshot.columns
     average = max(columns.total_length / max(columns.count, 1), 1)
     scores: dict[int, float] = {}
-    for piece, weight in weights.items():
-        for chunk_id, count in counts[piece].items():
+    for term in named:
+        for chunk_id, count in counts[term.text].items():
             norm = K1 * (1 - B + B * int(columns.length[chunk_id]) / average)
-            scores[chunk_id] = scores.get(chunk_id, 0.0) + weight * count / (count + norm)
+            scores[chunk_id] = scores.get(chunk_id, 0.0) + term.idf * count / (count + norm)
     pool = sorted(scores, key=lambda number: (-scores[number], number))[:POOL]
-    return KeywordArm(pool, "like", frozenset(), scores, sum(weights.values()))
+    return KeywordArm(pool, named, "like", frozenset(), scores, mask)
 
 
 def _counted(view: View, piece: str, ids: list[int]) -> dict[int, int]:

@@ -12,9 +12,10 @@ from memd import terms
 from memd.embedding import UnavailableError
 from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.records import Source, SourceText
+from memd.search.judging import Request
 from memd.search.query import Query, parse, restricted
 from memd.search.recall import recall as fit
-from memd.search.search import Answer, Request, search
+from memd.search.search import Answer, search
 from memd.service import answers, requests
 from memd.service.call import Call
 from memd.service.opening import Opened
