@@ -11,7 +11,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="memd",
         description="Keep memory searchable. Runs in the foreground until stopped; talk to it with memctl.",
-        epilog="exit codes: 0 stopped when asked, 73 already running, 78 a folder or path must be mended",
+        epilog="exit codes: 0 stopped when asked, 1 a second signal or something hung, 73 already running, "
+        "75 its socket or its lock was taken away, 78 a folder or path must be mended. SIGHUP reads the "
+        "configuration again",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"memd {__version__}")

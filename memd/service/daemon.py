@@ -1,6 +1,7 @@
 """What does memd do from its first line to its last? The whole life, in reading order."""
 
 import asyncio
+import faulthandler
 import fcntl
 import os
 import signal
@@ -18,6 +19,7 @@ from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.service import logs, notify, rpc
 from memd.service.clocks import Clocks
 from memd.service.handlers import Handlers, deadline_s
+from memd.service.selfcheck import Reachability
 from memd.service.workspaces import Workspaces
 from memd.sources.mounts import unsafe_for_database
 
@@ -25,7 +27,9 @@ log = structlog.get_logger()
 
 EXIT_OK = 0
 EXIT_RUNNING = 73  # another daemon holds the lock; a client just connects
+EXIT_LOST = 75  # clients do not reach it any more; the next one starts another (EX_TEMPFAIL)
 EXIT_UNSAFE = 78  # a folder or socket path that must be mended first (EX_CONFIG)
+LOCK_NAME = "lock"
 BEAT_S = 20.0  # a third of memd.service's WatchdogSec
 STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the stores survive it
 
@@ -37,7 +41,7 @@ def run(tell_starter: Callable[[str], None]) -> int:
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
         _refuse_shared_disk(state_dir)
-        lock = _lock(state_dir / "lock")
+        lock = _lock(state_dir / LOCK_NAME)
     except AlreadyRunningError as error:
         tell_starter(str(error))
         return EXIT_RUNNING
@@ -45,7 +49,7 @@ def run(tell_starter: Callable[[str], None]) -> int:
         tell_starter(str(error))
         return EXIT_UNSAFE
     try:
-        return asyncio.run(_live(state_dir, tell_starter))
+        return asyncio.run(_live(state_dir, lock, tell_starter))
     except (paths.PathError, MemdError) as error:
         tell_starter(str(error))
         return EXIT_UNSAFE
@@ -53,28 +57,36 @@ def run(tell_starter: Callable[[str], None]) -> int:
         os.close(lock)
 
 
-async def _live(state_dir: Path, tell_starter: Callable[[str], None]) -> int:
-    stop = asyncio.Event()
+async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None]) -> int:
+    end: asyncio.Future[int] = asyncio.get_running_loop().create_future()  # the exit code
     logs.catch_the_rest(asyncio.get_running_loop())
-    _on_signals(stop)  # before any slow work: a stop during the start is a stop
+    _on_signals(end)  # before any slow work: a stop during the start is a stop
     listeners, bound = _listen()
     try:
         workspaces = Workspaces(state_dir, paths.config_dir() / "config.toml")
         await workspaces.open_all()
-        handlers = Handlers(workspaces, shut_down=lambda: _soon(stop.set))
+        reach = Reachability(
+            listeners, lock=lock, lock_path=state_dir / LOCK_NAME, instance_id=workspaces.instance_id
+        )
+        handlers = Handlers(workspaces, shut_down=lambda: _soon(lambda: _finish(end, EXIT_OK)))
         server = await rpc.serve(listeners, handlers.handle, deadline_s=deadline_s)
         notify.ready(f"{len(workspaces.opened)} workspaces")
         tell_starter("READY")
         log.info("ready", version=__version__, pid=os.getpid(), workspaces=len(workspaces.opened))
-        beats = [asyncio.create_task(_beat(workspaces)), asyncio.create_task(_look_around(workspaces))]
-        await stop.wait()
+        if not sys.stderr.isatty():  # there it means that the terminal is gone
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, workspaces.reload)
+        beats = [
+            asyncio.create_task(beat)
+            for beat in (_beat(workspaces), _look_around(workspaces), _look_at_itself(reach, end))
+        ]
+        code = await end
         for beat in beats:
             beat.cancel()
         await _stop(server, workspaces)
     finally:
         if bound is not None:
             _unlink(*bound)
-    return EXIT_OK
+    return code
 
 
 async def _beat(workspaces: Workspaces) -> None:
@@ -96,6 +108,20 @@ async def _look_around(workspaces: Workspaces) -> None:
         await workspaces.retry()
 
 
+async def _look_at_itself(reach: Reachability, end: asyncio.Future[int]) -> None:
+    """End this daemon once its socket or its lock is not its own any more."""
+    while True:
+        await asyncio.sleep(BEAT_S)
+        if lost := await reach.lost():
+            log.error("lost", what=lost)
+            _finish(end, EXIT_LOST)
+
+
+def _finish(end: asyncio.Future[int], code: int) -> None:
+    if not end.done():
+        end.set_result(code)
+
+
 def _soon(end: Callable[[], None]) -> None:
     """End a moment from now: the reply to the request that asked for it leaves first."""
     asyncio.get_running_loop().call_later(0.05, end)
@@ -104,20 +130,26 @@ def _soon(end: Callable[[], None]) -> None:
 async def _stop(server: rpc.Server, workspaces: Workspaces) -> None:
     log.info("stopping")
     notify.stopping()
-    asyncio.get_running_loop().call_later(STOP_HARD_S, os._exit, 1)
+    asyncio.get_running_loop().call_later(STOP_HARD_S, _give_up)
     server.stop_accepting()
     await server.close()
     await workspaces.close()
     log.info("stopped")
 
 
-def _on_signals(stop: asyncio.Event) -> None:
+def _give_up() -> None:
+    """End although something hangs, and leave behind what it was."""
+    faulthandler.dump_traceback(all_threads=True)  # places in the code; no values
+    os._exit(1)
+
+
+def _on_signals(end: asyncio.Future[int]) -> None:
     """SIGTERM and SIGINT stop; the second one at once: what is on the disk is consistent at any moment."""
 
     def ask() -> None:
-        if stop.is_set():
+        if end.done():
             os._exit(1)
-        stop.set()
+        end.set_result(EXIT_OK)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ask)

@@ -93,6 +93,11 @@ class Workspaces:
         for root in list(self._faults):
             await self._try_open(root)
 
+    def reload(self) -> None:
+        """Read every configuration again, the user's own as well, and open what each one says now."""
+        for root in self._roots:
+            self.reopen_soon(root, Reason.CONFIG)
+
     def rescan(self) -> None:
         """Have every folder looked through: time was lost (a suspend, a clock that was set)."""
         for opened in self._opened.values():

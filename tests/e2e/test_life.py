@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -385,3 +386,25 @@ def test_one_damaged_index_does_not_keep_the_daemon_from_starting(daemon, root, 
     daemon.start()
     assert until(lambda: daemon.found("bird at a dam", workspace=first)) == ["heron.md"]
     assert until(lambda: daemon.found("otter", workspace=second)) == ["otter.md"]
+
+
+def test_a_daemon_that_nobody_can_reach_ends(daemon):
+    """Its socket was deleted: it leaves with code 75, and a new one can be started."""
+    daemon.socket.unlink()
+    assert daemon.process.wait(timeout=40) == 75
+    daemon.start()
+    assert daemon.call("ping")["pong"]
+
+
+def test_sighup_reads_the_configuration_again(daemon, root):
+    """Also the user's own, that nothing watches: a model folder that it allows now is tried."""
+    workspace = daemon.add(root)
+    (root / "memory" / "config.toml").write_text(f'model = "{root}"\n')
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "error")
+    allowed = daemon.home / "config" / "memd"
+    allowed.mkdir(parents=True)
+    (allowed / "config.toml").write_text(f'models = ["{root}"]\n')
+    daemon.process.send_signal(signal.SIGHUP)
+    answer = until(lambda: daemon.memctl("search", "--json", "-w", workspace, "heron").stdout)
+    assert json.loads(answer)["degraded"] == ["model-failed"]
+    assert daemon.process.poll() is None

@@ -1,0 +1,89 @@
+"""Does a daemon notice that clients cannot reach it any more?"""
+
+import asyncio
+import os
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from memd.service import rpc
+from memd.service.selfcheck import Reachability
+
+
+@pytest.fixture
+def folder():
+    folder = Path(tempfile.mkdtemp(prefix="memd-test-"))  # a socket's path must be short
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def lock(folder):
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    yield descriptor
+    os.close(descriptor)
+
+
+def listening(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    return listener
+
+
+def lost(folder: Path, lock: int, happens, *, answer: str = "me") -> str:
+    """Serve, let something happen, and return what is found to be lost."""
+
+    async def ping(method, params, call):
+        return {"pong": True, "instance_id": answer}
+
+    async def look() -> str:
+        listener = listening(folder / "memd.sock")
+        reach = Reachability([listener], lock=lock, lock_path=folder / "lock", instance_id="me")
+        server = await rpc.serve([listener], ping)
+        try:
+            assert answer != "me" or await reach.lost() == ""
+            happens()
+            return await reach.lost()
+        finally:
+            await server.close(grace_s=0)
+
+    return asyncio.run(look())
+
+
+def test_all_is_well_while_nothing_happens(folder, lock):
+    """Socket and lock are its own, and it answers itself."""
+    assert lost(folder, lock, lambda: None) == ""
+
+
+def test_a_deleted_socket_is_noticed(folder, lock):
+    """No client finds it any more."""
+    assert lost(folder, lock, (folder / "memd.sock").unlink) == "socket"
+
+
+def test_a_replaced_socket_is_noticed(folder, lock):
+    """Clients find somebody else there."""
+    others = []
+
+    def replace():
+        (folder / "memd.sock").unlink()
+        others.append(listening(folder / "memd.sock"))
+
+    assert lost(folder, lock, replace) == "socket"
+    others[0].close()
+
+
+def test_another_daemon_that_answers_in_its_place_is_noticed(folder, lock):
+    """The same file, and not the same daemon behind it."""
+    assert lost(folder, lock, lambda: None, answer="another") == "socket"
+
+
+def test_a_deleted_or_replaced_lock_is_noticed(folder, lock):
+    """A second daemon could take the new one and write to the same index."""
+    assert lost(folder, lock, (folder / "lock").unlink) == "lock"
+    (folder / "memd.sock").unlink()
+    (folder / "lock").write_text("")
+    assert lost(folder, lock, lambda: None, answer="another") == "lock"
