@@ -17,6 +17,9 @@ class Limits:
     connections: int = 256  # a quarter of the usual 1,024 file descriptors
     refused_connections: int = 32  # past the limit, kept just long enough to be told so
     in_flight_per_connection: int = 16
+    # Of these, worked on at the same time. Answers of a megabyte that nobody reads are so many megabytes; two
+    # reading threads are kept busy by half as many.
+    at_once_per_connection: int = 4
     in_flight: int = 256  # requests of all connections together
     frame_s: float = 5.0  # from a frame's first byte to its last
     write_high_water_bytes: int = 256 << 10  # unsent bytes at which nothing more is read from a client

@@ -5,7 +5,6 @@ Knows limits and no method. Whatever a client does here costs at most its own co
 """
 
 import asyncio
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,12 +16,15 @@ import structlog
 from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response
 from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, StoppingError
 from memd.service.call import Call, Deadlines, Handler, Limits
+from memd.service.exchange import Exchange, budget_s
 from memd.service.feed import Listener, Unlisten
 from memd.service.outgoing import Outgoing, Reply
 from memd.service.peer import executable_of, peer_of
 from memd.service.replies import log_unforeseen, wire_error
 
 log = structlog.get_logger()
+
+INSTANT_S = 1.0  # a method with such a deadline answers from what is known
 
 
 @dataclass(slots=True)
@@ -38,16 +40,6 @@ class Shared:
     stopping: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class _Exchange:
-    """One request on its way to its one reply."""
-
-    request: Request
-    started: float
-    answered: bool = False
-    timer: asyncio.TimerHandle | None = None
-
-
 class Connection(asyncio.Protocol):
     """One client. Everything in it runs on the event loop's thread."""
 
@@ -56,8 +48,11 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._reader = Reader()
         self._client: dict[str, Any] = {}
-        self._open: dict[int, _Exchange | None] = {}  # ids without a reply yet; None: about to be refused
+        self._open: dict[int, Exchange | None] = {}  # ids without a reply yet; None: about to be refused
         self._tasks: set[asyncio.Future[Any]] = set()
+        self._turns = asyncio.Semaphore(shared.limits.at_once_per_connection)
+        self._reads = asyncio.Event()  # the client takes what it is sent
+        self._reads.set()
         self._unlisten: Unlisten | None = None  # while this client follows something
         self._over_limit = False  # one connection too many: told so, then closed
         self._frame_timer: asyncio.TimerHandle | None = None
@@ -108,6 +103,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Read nothing more from a client that does not read."""
         self._outgoing.paused = True
+        self._reads.clear()
         self._transport.pause_reading()
         self._stop_frame_timer()  # it can't finish its frame now
         self._drain_timer = self._loop.call_later(
@@ -122,6 +118,7 @@ class Connection(asyncio.Protocol):
         self._outgoing.flush()
         if self._outgoing.paused:
             return
+        self._reads.set()
         self._transport.resume_reading()
         if self._reader.unfinished_bytes:
             self._time_frame()
@@ -200,33 +197,38 @@ class Connection(asyncio.Protocol):
         return None
 
     def _start(self, request: Request) -> None:
-        exchange = _Exchange(request, self._loop.time())
+        exchange = Exchange(request, self._loop.time())
         self._open[request.id] = exchange
-        budget_s = self._budget_s(request)
-        deadline = None if budget_s is None else exchange.started + budget_s
+        most_s = budget_s(request, self._shared.deadline_s(request.method))
+        deadline = None if most_s is None else exchange.started + most_s
         call = Call(request.id, self._client, deadline, partial(self._notify, exchange), self._follow)
-        task = asyncio.ensure_future(self._shared.handle(request.method, request.params, call))
-        if budget_s is not None:
-            exchange.timer = self._loop.call_later(budget_s, self._expire, exchange, task, budget_s)
+        task = asyncio.ensure_future(self._in_turn(exchange, call))
+        if most_s is not None:
+            exchange.timer = self._loop.call_later(most_s, self._expire, exchange, task, most_s)
         self._tasks.add(task)
         self._shared.tasks.add(task)
         task.add_done_callback(partial(self._finish, exchange))
 
-    def _budget_s(self, request: Request) -> float | None:
+    async def _in_turn(self, exchange: Exchange, call: Call) -> Any:
+        """Work on a few requests at once, and on none while their answers would only pile up."""
+        request = exchange.request
         own_s = self._shared.deadline_s(request.method)
-        asked_ms: int | None = request.params.get("timeout_ms")  # a client may lower it, never raise it
-        if asked_ms is None:
-            return own_s
-        return min(asked_ms / 1000, math.inf if own_s is None else own_s)
+        if (
+            own_s is not None and own_s > INSTANT_S
+        ):  # others wait for something or for nothing, and say little
+            await self._turns.acquire()
+            exchange.has_turn = True  # until its answer is on its way: `_finish`
+            await self._reads.wait()
+        return await self._shared.handle(request.method, request.params, call)
 
-    def _expire(self, exchange: _Exchange, task: asyncio.Future[Any], budget_s: float) -> None:
+    def _expire(self, exchange: Exchange, task: asyncio.Future[Any], most_s: float) -> None:
         # Answered here and not when the task ends: a method that hangs in C code ends when it likes.
         method = exchange.request.method
-        late = DeadlineError(f"{method} did not end within {budget_s:g} s: ask for less, or try again")
+        late = DeadlineError(f"{method} did not end within {most_s:g} s: ask for less, or try again")
         self._answer(exchange.request.id, exchange, error=late)
         task.cancel()
 
-    def _finish(self, exchange: _Exchange, task: asyncio.Future[Any]) -> None:
+    def _finish(self, exchange: Exchange, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)
         self._shared.tasks.discard(task)
         if exchange.timer:
@@ -237,11 +239,13 @@ class Connection(asyncio.Protocol):
             log_unforeseen(error, exchange.request.method)
         result = None if error else task.result()
         self._answer(exchange.request.id, exchange, error=error, result=result)
+        if exchange.has_turn:
+            self._turns.release()
 
     # -- replies -------------------------------------------------------------------------------------
 
     def _answer(
-        self, id_: int, exchange: _Exchange | None, *, error: BaseException | None = None, result: Any = None
+        self, id_: int, exchange: Exchange | None, *, error: BaseException | None = None, result: Any = None
     ) -> None:
         if exchange:
             if exchange.answered:
@@ -255,14 +259,14 @@ class Connection(asyncio.Protocol):
         started = exchange.started if exchange else None
         self._outgoing.reply(Reply(Response(id_, shape, result), method, started))
 
-    def _notify(self, exchange: _Exchange, message: dict[str, Any]) -> None:
+    def _notify(self, exchange: Exchange, message: dict[str, Any]) -> None:
         # A notification that nobody asked for can close the channel of a Neovim that waits for an answer.
         if exchange.request.params.get("progress") is not True:
             return
         with suppress(RuntimeError):  # the loop is closed, and nobody is left to hear it
             self._loop.call_soon_threadsafe(self._send_progress, exchange, message)
 
-    def _send_progress(self, exchange: _Exchange, message: dict[str, Any]) -> None:
+    def _send_progress(self, exchange: Exchange, message: dict[str, Any]) -> None:
         if not exchange.answered:
             self._outgoing.progress(exchange.request.id, message)
 

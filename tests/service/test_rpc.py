@@ -55,6 +55,54 @@ def test_replies_leave_as_they_are_finished(tmp_path):
     asyncio.run(scenario())
 
 
+def test_one_connection_has_a_few_requests_worked_on_at_once(tmp_path):
+    """The others wait their turn; what answers from what is known waits for none of them."""
+    running: list[int] = []
+    most = []
+
+    async def handle(method, params, call):
+        if method == "ping":
+            return "pong"
+        running.append(1)
+        most.append(len(running))
+        await asyncio.sleep(0.02)
+        running.pop()
+        return "found"
+
+    async def scenario():
+        deadlines = {"ping": 1.0, "search": 5.0}
+        async with serving(tmp_path, handle, deadline_s=deadlines.get) as (_, connect):
+            peer = await connect()
+            await peer.send(*(Request(id_, "search", {}) for id_ in range(15)), Request(15, "ping", {}))
+            answers = [await peer.next() for _ in range(16)]
+            assert answers[0] == Response(15, None, "pong")
+            assert {answer.id for answer in answers} == set(range(16))
+            assert max(most) == Limits().at_once_per_connection
+
+    asyncio.run(scenario())
+
+
+def test_a_request_that_waits_for_its_turn_keeps_its_deadline(tmp_path):
+    """It is answered MEMD_TIMEOUT in time, and never begun."""
+    begun = []
+
+    async def handle(method, params, call):
+        begun.append(params["n"])
+        await asyncio.sleep(0.3)
+
+    async def scenario():
+        async with serving(tmp_path, handle, deadline_s=lambda _: 5.0) as (_, connect):
+            peer = await connect()
+            await peer.send(*(Request(id_, "search", {"n": id_}) for id_ in range(4)))
+            await peer.send(Request(4, "search", {"n": 4, "timeout_ms": 50}))
+            answer = await peer.next()
+            assert (answer.id, answer.error[1][:12]) == (4, "MEMD_TIMEOUT")
+            assert {(await peer.next()).id for _ in range(4)} == {0, 1, 2, 3}
+            assert begun == [0, 1, 2, 3]
+
+    asyncio.run(scenario())
+
+
 def test_known_errors_carry_their_code(tmp_path):
     """1 where the caller is at fault, 0 where not: the one shape whose text Neovim shows."""
 
