@@ -22,12 +22,13 @@ from memd.errors import (
     InvalidError,
     MemdError,
     NoSpaceError,
+    NotFoundError,
     SecretError,
     StorageError,
     UnsafeError,
     WorkspaceError,
 )
-from memd.memory import MAX_CONTENT_BYTES, slug, write_entry
+from memd.memory import MAX_CONTENT_BYTES, slug, take_away, write_entry
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
 AGENT = {"client": "planner", "session": "s-17"}
@@ -415,6 +416,43 @@ def test_a_folder_swapped_for_a_link_during_the_write_lets_no_byte_out(root):
         swapper.join()
     assert all(seen.values()), seen
     assert len([path for path in files(root) if path.endswith(".md")]) == seen["written"]
+
+
+def test_an_entry_that_is_taken_away_is_gone_alone(root):
+    """Its neighbours stay; a second time says that there is none."""
+    mine, other = write(root), write(root)
+    _, folder, name = mine.path.split("/")
+    take_away(root, folder, name)
+    assert files(root) == [other.path]
+    with pytest.raises(NotFoundError, match=name):
+        take_away(root, folder, name)
+
+
+def test_nothing_outside_is_taken_away_through_links(root):
+    """Neither through a linked folder nor as a linked file, also while a thread swaps them."""
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "a.md").write_text("mine")
+    (root / "memory/infra").symlink_to(outside)
+    with pytest.raises(UnsafeError, match="memory/infra"):
+        take_away(root, "infra", "a.md")
+    (root / "memory/real").mkdir()
+    (root / "memory/real/a.md").symlink_to(outside / "a.md")
+    with pytest.raises(UnsafeError, match="memory/real/a"):
+        take_away(root, "real", "a.md")
+    (root / "memory/infra").unlink()
+    (root / "memory/infra").mkdir()
+    stop = threading.Event()
+    swapper = threading.Thread(target=swap, args=(root / "memory/infra", outside, stop))
+    swapper.start()
+    try:
+        for _ in range(300):
+            with pytest.raises((NotFoundError, UnsafeError)):
+                take_away(root, "infra", "a.md")
+    finally:
+        stop.set()
+        swapper.join()
+    assert (outside / "a.md").read_text() == "mine"
 
 
 def swap(folder, outside, stop):

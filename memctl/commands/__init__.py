@@ -11,6 +11,7 @@ COMMANDS = {
     "recall": ("find", "print what is known about something, ready for a prompt"),
     "get": ("find", "print a note or some of its lines"),
     "add": ("write", "write a memory entry"),
+    "forget": ("write", "delete a memory entry and every trace of it"),
     "index": ("setup", "bring the index up to date and wait for it"),
     "sync": ("follow", "wait until everything that is saved is searchable"),
     "watch": ("follow", "follow what happens, an event a line"),

@@ -142,6 +142,11 @@ def place_of(source: str, workspace: str) -> dict[str, Any]:
     return {"path": _inside(match[1], root), "start_line": first, "end_line": last}
 
 
+def path_of(source: str, workspace: str) -> str:
+    """Return the path, relative to the workspace, that a file seen from the current folder has."""
+    return _inside(source, (workspaces.above(Path(workspace)) or Path(workspace)).resolve())
+
+
 def _inside(source: str, root: Path) -> str:
     """Return *source* relative to *root*, where it is a file seen from the current folder or absolute."""
     seen = Path(os.path.normpath(f"{common.here()}/{source}" if source[:1] != "/" else source))

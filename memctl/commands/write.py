@@ -1,4 +1,4 @@
-"""How does knowledge get in? add, and the MCP server for agents."""
+"""How does knowledge get in, and out again? add, forget, and the MCP server for agents."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from memctl import exits, workspaces
 from memctl.arguments import text, workspace_option
 from memctl.commands import common
+from memctl.commands.find import path_of
 from memctl.exits import CommandError
 from memctl.render.text import one_line
 
@@ -55,6 +56,35 @@ def run_add(args: Namespace) -> int:
         print(one_line(answer["path"]))
         for similar in answer.get("similar") or ():
             common.note(f"similar: {similar['path']}" if isinstance(similar, dict) else f"similar: {similar}")
+    return exits.OK
+
+
+def forget_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl forget`."""
+    parser.add_argument(
+        "entry", type=text, metavar="PATH", help="as add and search print it, or relative to the workspace"
+    )
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: path, title, forgotten")
+    parser.epilog = """\
+Only entries that memd wrote. The file is deleted at once; when the command returns, neither the index nor
+a log holds a word of it. Copies that Git or a backup made are theirs.
+
+example:
+  memctl forget memory/deploy/staging-needs-the-vpn-3f2a91.md
+"""
+
+
+def run_forget(args: Namespace) -> int:
+    """Delete one entry, wait until its traces are gone, and say what it was."""
+    root = workspaces.find(args.workspace)
+    params = {"workspace": root, "path": path_of(args.entry, root)}
+    with common.daemon() as client:
+        answer = common.ask(client, "forget", params, timeout_s=None)
+    if args.json:
+        common.print_json(answer)
+    else:
+        print(f"forgot {one_line(answer['path'])}: {one_line(answer['title'])}")
     return exits.OK
 
 

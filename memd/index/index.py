@@ -161,14 +161,19 @@ class Index:
         """Return how many sources are gone from the disk and kept for a while."""
         return self._writer.gone_count()
 
-    def purge(self, before_s: int | None, limit: int) -> int:
+    def purge(self, before_s: int | None, limit: int, path: str | None = None) -> int:
         """Delete up to *limit* sources that are gone for good: since *before_s* or longer, or all of them.
+
+        Args:
+            before_s: unix seconds; None: since whenever.
+            limit: how many at once.
+            path: this one alone.
 
         Returns:
             How many were deleted. Their words and vectors leave the disk with the next compaction.
         """
         with self._writer.transaction():
-            purged = self._writer.purge(before_s, limit)
+            purged = self._writer.purge(before_s, limit, path)
         if purged:  # one that runs may have copied what is not needed any more: the next one begins anew
             self._abandon_compaction()
         return purged

@@ -171,11 +171,14 @@ class Writer(Store):
         """Note since when a source is not on the disk; None: it is there again."""
         self.run("UPDATE sources SET gone_at = ? WHERE id = ?", (at_s, source_id))
 
-    def purge(self, before_s: int | None, limit: int) -> int:
-        """Delete up to *limit* sources that are gone (since *before_s* or longer); return how many."""
-        since, values = ("", ()) if before_s is None else ("AND gone_at <= ?", (before_s,))
+    def purge(self, before_s: int | None, limit: int, path: str | None = None) -> int:
+        """Delete up to *limit* sources that are gone (since *before_s*, at *path*); return how many."""
         found = self.run(
-            f"SELECT id FROM sources WHERE gone_at IS NOT NULL {since} LIMIT ?", (*values, limit)
+            """
+            SELECT id FROM sources WHERE gone_at IS NOT NULL
+                AND gone_at <= ifnull(?, gone_at) AND path = ifnull(?, path) LIMIT ?
+            """,
+            (before_s, path, limit),
         )
         for [source_id] in found:
             self.delete_chunks(source_id)

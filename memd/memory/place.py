@@ -1,4 +1,4 @@
-"""How does a new file get below memory/ and nowhere else, whole or not at all?
+"""How does a new file get below memory/ and nowhere else, whole or not at all? How does one leave?
 
 From the root on, every step is relative to an open folder and follows no link: what a path means can
 change between a check and its use, what a descriptor means can't. (Resolving the path and comparing it
@@ -9,9 +9,10 @@ know what an entry is.
 import contextlib
 import errno
 import os
+import stat
 from pathlib import Path
 
-from memd.errors import MemdError, NoSpaceError, StorageError, UnsafeError, WorkspaceError
+from memd.errors import MemdError, NoSpaceError, NotFoundError, StorageError, UnsafeError, WorkspaceError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -53,6 +54,30 @@ def place(root: Path, folder: str, name: str, body: bytes) -> bool:
             return done
     except OSError as error:
         raise _told(error, root / "memory" / folder / name) from error
+
+
+def take_away(root: Path, folder: str, name: str) -> None:
+    """Delete the file memory/*folder*/*name*; it is off the disk when this returns.
+
+    Raises:
+        NotFoundError: there is no such file (any more).
+        UnsafeError: memory/ or *folder* is a link, or *name* is no regular file.
+        WorkspaceError, StorageError: as `place`.
+    """
+    shown = f"memory/{folder}/{name}"
+    try:
+        with contextlib.ExitStack() as opened:
+            base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
+            memory = _keep(opened, _open_memory(root, base))
+            topic = _keep(opened, _open_folder(folder, memory, shown=f"memory/{folder}"))
+            if not stat.S_ISREG(os.stat(name, dir_fd=topic, follow_symlinks=False).st_mode):
+                raise UnsafeError(f"{shown} is a link or no file, and only entries are deleted")
+            os.unlink(name, dir_fd=topic)
+            os.fsync(topic)
+    except FileNotFoundError:
+        raise NotFoundError(f"{root}/{shown} does not exist (any more)") from None
+    except OSError as error:
+        raise StorageError(f"deleting {root}/{shown} failed: {error.strerror}") from error
 
 
 def _keep(opened: contextlib.ExitStack, fd: int) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from memd.errors import MethodError
-from memd.service import following, keeping, queries, requests, status
+from memd.service import following, forgetting, keeping, queries, requests, status
 from memd.service.call import Call
 from memd.service.workspaces import Workspaces
 
@@ -22,6 +22,7 @@ METHODS: dict[str, tuple[Method, float | None]] = {
     "recall": (queries.recall_method, 5.0),
     "get": (queries.get_method, 5.0),
     "extract_memory": (keeping.extract_memory_method, 30.0),
+    "forget": (forgetting.forget_method, None),
     "index": (keeping.index_method, None),
     "sync": (queries.sync_method, None),
     "check": (keeping.check_method, None),

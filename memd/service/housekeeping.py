@@ -86,17 +86,17 @@ class Housekeeping:
             with self._index.writer.transaction():
                 self._index.writer.set("checked_at", int(time.time()))
 
-    async def purge_now(self) -> int:
-        """Delete every trace of sources that are gone; return how many there were."""
-        purged = await self._purge(None)
+    async def purge_now(self, path: str | None = None) -> int:
+        """Delete every trace of the sources that are gone, or of the one at *path*; return how many."""
+        purged = await self._purge(None, path)
         await self._prune(math.inf)
         await self._compact()  # until then the words stand in the full-text tables, the meaning in the matrix
         await self._write(self._index.checkpoint)
         return purged
 
-    async def _purge(self, before_s: int | None) -> int:
+    async def _purge(self, before_s: int | None, path: str | None = None) -> int:
         purged = 0
-        while some := await self._write(self._index.purge, before_s, PURGE_AT_ONCE):
+        while some := await self._write(self._index.purge, before_s, PURGE_AT_ONCE, path):
             purged += some
         await self.count()
         if purged:

@@ -79,6 +79,12 @@ class ExtractMemory(Params, frozen=True, kw_only=True):
     source: Origin = Origin()
 
 
+class Forget(Params, frozen=True, kw_only=True):
+    """``forget``: an entry that memd wrote, by its path."""
+
+    path: Path
+
+
 class Get(Params, frozen=True, kw_only=True):
     """``get``: a source or its lines, or the chunk of a hit."""
 

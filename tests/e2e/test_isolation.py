@@ -67,6 +67,9 @@ def calls(root: str, word: str):
         "topic": "facts", "title": "one", "content": "a fact", "tags": ["t"], "source": {"client": "test"},
     }  # fmt: skip
     yield "extract_memory", {"topic": f"../{word}", "title": "one", "content": "a fact"}
+    for folder in ("first", "second"):
+        yield "forget", {"path": f"../{folder}/{NAMES[0]}"}
+    yield "forget", {"path": NAMES[0]}
     yield "workspace.remove", {"path": root}
     yield "workspace.add", {"path": root, "force": False}
     yield "index", {}

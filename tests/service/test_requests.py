@@ -53,4 +53,4 @@ def test_anything_else_is_no_sync(wrong):
 def test_every_method_has_a_limit_or_reports_progress():
     """Only what a caller may wait for as long as it takes has no deadline."""
     unlimited = {name for name, (_, limit) in METHODS.items() if limit is None}
-    assert unlimited == {"index", "sync", "check", "workspace.add"}
+    assert unlimited == {"index", "sync", "check", "forget", "workspace.add"}
