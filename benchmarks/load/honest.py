@@ -1,0 +1,132 @@
+"""Clients as editors and agents are: many connections, several requests in flight on each, kinds mixed."""
+
+import asyncio
+import itertools
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.made_notes import VOCABULARY, word
+from memctl.protocol import ANSWERS, Reader, Request, Response, pack
+
+PATIENCE_S = 30.0  # an answer that has not come by then is lost
+WORDS_A_QUERY = 6
+
+
+@dataclass
+class Tally:
+    """What a load run saw."""
+
+    ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # by method
+    errors: Counter[str] = field(default_factory=Counter)  # by code
+    lost: int = 0
+
+
+class Client:
+    """One connection; answers may come in any order."""
+
+    def __init__(self, incoming: asyncio.StreamReader, outgoing: asyncio.StreamWriter) -> None:
+        self._incoming, self._outgoing = incoming, outgoing
+        self._ids = itertools.count(1)
+        self._open: dict[int, asyncio.Future[Response]] = {}
+        self._reading = asyncio.create_task(self._read())
+
+    @staticmethod
+    async def connect(socket: Path) -> "Client":
+        """Connect."""
+        return Client(*await asyncio.open_unix_connection(str(socket), limit=1 << 24))
+
+    async def ask(self, method: str, params: dict[str, Any], tally: Tally) -> None:
+        """Ask once and note how it went."""
+        id_ = next(self._ids)
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._open[id_] = answer
+        began = perf_counter()
+        self._outgoing.write(pack(Request(id_, method, params)))
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                response = await answer
+        except (TimeoutError, ConnectionError):
+            tally.lost += 1
+            return
+        tally.ms[method].append(1000 * (perf_counter() - began))
+        if response.error is not None:
+            tally.errors[response.error[1].partition(":")[0]] += 1
+
+    async def close(self) -> None:
+        """End the connection."""
+        self._reading.cancel()
+        self._outgoing.close()
+
+    async def _read(self) -> None:
+        reader = Reader(ANSWERS)
+        while received := await self._incoming.read(1 << 18):
+            for message in reader.feed(received):
+                if isinstance(message, Response) and not (waiting := self._open.pop(message.id)).done():
+                    waiting.set_result(message)
+        for waiting in self._open.values():
+            waiting.set_exception(ConnectionError("closed"))
+
+
+def requests(workspace: str, seed: int, *, repeated: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what a client asks: mostly searches, with all that an editor asks beside them."""
+    chance = random.Random(seed)
+    few = [_query(chance) for _ in range(20)]
+    while True:
+        kind = chance.random()
+        query = chance.choice(few) if repeated else _query(chance)
+        if kind < 0.80:
+            yield "search", {"workspace": workspace, "query": query}
+        elif kind < 0.85:
+            yield "recall", {"workspace": workspace, "query": query}
+        elif kind < 0.90:
+            yield "get", {"workspace": workspace, "path": f"note0000/{chance.randrange(1, 99)}.md"}
+        elif kind < 0.95:
+            yield "status", {}
+        else:
+            yield "ping", {}
+
+
+async def load(
+    socket: Path, workspace: str, *, clients: int, in_flight: int, seconds: float, repeated: bool
+) -> Tally:
+    """Ask with *in_flight* requests open on each of *clients* connections, for so long."""
+    tally = Tally()
+    stop = perf_counter() + seconds
+
+    async def keep_asking(client: Client, asked: Iterator[tuple[str, dict[str, Any]]]) -> None:
+        while perf_counter() < stop:
+            method, params = next(asked)
+            await client.ask(method, params, tally)
+
+    connected = [await Client.connect(socket) for _ in range(clients)]
+    await asyncio.gather(
+        *(
+            keep_asking(client, requests(workspace, seed=number * 1000 + lane, repeated=repeated))
+            for number, client in enumerate(connected)
+            for lane in range(in_flight)
+        )
+    )
+    for client in connected:
+        await client.close()
+    return tally
+
+
+async def ping_all_along(socket: Path, stop: asyncio.Event) -> list[float]:
+    """Ping from a connection of its own, fifty times a second; return the milliseconds."""
+    tally = Tally()
+    client = await Client.connect(socket)
+    while not stop.is_set():
+        await client.ask("ping", {}, tally)
+        await asyncio.sleep(0.02)
+    await client.close()
+    return tally.ms["ping"]
+
+
+def _query(chance: random.Random) -> str:
+    # Ranks as people use words: common ones more often, never only the commonest.
+    return " ".join(word(int(VOCABULARY ** chance.random())) for _ in range(WORDS_A_QUERY))
