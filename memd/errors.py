@@ -6,7 +6,7 @@ failed, with which value, and what to do.
 
 
 class MemdError(Exception):
-    """An error with a code that a caller can act on. Subclasses name the case."""
+    """A mistake of memd's own, which its log names; each subclass is another case with a code of its own."""
 
     code = "MEMD_INTERNAL"
     callers_fault = False

@@ -9,12 +9,9 @@ from collections import deque
 from collections.abc import Sized
 from typing import Any, NamedTuple
 
-import structlog
-
 from memctl.protocol import Notification, Response, pack
+from memd.service import recent
 from memd.service.replies import event_frame, frame_of
-
-log = structlog.get_logger()
 
 # Arbitrary: at about 150 bytes each far less than a client may leave unread; whoever is further behind is
 # told so, and better off with one look at `status`.
@@ -82,13 +79,9 @@ class Outgoing:
         frame = frame_of(reply.response, reply.method)
         self._transport.write(frame)  # one write a reply: Neovim 0.7 can't take two in one read
         if reply.started is not None:
-            log.debug(
-                "request",
-                method=reply.method,
-                ms=round((asyncio.get_running_loop().time() - reply.started) * 1000, 1),
-                answer_bytes=len(frame),
-                failed=reply.response.error is not None,
-            )
+            ms = (asyncio.get_running_loop().time() - reply.started) * 1000
+            failed = reply.response.error is not None
+            recent.note_request(reply.method, ms=ms, answer_bytes=len(frame), failed=failed)
 
     def _send_event(self) -> None:
         if self._lost:

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from memd.service import recent
 from memd.service.cookies import Cookies
 from memd.service.events import Meaning, below, meaning
 from memd.service.scanning import Scanning
@@ -84,6 +85,11 @@ class Watching:
 
     def _take(self, dirty: Dirty) -> None:
         self.armed = not self._restart.is_set()
+        recent.note_watched(
+            str(self._root), sorted(dirty.paths)[: recent.PATHS_NAMED], count=len(dirty.paths),
+            folders=len(dirty.folders), cookies=len(dirty.cookies), rescan=dirty.rescan,
+            overflow=dirty.overflow, trouble=dirty.trouble,
+        )  # fmt: skip
         self.trouble = dirty.trouble
         self._scanning.polling = dirty.polling
         self._scanning.degraded = bool(dirty.trouble)

@@ -1,0 +1,133 @@
+"""What does docs/protocol.md say of the code? `python -m tests.protocol_page` writes that part of it."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import inspect as types
+
+from memctl import protocol
+from memd import errors
+from memd.service import handlers, requests
+
+PAGE = Path(__file__).parents[1] / "docs" / "protocol.md"
+MADE_FROM_HERE = "## An exchange in bytes\n"
+
+EXCHANGE = {
+    "ping": protocol.Request(1, "ping", {}),
+    "a parameter of a wrong type": protocol.Request(2, "search", {"query": "x", "limit": "many"}),
+    "a method that there is not": protocol.Request(3, "serch", {}),
+}
+TYPES = {types.StrType: "text", types.BoolType: "true or false", types.DateType: "text, `YYYY-MM-DD`",
+         types.DictType: "map", types.AnyType: "any"}  # fmt: skip
+
+
+def page() -> str:
+    """Return the whole page: what stands there by hand, then what the code says."""
+    by_hand = PAGE.read_text(encoding="utf-8").partition(MADE_FROM_HERE)[0]
+    return by_hand + MADE_FROM_HERE + "".join([*_exchange(), *_methods(), *_codes()])
+
+
+def frames() -> dict[str, bytes]:
+    """Return name → bytes of each request of the exchange."""
+    return {name: protocol.pack(request) for name, request in EXCHANGE.items()}
+
+
+def _exchange() -> Iterator[str]:
+    yield "\n| what | bytes of the request |\n|---|---|\n"
+    for name, frame in frames().items():
+        yield f"| {name} | `{frame.hex(' ')}` |\n"
+    yield (
+        "\nThe answers begin with `94 01` and the id, and then have\n\n"
+        "- to the first `c0` (no error) and a map with `pong`: `94 01 01 c0 83 a4 70 6f 6e 67 c3 …`;\n"
+        "- to the second `92 01` and a text that begins `MEMD_INVALID: $.limit: expected int`, then `c0`;\n"
+        "- to the third `92 01` and a text that begins `MEMD_METHOD: there is no method 'serch'`, and `c0`.\n"
+    )
+
+
+def _methods() -> Iterator[str]:
+    yield (
+        "\n## Methods\n\nEvery method takes `workspace` (an absolute path at or below a workspace's root; "
+        "may be left out where\nthere is one workspace), `progress` and `timeout_ms` (a client may shorten "
+        "its deadline, never extend it).\nUnknown parameters are refused.\n"
+    )
+    for name, (function, deadline_s) in handlers.METHODS.items():
+        said = inspect.getdoc(function) or ""
+        within = "Has no deadline." if deadline_s is None else f"Answers within {deadline_s:g} s."
+        yield f"\n### {name}\n\n{_after_colon(said)} {within}\n"
+        fields = _own_fields(function)
+        if fields:
+            yield "\n| parameter | type | default |\n|---|---|---|\n"
+            yield from (f"| `{one.name}` | {_type(one.type)} | {_default(one)} |\n" for one in fields)
+    yield f"\n### {handlers.SHUTDOWN}\n\nStop the daemon: it answers, then ends.\n"
+
+
+def _own_fields(function: Any) -> list[types.Field]:
+    source = inspect.getsource(function)
+    [converted] = set(re.findall(r"requests\.convert\(params, requests\.(\w+)\)", source))
+    info = types.type_info(getattr(requests, converted))
+    assert isinstance(info, types.StructType)
+    common = requests.Params.__struct_fields__
+    return [one for one in info.fields if one.name not in common]
+
+
+def _type(kind: Any) -> str:
+    match kind:
+        case types.UnionType(types=several):
+            return " or ".join(_type(one) for one in several if not isinstance(one, types.NoneType))
+        case types.StructType(fields=fields):
+            return "map of " + ", ".join(f"`{one.name}` ({_type(one.type)})" for one in fields)
+        case types.ListType(item_type=item):
+            return f"list of {_type(item)}"
+        case types.LiteralType(values=values):
+            return " or ".join(f'`"{value}"`' for value in values)
+        case types.IntType() | types.FloatType():
+            return _number(kind)
+    return TYPES[type(kind)]
+
+
+def _number(kind: types.IntType | types.FloatType) -> str:
+    name = "integer" if isinstance(kind, types.IntType) else "number"
+    least = "" if kind.ge is None else f" from {kind.ge:g}"
+    most = "" if kind.le is None else f" to {kind.le:g}"
+    return name + least + most
+
+
+def _default(one: types.Field) -> str:
+    if one.required:
+        return "must be given"
+    if one.default in (None, msgspec.NODEFAULT) or isinstance(one.default, msgspec.UnsetType):
+        made = None if one.default_factory is msgspec.NODEFAULT else one.default_factory()
+        return "" if not made or isinstance(made, msgspec.Struct) else f"`{made}`"
+    if isinstance(one.default, msgspec.Struct) or one.default in ("", ()):
+        return ""
+    return f"`{str(one.default).lower() if isinstance(one.default, bool) else one.default}`"
+
+
+def _codes() -> Iterator[str]:
+    yield "\n## Codes\n\n| code | whose fault | what it says |\n|---|---|---|\n"
+    for code, error in sorted(codes().items()):
+        fault = "the caller's" if error.callers_fault else "memd's, or the machine's"
+        yield f"| `{code}` | {fault} | {' '.join((error.__doc__ or '').split())} |\n"
+
+
+def codes() -> dict[str, type[errors.MemdError]]:
+    """Return every code that can travel, with the error that it stands for."""
+    found: dict[str, type[errors.MemdError]] = {}
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, errors.MemdError) and kind.code not in found:
+            found[kind.code] = kind
+    found.pop(errors.AlreadyRunningError.code)  # told to who starts a second daemon, never to a client
+    return found
+
+
+def _after_colon(said: str) -> str:
+    first = said.partition("\n")[0].partition(":")[2].strip()
+    return first[:1].upper() + first[1:]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,66 @@
+"""Does the page that other clients are written from say what memd does?"""
+
+import socket
+from pathlib import Path
+
+import msgpack
+import pytest
+from daemon_process import Daemon
+from protocol_page import codes, frames, page
+
+from memctl import protocol
+
+PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+
+
+def test_the_page_is_what_the_code_says():
+    """Methods, parameters, limits and codes; made anew by `python -m tests.protocol_page`."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_the_exchange_in_bytes_goes_as_the_page_has_it(tmp_path):
+    """The bytes of the page are sent as they stand there, and the answers are what it says."""
+    said = PAGE.read_text(encoding="utf-8")
+    expected = {
+        "ping": None,
+        "a parameter of a wrong type": "MEMD_INVALID: $.limit: expected int",
+        "a method that there is not": "MEMD_METHOD: there is no method 'serch'",
+    }
+    assert frames().keys() == expected.keys()
+    (tmp_path / "home").mkdir()
+    daemon = Daemon(tmp_path / "home")
+    daemon.start()
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(daemon.socket))
+            for id_, (name, text) in enumerate(expected.items(), 1):
+                [row] = [line for line in said.splitlines() if line.startswith(f"| {name} |")]
+                connection.sendall(bytes.fromhex(row.split("`")[1]))
+                answer = connection.recv(1 << 16)
+                assert answer[:3] == bytes([0x94, 0x01, id_])
+                kind, answered, error, result = msgpack.unpackb(answer)
+                assert (kind, answered) == (1, id_)
+                if text is None:
+                    assert error is None
+                    assert result["pong"] is True
+                    assert answer.hex(" ").startswith("94 01 01 c0 83 a4 70 6f 6e 67 c3")
+                else:
+                    assert error[0] == 1
+                    assert error[1].startswith(text)
+                    assert result is None
+    finally:
+        daemon.close()
+
+
+def test_every_code_is_documented_with_its_meaning():
+    """One line for each code that can travel, and each says whose fault it is."""
+    said = PAGE.read_text(encoding="utf-8")
+    for code, error in codes().items():
+        [line] = [line for line in said.splitlines() if line.startswith(f"| `{code}` |")]
+        assert ("the caller's" in line) == error.callers_fault
+
+
+@pytest.mark.parametrize("limit", [protocol.MAX_REQUEST_BYTES, protocol.MAX_ANSWER_BYTES])
+def test_limits_are_named(limit):
+    """What is cut off must be known before."""
+    assert f"{limit:,} bytes" in PAGE.read_text(encoding="utf-8")
