@@ -1,12 +1,13 @@
 """How many chunks a second become vectors, and how much of what onnxruntime alone can do is that?
 
-Three figures over the same chunks in the same process: the bare session on ready-made tensors, cut to its
-best batch; the queue as the daemon uses it, tokenizing included; single queries through it.
+Over the same chunks in the same process, in turn: the queue as the daemon uses it, tokenizing included, and
+the bare session on ready-made tensors, cut to batches of several sizes. Then one query, and its parts.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -20,37 +21,80 @@ from memd.sources.chunk import parse
 
 LIMITS = ChunkLimits(words=200, overlap_words=50, max_tokens=MAX_SEQUENCE - 2)  # as shipped
 BATCHES = (1, 4, 8)
+QUERIES = 200
+QUERY_WORDS = 12
+QUERY_TIMEOUT_S = 5.0  # far above what a query takes
+QUEUE = "the daemon's queue"
+
+Work = Callable[[], Any]
 
 
 def main() -> None:
     parser = report.arguments(__doc__)
     parser.add_argument("folder", type=Path, help="Markdown files to cut into chunks")
     parser.add_argument("--chunks", type=int, default=400, help="embedded at most (default: 400)")
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     tokenizer = WordPieces(TOKENIZER_FILE)
     texts = chunk_texts(options.folder, tokenizer, options.chunks)
     lengths = [tokenizer.count(text) + 2 for text in texts]
     print(f"{len(texts)} chunks, {sum(lengths) / len(lengths):.0f} word pieces each")
-    rows: list[dict[str, object]] = []
-
-    def measure(what: str, work: Callable[[], Any], count: int) -> float:
-        rate, seconds = best_rate(work, count)
-        rows.append({"what": what, "a second": f"{rate:.1f}", "ms each": f"{1000 * seconds / count:.2f}",
-                     "RSS MB": f"{resident_mb():.0f}"})  # fmt: skip
-        return rate
-
     queue = EmbeddingQueue(OnnxEmbedder)
-    queue.ready()
-    ours = measure("the daemon's queue, documents", lambda: queue.embed_documents(texts), len(texts))
-    queries = [" ".join(text.split()[:12]) for text in texts[:200]]
-    measure("the same, queries", lambda: [queue.embed_query(query, 5.0) for query in queries], len(queries))
+    embedder = queue.ready()
+    session = bare_session()
+    documents: dict[str, Work] = {QUEUE: lambda: queue.embed_documents(texts)}
+    documents |= {
+        f"bare session, batches of {size}": bare_run(session, texts, tokenizer, size) for size in BATCHES
+    }
+    seconds = in_turn(documents, options.rounds)
+    rows: list[dict[str, object]] = [
+        {"what": what, "a second": f"{len(texts) / min(took):.1f}",
+         "ms each": f"{1000 * min(took) / len(texts):.2f}", "RSS MB": f"{resident_mb():.0f}"}
+        for what, took in seconds.items()
+    ]  # fmt: skip
+    queries = [" ".join(text.split()[:QUERY_WORDS]) for text in texts[:QUERIES]]
+    parts: dict[str, Callable[[str], Any]] = {
+        "a query: word pieces": lambda text: tokenizer.ids(text, LIMITS.max_tokens),
+        "a query: word pieces and model": embedder.embed_query,
+        "a query: the same through the queue": lambda text: queue.embed_query(text, QUERY_TIMEOUT_S),
+    }
+    taken = {what: one_by_one(part, queries) for what, part in parts.items()}
     queue.close()
-    bare = max(
-        measure(f"bare session, batches of {size}", bare_session(texts, tokenizer, size), len(texts))
-        for size in BATCHES
-    )
-    report.show("embedding", rows, options, chunks=len(texts), pieces=lengths, share_of_bare=ours / bare)
-    print(f"the queue reaches {ours / bare:.0%} of the bare session at its best batch")
+    rows += [
+        {"what": what, "a second": "", "ms each": f"{1000 * median(took):.2f}", "RSS MB": ""}
+        for what, took in taken.items()
+    ]
+    share = share_of_bare(seconds)
+    report.show("embedding", rows, options, chunks=len(texts), pieces=lengths, seconds=seconds,
+                query_seconds=taken, share_of_bare=share)  # fmt: skip
+    print(f"the queue reaches {share:.0%} of the bare session at its best batch")
+
+
+def share_of_bare(seconds: dict[str, list[float]]) -> float:
+    """Return the median over rounds of the queue's rate over that of the fastest bare session."""
+    bare = [took for what, took in seconds.items() if what != QUEUE]
+    return median(min(others) / own for own, *others in zip(seconds[QUEUE], *bare, strict=True))
+
+
+def in_turn(works: dict[str, Work], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of each round of each work: a slow minute of the machine hits all of them."""
+    seconds: dict[str, list[float]] = {what: [] for what in works}
+    for _ in range(rounds):
+        for what, work in works.items():
+            started = perf_counter()
+            work()
+            seconds[what].append(perf_counter() - started)
+    return seconds
+
+
+def one_by_one(work: Callable[[str], Any], texts: Sequence[str]) -> list[float]:
+    """Return the seconds of each text."""
+    seconds = []
+    for text in texts:
+        started = perf_counter()
+        work(text)
+        seconds.append(perf_counter() - started)
+    return seconds
 
 
 def chunk_texts(folder: Path, tokenizer: WordPieces, limit: int) -> list[str]:
@@ -64,16 +108,21 @@ def chunk_texts(folder: Path, tokenizer: WordPieces, limit: int) -> list[str]:
     return texts[:limit]
 
 
-def bare_session(texts: list[str], tokenizer: WordPieces, size: int) -> Callable[[], None]:
-    """Return a run of onnxruntime over ready tensors, sorted by length so that little is padding."""
+def bare_session() -> Any:
+    """Return onnxruntime's session of the shipped model with all cores for one run, its own default."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import numpy as np
     import onnxruntime as ort
 
     settings = ort.SessionOptions()
     settings.enable_cpu_mem_arena = False
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = ort.InferenceSession(MODEL_FILE, settings, providers=["CPUExecutionProvider"])
+    return ort.InferenceSession(MODEL_FILE, settings, providers=["CPUExecutionProvider"])
+
+
+def bare_run(session: Any, texts: Sequence[str], tokenizer: WordPieces, size: int) -> Work:
+    """Return a run over ready tensors, sorted by length so that little is padding."""
+    import numpy as np
+
     ids = sorted((tokenizer.ids(text, LIMITS.max_tokens) for text in texts), key=len)
     feeds = []
     for start in range(0, len(ids), size):
@@ -89,16 +138,6 @@ def bare_session(texts: list[str], tokenizer: WordPieces, size: int) -> Callable
             session.run(None, feed)
 
     return work
-
-
-def best_rate(work: Callable[[], Any], count: int, rounds: int = 3) -> tuple[float, float]:
-    """Return items a second and the seconds of the fastest round: what is slower was somebody else's load."""
-    seconds = []
-    for _ in range(rounds):
-        started = perf_counter()
-        work()
-        seconds.append(perf_counter() - started)
-    return count / min(seconds), min(seconds)
 
 
 def resident_mb() -> float:

@@ -180,7 +180,7 @@ def restart(options: argparse.Namespace) -> list[Row]:
         with place.client() as client:
             client.call("workspace.add", {"path": str(place.notes)}, timeout_s=PATIENCE_S)
         place.stop()
-        _fill(place)
+        fill(place)
         for what in ("after a stop", "after kill -9"):
             took, up = [], []
             for _ in range(5):
@@ -204,7 +204,7 @@ def restart(options: argparse.Namespace) -> list[Row]:
     return rows
 
 
-def _fill(place: Home) -> None:
+def fill(place: Home) -> None:
     """Index the notes, with random vectors in the shipped model's place: only their number matters."""
     embedder = OnnxEmbedder()
     chance = random.Random(SEED)

@@ -25,7 +25,7 @@ class Home:
         self.socket = folder / "memd.sock"
         self.log = folder / "memd.log"
         for name in ("state", "runtime", "config", "notes"):
-            (folder / name).mkdir(mode=0o700)
+            (folder / name).mkdir(mode=0o700, exist_ok=True)  # one that is kept may be used again
         self.notes = folder / "notes"
         self._process: subprocess.Popen[bytes] | None = None
 

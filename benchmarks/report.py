@@ -89,7 +89,8 @@ def laid_out(about: Mapping[str, Any], raw: Mapping[str, Any]) -> str:
 def command() -> str:
     """Return how this process was started, with paths cut to their last name: they are the machine's own."""
     words = [Path(word).name if os.sep in word else word for word in sys.argv[1:]]
-    return " ".join(["python -m", f"benchmarks.{Path(sys.argv[0]).stem}", *words])
+    module = Path(sys.argv[0]).with_suffix("").as_posix().rpartition("benchmarks/")[2].replace("/", ".")
+    return " ".join(["python -m", f"benchmarks.{module}", *words])
 
 
 def machine() -> dict[str, object]:

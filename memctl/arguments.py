@@ -6,6 +6,8 @@ checked once, texts made valid. Options stand anywhere among the words; after "-
 
 import argparse
 import math
+import os
+import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 
@@ -14,6 +16,7 @@ from memctl.commands import COMMANDS
 from memctl.render.text import any_text
 
 MAX_SECONDS = 86_400.0  # arbitrary: a day; who waits longer has left
+DEFAULT_COLUMNS = 80  # where there is no terminal
 
 OVERVIEW = """\
 environment:
@@ -27,6 +30,7 @@ examples:
   memctl init ~/notes
   cd ~/notes && memctl search breast cancer gene
   memctl search --json --limit 3 "why did we drop kafka" | jq .hits
+  memctl why decisions/queue.md why did we drop kafka
   memctl recall --budget 1000 "how do we deploy"
 """
 
@@ -74,8 +78,33 @@ class Parser(argparse.ArgumentParser):
             prog=prog,
             description=description,
             allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Page,
         )
+
+
+class _Page(argparse.RawDescriptionHelpFormatter):
+    """A help page that finds its width by itself.
+
+    argparse makes one with every option that is added, and asks shutil, which loads three compressors: a
+    twentieth of a start.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=(_named_width() or _terminal_width() or DEFAULT_COLUMNS) - 2)
+
+
+def _named_width() -> int:
+    try:
+        return max(0, int(os.environ.get("COLUMNS", "")))
+    except ValueError:
+        return 0
+
+
+def _terminal_width() -> int:
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else 0
+    except (OSError, ValueError):  # no terminal, or it was closed
+        return 0
 
 
 def workspace_option(parser: argparse.ArgumentParser) -> None:
@@ -89,8 +118,8 @@ def workspace_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def filter_options(parser: argparse.ArgumentParser) -> None:
-    """Add what narrows a search."""
+def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
+    """Add what narrows a search, and, where there is a choice, how its hits are ranked."""
     group = parser.add_argument_group("filters")
     group.add_argument(
         "--path", type=text, metavar="GLOB", help="only sources whose path matches, as daily/*.md"
@@ -103,11 +132,12 @@ def filter_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--min-score", type=score, metavar="X", help="only hits of this score, 0 to 1, or better"
     )
-    ranking = parser.add_argument_group("ranking")
-    ranking.add_argument(
-        "--mode", choices=("hybrid", "keyword", "vector"), help="which arms search (default: hybrid)"
-    )
-    ranking.add_argument("--fusion", choices=("weighted", "rrf"), help="how the two arms are merged")
+    if ranking:
+        group = parser.add_argument_group("ranking")
+        group.add_argument(
+            "--mode", choices=("hybrid", "keyword", "vector"), help="which arms search (default: hybrid)"
+        )
+        group.add_argument("--fusion", choices=("weighted", "rrf"), help="how the two arms are merged")
     fresh = parser.add_argument_group("freshness").add_mutually_exclusive_group()
     fresh.add_argument("--no-wait", action="store_true", help="do not wait for a workspace's first index")
     fresh.add_argument(

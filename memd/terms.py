@@ -2,17 +2,20 @@
 
 Scripts that put no spaces between words (Han, kana, Thai …, and Hangul, whose words carry their
 particles) are written as overlapping pairs of characters, so that FTS5's ``unicode61`` tokenizer sees
-every word of one, two or more characters, and Latin glued to them. Everything else is left to FTS5:
-what it makes of a text is the only truth about its words.
+every word of one, two or more characters, and Latin glued to them. Where a word ends is said here: FTS5
+takes every character that is younger than its tables (an emoji, a currency) for a letter. What it makes of
+a word that it is given is the only truth about its terms.
 """
 
 import re
 import unicodedata
 
-# Han with its extensions and the iteration mark; kana without the middle dot, which is punctuation;
+from memd import letters
+
+# Han with its extensions and three marks of its own; kana without the middle dot, which is punctuation;
 # Hangul syllables and jamo; Thai, Lao, Myanmar, Khmer.
 CJK = (
-    "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     "\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 )
@@ -20,18 +23,37 @@ SPACELESS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 CJK_SCRIPTS = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL"})  # as Unicode's character names begin
 _CJK = re.compile(f"[{CJK}]")
 _RUN = re.compile(f"[{SPACELESS}]+")
-# A word as people see one: letters, digits and the marks that FTS5 keeps with them.
-_PIECE = re.compile(f"[{SPACELESS}]+|(?:[^\\W_{SPACELESS}]|[\\u0300-\\u036f\\u0900-\\u0dff])+")
+# A word of a text as it is searched: beyond ASCII that has letters, digits and their marks only.
+_PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*")
 
 
 def fold(text: str) -> str:
-    """Return *text* as it is compared: compatibility characters composed (NFKC), case folded away."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    """Return *text* as substrings of it are counted: as it is searched, case folded away."""
+    return searched(text).casefold()
 
 
 def prepare(text: str) -> str:
-    """Return *text* as it is handed to FTS5: NFKC, every spaceless run as pairs of characters."""
-    return _RUN.sub(lambda run: f" {' '.join([*pairs(run[0]), run[0][-1]])} ", clean(text))
+    """Return *text* as the words table is given it: as it is searched, spaceless runs as pairs."""
+    return paired(searched(text))
+
+
+def paired(text: str) -> str:
+    """Return the words of a text that is written as it is searched, its spaceless runs as pairs."""
+    if text.isascii():
+        return text
+    return " ".join(
+        " ".join([*pairs(piece), piece[-1]]) if is_spaceless(piece) else piece
+        for piece in _PIECE.findall(text)
+    )
+
+
+def searched(text: str) -> str:
+    """Return *text* as it is searched: NFKC, letters that are meant alike, spaces between words.
+
+    Notes and queries go through it alike. What FTS5 folds by itself may stay: case, the accents of Latin.
+    """
+    text = clean(text)
+    return text if text.isascii() else letters.alike(text)
 
 
 def clean(text: str) -> str:
@@ -49,8 +71,8 @@ def pairs(run: str) -> list[str]:
 
 
 def pieces(text: str) -> list[str]:
-    """Return the spaceless runs and the words of *text*, in order, in NFKC."""
-    return _PIECE.findall(clean(text))
+    """Return the spaceless runs and the words of *text*, in order, as they are searched."""
+    return _PIECE.findall(searched(text))
 
 
 def is_spaceless(piece: str) -> bool:

@@ -12,6 +12,7 @@ VOCABULARY = {
     "memd",
     "memd.config",
     "memd.errors",
+    "memd.letters",
     "memd.records",
     "memd.terms",
     "memd.workspace",
@@ -20,12 +21,15 @@ VOCABULARY = {
 # What parts of the index stand on, from the disk up.
 STORE = VOCABULARY | {"memd.index.files", "memd.index.schema", "memd.index.database"}
 MATRICES = VOCABULARY | {"memd.index.files", "memd.index.ledger", "memd.index.store", "memd.index.vectors"}
-VIEW = {"memd.index.postings", "memd.index.reader", "memd.index.vectors"}
+VIEW = {"memd.index.first_pass", "memd.index.inverted", "memd.index.postings", "memd.index.reader"} | {
+    "memd.index.vectors"
+}
 INDEX = {
     f"memd.index.{name}"
     for name in (
-        "changes", "compaction", "database", "derived", "files", "ledger", "matrices", "pool", "reader",
-        "snapshots", "vectors", "view", "writer",
+        "changes", "compaction", "database", "derived", "files", "first_pass", "first_pass_keeper",
+        "inverted", "inverted_keeper", "ledger", "matrices", "pool", "reader", "snapshots", "vectors", "view",
+        "writer",
     )
 }  # fmt: skip
 MAY_IMPORT = {
@@ -44,7 +48,18 @@ MAY_IMPORT = {
     "memd.index.vectors": VOCABULARY | {"memd.index.files"},
     "memd.index.ledger": VOCABULARY | {"memd.index.store"},
     "memd.index.matrices": MATRICES,
-    "memd.index.postings": VOCABULARY,
+    "memd.index.first_pass": VOCABULARY | {"memd.index.files", "memd.index.vectors"},
+    "memd.index.first_pass_build": VOCABULARY
+    | {"memd.index.files", "memd.index.first_pass", "memd.index.vectors"},
+    "memd.index.first_pass_keeper": MATRICES
+    | {"memd.index.first_pass", "memd.index.first_pass_build", "memd.index.matrices", "memd.index.writer"},
+    "memd.index.inverted": VOCABULARY | {"memd.index.files"},
+    "memd.index.inverted_build": VOCABULARY | {"memd.index.files", "memd.index.inverted", "memd.index.view"},
+    "memd.index.inverted_keeper": VOCABULARY
+    | {"memd.index.files", "memd.index.inverted", "memd.index.inverted_build", "memd.index.view"}
+    | {"memd.index.writer"},
+    "memd.index.inverted_check": VOCABULARY | {"memd.index.inverted", "memd.index.view"},
+    "memd.index.postings": VOCABULARY | {"memd.index.inverted"},
     "memd.index.view": VOCABULARY | VIEW,
     "memd.index.changes": MATRICES | {"memd.index.writer", "memd.index.matrices"},
     "memd.index.compaction": MATRICES | {"memd.index.writer", "memd.index.matrices"},
@@ -56,9 +71,11 @@ MAY_IMPORT = {
     | {"memd.index.changes", "memd.index.derived", "memd.index.index", "memd.index.writer", "memd.sources"},
     "memd.index.finding": VOCABULARY,
     "memd.index.rederived": VOCABULARY | {"memd.index.database", "memd.index.reader"},
+    "memd.index.ranked": VOCABULARY | {"memd.index.rederived", "memd.index.view"},
     "memd.index.check": VOCABULARY
     | INDEX
-    | {"memd.index.finding", "memd.index.index", "memd.index.rederived", "memd.sources"},
+    | {"memd.index.finding", "memd.index.index", "memd.index.inverted_check", "memd.index.rederived"}
+    | {"memd.index.ranked", "memd.sources"},
     "memd.index.repair": VOCABULARY
     | INDEX
     | {"memd.index.finding", "memd.index.index", "memd.index.rederived"},
@@ -84,10 +101,15 @@ ONE_IMPORTER = {
     "watchfiles": {"memd.sources.portable"},
     "onnxruntime": {"memd.embedding.onnx", *BUILD},
     "tokenizers": {"memd.embedding.tokens"},
-    "numpy": {"memd.kernels.dense", "memd.embedding.onnx", *BUILD},
+    "numpy": {
+        f"memd.kernels.{name}"
+        for name in ("codes", "dense", "dense_columns", "dense_rows", "dense_vectors", "dense_words")
+    }
+    | {"memd.embedding.onnx", *BUILD},
+    "faiss": {"memd.kernels.codes"},
     "onnx": BUILD,
     "safetensors": BUILD,
-    "pathspec": {"memd.sources.ignore"},
+    "pathspec": {"memd.sources.patterns"},
     "yaml": {"memd.sources.frontmatter", "memd.memory.entry"},
     "rich": {"memctl.progress", "memctl.render.terminal"},
     "markdown_it": {"memd.sources.blocks"},

@@ -166,6 +166,16 @@ def test_the_vim_block_fills_the_quickfix_list(user, tmp_path, editor):
     assert text == "BRCA1 mutation analysis"
 
 
+def test_the_golden_file_passes_the_gate_that_is_shown_with_it(user, tmp_path):
+    """Both questions are answered, and the last command draws its picture."""
+    (tmp_path / "golden.jsonl").write_text(block("json", "breast cancer gene"))
+    command = block("sh", "memctl eval").splitlines()[-1]
+    done = user("sh", "-c", f"{command} -w {user.root}", cwd=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "2 questions of golden.jsonl" in done.stdout
+    assert (tmp_path / "quality.svg").exists()
+
+
 def test_every_command_that_the_readme_names_exists(user):
     """What the table promises is in memctl's help, word for word; so are the options of search."""
     named = set(re.findall(r"`([a-z]+)[ `]", README.split("| command |")[1].split("\nExit codes")[0]))

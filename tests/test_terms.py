@@ -9,14 +9,15 @@ from memd import terms
     ("text", "prepared"),
     [
         ("plain words", "plain words"),
-        ("会議", " 会議 議 "),
-        ("会", " 会 "),
-        ("データbase分析", " デー ータ タ base 分析 析 "),
+        ("会議", "会議 議"),
+        ("会", "会"),
+        ("データbase分析", "デー ータ タ base 分析 析"),
         ("a\0b", "a b"),
+        ("heron🦩weir – ₿1 é", "heron weir 1 é"),
     ],
 )
 def test_spaceless_runs_become_pairs_and_their_last_character(text, prepared):
-    """Each character of a run starts exactly one term; everything else stays."""
+    """Each character of a run starts exactly one term; between words is nothing but spaces."""
     assert terms.prepare(text) == prepared
 
 

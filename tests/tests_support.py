@@ -141,7 +141,11 @@ class Notes:
         vectors = self.embedder.embed_documents(list(batch.values()))
         self.indexer.embed(dict(zip(batch, vectors, strict=True)), model_id=self.embedder.model_id)
 
-    def search(self, text: str, *, mode: str = "keyword", limit: int = 10, **changes: object) -> Answer:
+    def search(self, text: str, **changes: object) -> Answer:
+        with self.index.view() as view:
+            return search(view, self.request(text, **changes))
+
+    def request(self, text: str, *, mode: str = "keyword", limit: int = 10, **changes: object) -> Request:
         query = parse(text)
         settings: dict[str, object] = {
             "query": query,
@@ -157,8 +161,7 @@ class Notes:
             "alive": lambda path: (self.root / path).exists(),
             "expired": lambda: False,
         }
-        with self.index.view() as view:
-            return search(view, Request(**{**settings, **changes}))
+        return Request(**{**settings, **changes})
 
     def found(self, text: str, **settings: object) -> list[str]:
         return [hit.source.path for hit in self.search(text, **settings).hits]

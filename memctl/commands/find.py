@@ -25,21 +25,18 @@ def search_arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
     filter_options(parser)
-    output = parser.add_argument_group("output").add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help="one object: hits and how the answer was made")
-    output.add_argument("--jsonl", action="store_true", help="one object a hit, on lines")
-    output.add_argument("--vimgrep", action="store_true", help="path:line:column:text, for a quickfix list")
-    output.add_argument("--files", action="store_true", help="the paths of the sources, each once")
-    parser.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
-    )
+    output_options(parser)
+    parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
     parser.epilog = """\
 In a query, "quoted words" stand together, -word excludes (after --), and path: tag: since: until: filter.
+With hits the exit code is 0, also where stderr says "no good match": a script that wants to know asks
+--json for "confidence" (strong, weak or none). memctl why says why another note is not among the hits.
 
 examples:
   memctl search breast cancer gene
   memctl search --mode keyword --path 'daily/*.md' --since 2026-01-01 standup
   memctl search --json -n 3 "error budget" | jq -r '.hits[].path'
+  memctl search --explain --limit 3 retry policy
   memctl search -- '"release notes"' -draft
   vim -q <(memctl search --vimgrep retry policy)
 """
@@ -48,10 +45,31 @@ examples:
 def run_search(args: Namespace) -> int:
     """Print the hits; one round trip when the workspace is ready."""
     query = _query(args)
+    if args.explain and (args.vimgrep or args.files):
+        raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
     params = {"workspace": workspaces.find(args.workspace), "query": query, **filters_of(args)}
+    params |= {"explain": True} if args.explain else {}
     with common.daemon() as client:
         answer = common.whole_answer(client, "search", params, wait=not args.no_wait)
+    return show_hits(answer, query, args)
+
+
+def output_options(parser: ArgumentParser) -> None:
+    """Add the forms that hits can have."""
+    output = parser.add_argument_group("output").add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="one object: hits and how the answer was made")
+    output.add_argument("--jsonl", action="store_true", help="one object a hit, on lines")
+    output.add_argument("--vimgrep", action="store_true", help="path:line:column:text, for a quickfix list")
+    output.add_argument("--files", action="store_true", help="the paths of the sources, each once")
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
+    )
+
+
+def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
+    """Print the hits in the form that was asked for, what there is to say of them on stderr."""
     sys.stdout.write(_output(answer, query, args))
+    sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
         common.note(hits.notes(answer))
     if answer["hits"]:

@@ -40,9 +40,14 @@ def people(answer: Answer, *, query: str, cwd: str, colour: bool, links: bool = 
         links: make each path a link (OSC 8) to its file.
     """
     marker = Marker(query, colour=colour)
-    return "\n".join(
+    entries = [
         _entry(hit, answer["workspace"], cwd=cwd, marker=marker, links=links) for hit in answer["hits"]
-    )
+    ]
+    if answer.get("explanation"):
+        from memctl.render import explained  # most answers are not explained
+
+        entries.append(explained.summary(answer, marker))
+    return "\n".join(entries)
 
 
 def vimgrep(answer: Answer, *, cwd: str) -> str:
@@ -71,8 +76,10 @@ def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
 
 
 def notes(answer: Answer) -> str | None:
-    """Return one line that says why the answer is less than it could be; None when it is whole."""
+    """Return one line that says why the answer is less than one could wish; None when it is all well."""
     parts = []
+    if answer.get("confidence") == "none" and (answer.get("hits") or answer.get("sources")):
+        parts.append("no good match: this is only the nearest there is")
     if codes := answer.get("degraded"):
         prefix = "keyword only" if answer.get("mode") == "keyword" else "degraded"
         parts.append(f"{prefix}: {reasons(codes)}")
@@ -117,7 +124,20 @@ def _entry(hit: Hit, workspace: str, *, cwd: str, marker: Marker, links: bool) -
     said = (hit.get("heading") or "").rpartition(" > ")[2]
     lines = [line for line in safe(hit.get("snippet") or "").splitlines() if _says_more(line, said)]
     body = [marker.mark(line.rstrip()) for line in lines[:SNIPPET_LINES]]
-    return "".join(f"{line}\n" for line in [head, *(f"    {line}" for line in [title, *body] if line)])
+    if also := [_span(workspace, place, cwd) for place in hit.get("folded") or ()]:
+        body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
+    page = [head, *(f"    {line}" for line in [title, *body] if line)]
+    if explanation := hit.get("explanation"):
+        from memctl.render import explained
+
+        page += ["", *(f"    {line}" for line in explained.score_lines(explanation, marker))]
+    return "".join(f"{line}\n" for line in page)
+
+
+def _span(workspace: str, place: dict[str, Any], cwd: str) -> str:
+    """Return path and lines of a place."""
+    start, end = place["start_line"], place["end_line"]
+    return f"{shown(workspace, place['path'], cwd)}:{start}{'' if start == end else f'-{end}'}"
 
 
 def _says_more(line: str, heading: str) -> bool:

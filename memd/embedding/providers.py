@@ -7,7 +7,6 @@ from pathlib import Path
 from memd.config import BUILTIN_MODEL, WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
 from memd.embedding.folder import SHIPPED, ModelFolder, read_folder
-from memd.embedding.ollama import OllamaEmbedder, max_tokens_of
 from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
 from memd.embedding.tokens import WordPieces
@@ -60,6 +59,8 @@ class Providers:
         one: its words are searchable all the same.
         """
         if config.provider == "ollama":
+            from memd.embedding.ollama import max_tokens_of  # noqa: PLC0415 - as below
+
             return self._shipped, max_tokens_of(config.model)
         folder = SHIPPED
         if config.provider == "onnx" and config.model != BUILTIN_MODEL:
@@ -77,6 +78,9 @@ class Providers:
 
     def _loader(self, config: WorkspaceConfig) -> Callable[[], Embedder]:
         if config.provider == "ollama":
+            # It loads an HTTP client, which a daemon without such a workspace does not need.
+            from memd.embedding.ollama import OllamaEmbedder  # noqa: PLC0415
+
             return lambda: OllamaEmbedder(
                 config.address, config.model, OLLAMA_TIMEOUT_S, tokenizer=self._shipped
             )

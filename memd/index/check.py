@@ -13,8 +13,11 @@ from memd.errors import DeadlineError, IndexDamagedError
 from memd.index import derived
 from memd.index.files import Failure
 from memd.index.finding import Finding
-from memd.index.index import DATABASE, Index
-from memd.index.matrices import FILE_NAME, matrix_name
+from memd.index.first_pass import flaw
+from memd.index.index import DATABASE, FILE_NAMES, Index
+from memd.index.inverted_check import false_terms
+from memd.index.matrices import matrix_name
+from memd.index.ranked import rank, without_length
 from memd.index.rederived import TABLES, Rederived, Texts
 from memd.index.vectors import Matrix
 from memd.index.view import View
@@ -66,6 +69,9 @@ def findings(
                 yield from _published(view)
                 yield from _waiting(view)
                 yield from _rows(index, view, counts)
+                yield from _codes(index, view)
+                if "words" not in broken:
+                    yield from _postings(view, ends)
                 yield from _chunks(view, counts, broken, ends)
         yield from _strays(index)
         if root is not None and rules is not None:
@@ -79,6 +85,14 @@ def _database(view: View) -> Iterator[Finding]:
         table = next((table for table in TABLES if str(line).endswith(f"FTS5 table main.{table}")), None)
         if line != "ok":
             yield Finding(table or "database", str(line))
+    for table in TABLES:
+        try:
+            rank(view, table)
+        except IndexDamagedError as error:
+            yield Finding(table, str(error))
+            continue
+        if lost := without_length(view, table):
+            yield Finding(table, f"the table {table} does not know the length of {lost} chunks")
     for table, row, parent, _ in view.reader.each("PRAGMA foreign_key_check"):
         kind = "waiting" if table == "waiting" else "database"
         yield Finding(kind, f"row {row} of {table} names something that is not in {parent}")
@@ -152,6 +166,24 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
             yield Finding("rows", text, (), number, tuple(sorted(bad)))
 
 
+def _postings(view: View, ends: Ends) -> Iterator[Finding]:
+    """Compare the file of postings with the table that it was made from."""
+    try:
+        count = false_terms(view, ends)
+    except IndexDamagedError as error:
+        yield Finding("words", str(error))
+        return
+    if count:
+        yield Finding("postings", f"{count} terms of the file of postings do not stand where it says")
+
+
+def _codes(index: Index, view: View) -> Iterator[Finding]:
+    """Compare the codes of the first pass with the rows that they were made from."""
+    found = view.snapshot.first_pass
+    if found is not None and (text := flaw(index.folder, found, view.snapshot.rows)):
+        yield Finding("codes", f"the codes of the first pass: {text}")
+
+
 def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> Iterator[Finding]:
     """Derive again what follows from the text of each chunk."""
     wrong: set[str] = set()
@@ -199,8 +231,8 @@ def _strays(index: Index) -> Iterator[Finding]:
     """Name what is in the folder and belongs to nothing."""
     ours = {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"} | NEIGHBOURS
     for path in sorted(index.folder.iterdir()):
-        if FILE_NAME.fullmatch(path.name) and not path.is_dir():
-            if not index.knows_matrix(path):
+        if any(name.fullmatch(path.name) for name in FILE_NAMES) and not path.is_dir():
+            if not index.owns(path):
                 yield Finding("stray", f"{path.name} belongs to nothing", (path.name,))
         elif path.name not in ours:
             yield Finding("foreign", f"{path.name} is none of memd's files")

@@ -26,13 +26,13 @@ _LOST_HEAD = re.compile(r"(SQL logic error: )?(invalid fts5 file format|no such 
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """Open the database read-only, with the table of postings."""
+    """Open the database read-only, with the tables of postings."""
     database = apsw.Connection(
         f"file:{_uri(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
-    database.execute(schema.POSTINGS)
-    database.execute(schema.TRIGRAM_POSTINGS)
+    for statement in (schema.POSTINGS, schema.TERMS, schema.TRIGRAM_POSTINGS):
+        database.execute(statement)
     database.execute("PRAGMA query_only = 1")
     return database
 

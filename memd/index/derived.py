@@ -26,5 +26,5 @@ def searched(read: str, path: str, *, first: bool) -> tuple[str, str]:
     The name of a source is a keyword of its *first* chunk, not a meaning.
     """
     name = PurePosixPath(path).stem
-    text = f"{name}\n{read}" if first and name else read
-    return terms.prepare(text), terms.clean(text)
+    text = terms.searched(f"{name}\n{read}" if first and name else read)
+    return terms.paired(text), text

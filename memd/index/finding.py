@@ -10,6 +10,8 @@ MENDED: Final[Mapping[str, str]] = {
     "trigrams": "the table is filled again from the chunks",
     "chunk": "its source is cut again",
     "rows": "they are embedded again",
+    "postings": "the file is dropped, and made again when there is time",
+    "codes": "the file is dropped, and made again when there is time",
     "waiting": "who waits is found out anew",
     "stray": "it is removed",
     "sidecar": "it is removed, and written anew where it is needed",

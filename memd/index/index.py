@@ -9,14 +9,19 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from memd.errors import DeadlineError, StorageError
-from memd.index import files, snapshots
+from memd.index import files, first_pass, inverted, matrices, snapshots
 from memd.index.changes import Changes
 from memd.index.compaction import Compaction
 from memd.index.derived import read_by_model
 from memd.index.files import Failure
+from memd.index.first_pass import FirstPass
+from memd.index.first_pass_keeper import FirstPassKeeper
+from memd.index.inverted import Inverted
+from memd.index.inverted_keeper import InvertedKeeper
 from memd.index.matrices import Matrices, matrix_name
 from memd.index.pool import Pool
 from memd.index.reader import Reader
@@ -24,6 +29,7 @@ from memd.index.view import Snapshot, View
 from memd.index.writer import Writer
 
 DATABASE = "index.db"
+FILE_NAMES = (matrices.FILE_NAME, inverted.FILE_NAME, first_pass.FILE_NAME)  # of what stands beside it
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far above that
 
 
@@ -42,11 +48,16 @@ class Index:
         self._failure = Failure()
         self._compaction: Compaction | None = None
         self._garbage: tuple[int, tuple[int, int]] = (-1, (0, 0))  # count of changes, what there was then
+        self._published: Snapshot
         _make_folder(folder)
         with ExitStack() as opened:
             self._writer = opened.enter_context(closing(Writer(folder / DATABASE, self._failure)))
             self._matrices = opened.enter_context(closing(Matrices(folder, self._writer)))
-            self._published = snapshots.load(self._writer, self._matrices)
+            self.inverted = opened.enter_context(closing(InvertedKeeper(folder, self._writer, self._beside)))
+            self.first_pass = opened.enter_context(
+                closing(FirstPassKeeper(folder, self._writer, self._matrices, self._with_codes))
+            )
+            self.publish_again()
             self._pool = Pool(folder / DATABASE)
             self._parts = opened.pop_all()
 
@@ -90,8 +101,10 @@ class Index:
         with self._pool.apart(expired) as reader:
             yield View(self._same_moment(reader), reader)
 
-    def knows_matrix(self, path: Path) -> bool:
-        """Tell whether a file in the folder is one of the matrices."""
+    def owns(self, path: Path) -> bool:
+        """Tell whether a file in the folder is one of the matrices, or a derived one that counts."""
+        if self.inverted.owns(path) or self.first_pass.owns(path):
+            return True
         with self.view_apart() as view:
             numbers = list(view.reader.each("SELECT number FROM matrices"))
         return path.name in {matrix_name(number) for [number] in numbers}
@@ -174,6 +187,8 @@ class Index:
         """
         with self._writer.transaction():
             purged = self._writer.purge(before_s, limit, path)
+            if purged:
+                self.inverted.note_purged()
         if purged:  # one that runs may have copied what is not needed any more: the next one begins anew
             self._abandon_compaction()
         return purged
@@ -214,7 +229,11 @@ class Index:
 
     def publish_again(self) -> None:
         """Read what queries see from the database again."""
-        self._published = snapshots.load(self._writer, self._matrices)
+        self.inverted.look()
+        self.first_pass.look()
+        self._published = snapshots.load(
+            self._writer, self._matrices, self.inverted.file, self.first_pass.loaded
+        )
 
     def checkpoint(self) -> bool:
         """Write the log back into the database as far as readers allow; True when the log is empty."""
@@ -248,6 +267,12 @@ class Index:
         raise DeadlineError(
             f"{self.folder}: no snapshot of the committed generation within {PUBLISH_TIMEOUT_S} s"
         )
+
+    def _beside(self, file: Inverted | None) -> None:
+        self._published = snapshots.beside(self._published, file)
+
+    def _with_codes(self, first_pass: FirstPass | None) -> None:
+        self._published = replace(self._published, first_pass=first_pass)
 
     def _republish(self) -> None:
         """Publish what is committed, where it is not what was published last."""

@@ -31,7 +31,7 @@ COMMIT_EVERY_S = 0.1
 # file systems tick in steps of up to 2 s (FAT), 10 ms (ext4).
 RACY_NS = 2_000_000_000
 RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
-CHUNKER = 1  # counts up when the same text would be cut or prepared in another way
+CHUNKER = 2  # counts up when the same text would be cut or prepared in another way
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
 
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from memd.index import derived, files
 from memd.index.finding import Finding
-from memd.index.index import Index
-from memd.index.matrices import FILE_NAME
+from memd.index.index import FILE_NAMES, Index
 from memd.index.rederived import TABLES
 
 CHUNKS_AT_ONCE = 64  # put into a full-text table in one commit: some 20 ms
@@ -52,6 +51,10 @@ class Repair:
             self.paths.update(finding.names)
         elif finding.kind == "rows":
             index.forget_rows(finding.matrix, finding.rows)
+        elif finding.kind == "postings":
+            index.inverted.drop()
+        elif finding.kind == "codes":
+            index.first_pass.drop()
         elif finding.kind == "waiting":
             index.refill_waiting()
         elif finding.kind == "published":
@@ -59,7 +62,7 @@ class Repair:
         elif finding.kind == "stray":
             for name in finding.names:
                 path = index.folder / name
-                if FILE_NAME.fullmatch(name) and not index.knows_matrix(path):
+                if any(one.fullmatch(name) for one in FILE_NAMES) and not index.owns(path):
                     files.remove(path)
 
     def _refilled(self, table: str) -> Iterator[None]:

@@ -97,4 +97,5 @@ def full_text(table: str, name: str = "") -> list[str]:
 
 # One row for each place where a term stands; lives in the connection, not in the file.
 POSTINGS = "CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, words, instance)"
+TERMS = "CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, words, row)"  # one row for each term
 TRIGRAM_POSTINGS = "CREATE VIRTUAL TABLE temp.trigram_postings USING fts5vocab (main, trigrams, instance)"

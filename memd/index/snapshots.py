@@ -6,8 +6,10 @@ from itertools import chain
 
 from memd.errors import IndexDamagedError
 from memd.index.changes import Changes
+from memd.index.first_pass import FirstPass
+from memd.index.inverted import Inverted
 from memd.index.matrices import Matrices
-from memd.index.postings import PostingsCache
+from memd.index.postings import TermPostings
 from memd.index.view import Snapshot
 from memd.index.writer import Writer
 from memd.kernels import kernel
@@ -18,22 +20,29 @@ MAX_CHUNK_ID = 1 << 26
 MAX_LENGTH = 1 << 24  # in terms: a source has at most 4 MiB
 
 
-def load(writer: Writer, matrices: Matrices) -> Snapshot:
-    """Return the snapshot of what is committed.
+def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: FirstPass | None) -> Snapshot:
+    """Return the snapshot of what is committed; *file* knows the postings of its older chunks.
 
     Raises:
         IndexDamagedError: the values can't be those that were stored.
     """
     sources = writer.sources()
     active = matrices.active
-    chunks = matrices.ledger.live_chunks(active.number if active else None)
-    _expect_sound(chunks, sources.keys(), matrices.ledger.newest_chunk(), matrices.rows.count)
+    newest = matrices.ledger.newest_chunk()
+    columns = kernel.Columns.empty()
+    for chunks in matrices.ledger.live_chunks(active.number if active else None):
+        _expect_sound(chunks, sources.keys(), newest, matrices.rows.count)
+        columns = columns.changed(removed=[], added=chunks, embedded=[])
+    if kernel.live_up_to(columns, newest) != columns.count:
+        raise IndexDamagedError("chunks are there twice: memctl index --rebuild")
     return Snapshot(
         writer.number("generation") or 0,
         sources,
-        kernel.Columns.empty().changed(removed=[], added=chunks, embedded=[]),
+        columns,
         matrices.rows,
         active.model_id if active else "",
+        TermPostings(columns, newest, file),
+        first_pass,
     )
 
 
@@ -54,8 +63,13 @@ def changed(old: Snapshot, changes: Changes, writer: Writer, matrices: Matrices)
         sources=sources,
         columns=columns,
         rows=matrices.rows,
-        postings=PostingsCache(),
+        postings=old.postings.after(columns, max(old.postings.newest, *changes.added, 0)),
     )
+
+
+def beside(old: Snapshot, file: Inverted | None) -> Snapshot:
+    """Return the same moment with another file of postings."""
+    return replace(old, postings=old.postings.beside(file))
 
 
 def _expect_sound(

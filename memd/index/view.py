@@ -1,10 +1,11 @@
 """What does one query see? A snapshot for scoring, and a read transaction of the same generation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from memd.errors import IndexDamagedError
-from memd.index.postings import PostingsCache
+from memd.index.first_pass import FirstPass
+from memd.index.postings import TermPostings
 from memd.index.reader import Reader, StoredChunk
 from memd.index.vectors import Rows
 from memd.kernels import kernel
@@ -20,7 +21,8 @@ class Snapshot:
     columns: kernel.Columns
     rows: Rows
     model_id: str  # whose vectors the rows are; "" while there are none
-    postings: PostingsCache = field(default_factory=PostingsCache)
+    postings: TermPostings
+    first_pass: FirstPass | None = None  # of these rows, where there are many
 
     def folders(self) -> frozenset[str]:
         """Return every folder that has a source somewhere below it."""
@@ -45,12 +47,7 @@ class View:
 
     def postings(self, term: str, *, prefix: bool) -> kernel.Postings:
         """Return where *term* (or, with *prefix*, every term that begins so) stands."""
-        found = self.snapshot.postings.get((term, prefix))
-        if found is None:
-            documents = self.reader.documents(term, prefix=prefix)
-            found = kernel.postings(documents, self.snapshot.columns)
-            self.snapshot.postings.put((term, prefix), found)
-        return found
+        return self.snapshot.postings.of((term, prefix), self._read)
 
     def matching(self, table: str, expression: str) -> list[int]:
         """Return the ids of the chunks that an FTS5 expression of our own making matches."""
@@ -71,3 +68,6 @@ class View:
         if missing:
             raise IndexDamagedError(f"{len(missing)} chunks are not there: memctl index --rebuild")
         return found
+
+    def _read(self, term: tuple[str, bool], after: int) -> kernel.Part:
+        return self.reader.counted(term[0], prefix=term[1], after=after)

@@ -18,6 +18,7 @@ from memd.records import FileStamp, Source
 
 STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
 FORGOTTEN = "mtime_ns = 0, ctime_ns = 0, hash = x''"
+POSTINGS_FILE = "postings_file"  # in meta: the name of the derived file that counts
 SOURCE_COLUMNS = "id, path, title, tags, day, dated, origin"
 
 
@@ -59,6 +60,7 @@ class Writer(Store):
     def __init__(self, path: Path, failure: Failure) -> None:
         super().__init__(path, failure)
         self.forgotten = 0  # how often stamps were forgotten: what was remembered of them before is void
+        self.refilled = 0  # how often the words were made anew: what was read of them before is void
         self._terms = terms_of(self._db, apsw.FTS5_TOKENIZE_DOCUMENT)
 
     # What is known
@@ -230,6 +232,9 @@ class Writer(Store):
             self.run(f"DELETE FROM {table}_anew WHERE rowid = ?", (chunk_id,))
         self.run(f"DROP TABLE {table}")
         self.run(f"ALTER TABLE {table}_anew RENAME TO {table}")
+        if table == "words":
+            self.set(POSTINGS_FILE, None)
+            self.refilled += 1
         self.count_generation_up()
 
 

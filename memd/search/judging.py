@@ -4,7 +4,7 @@ It reads no clock and no configuration: `Request` says what is wanted and which 
 """
 
 import fnmatch
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -14,6 +14,7 @@ from memd.index.view import View
 from memd.kernels import kernel
 from memd.records import Source
 from memd.search import ranking
+from memd.search.evidence import PLACES, meaning_score
 from memd.search.keyword import KeywordArm, keyword_arm, phrase_expression
 from memd.search.query import Filters, Query
 from memd.search.ranking import Candidate
@@ -22,6 +23,9 @@ from memd.search.vector import VectorArm, vector_arm
 Mode = Literal["hybrid", "keyword", "vector"]
 Fusion = Literal["weighted", "rrf"]
 Lap = Callable[[str], None]
+# An arm's score of a chunk, and what its source says alone.
+Evidence = tuple[float, float] | tuple[None, None]
+NOT_SEEN = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Request:
     today: date
     alive: Callable[[str], bool]  # whether a source is still on the disk
     expired: Callable[[], bool]  # whether the caller's deadline has passed
+    without: tuple[int, ...] = ()  # ids of chunks that may not answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ class Judgement:
 def judge(view: View, request: Request, lap: Lap) -> Judgement:
     """Ask both arms; *lap* is told when each step ends, and may raise to give up."""
     mask = _mask(view, request.query)
+    if request.without:
+        mask = kernel.restrict(mask, request.without, keep=False)
     vector = None
     if request.query_vec is not None and request.mode != "keyword":
         vector = vector_arm(view, request.query_vec, request.model_id, mask)
@@ -69,7 +76,7 @@ def _mask(view: View, query: Query) -> kernel.Mask:
     """Return which chunks may answer: filters come before every cut."""
     filters = query.filters
     narrowed = filters != Filters()
-    sources = [s.id for s in view.snapshot.sources.values() if _passes(s, filters)] if narrowed else None
+    sources = [s.id for s in view.snapshot.sources.values() if passes(s, filters)] if narrowed else None
     mask = kernel.mask_of(view.snapshot.columns, sources)
     for phrase in query.phrases:
         mask = kernel.restrict(mask, view.matching("words", phrase_expression(phrase)), keep=True)
@@ -78,7 +85,8 @@ def _mask(view: View, query: Query) -> kernel.Mask:
     return mask
 
 
-def _passes(source: Source, filters: Filters) -> bool:
+def passes(source: Source, filters: Filters) -> bool:
+    """Tell whether all chunks of a source may answer, as far as filters of sources say."""
     for patterns in (filters.paths, filters.also_paths):
         if patterns and not any(_path_matches(source.path, pattern) for pattern in patterns):
             return False
@@ -100,75 +108,80 @@ def _candidates(
     view: View, request: Request, vector: VectorArm | None, keyword: KeywordArm | None
 ) -> list[Candidate]:
     """Judge every chunk of either pool by both arms: the rows are there, a pool's edge costs nothing."""
-    vector_ranks = _ranks(vector)
-    keyword_ranks = _ranks(keyword)
-    ids = sorted(vector_ranks.keys() | keyword_ranks.keys())
-    cosines = [None] * len(ids) if vector is None else vector.scores_of(ids)
-    words = [None] * len(ids) if keyword is None else keyword.scores_of(ids)
-    sources = kernel.take(view.snapshot.columns.source, ids)
-    rows = kernel.take(view.snapshot.columns.row, ids)
-    judge = _Judge(view.snapshot.sources, request, keyword)
+    ids = sorted({*(vector.pool if vector else ()), *(keyword.pool if keyword else ())})
+    columns = view.snapshot.columns
+    sources = kernel.take(columns.source, ids)
+    facts = {number: _facts(view.snapshot.sources[number], request) for number in set(sources)}
+    meaning = meaning_of(columns, vector, ids, sources) if vector else [NOT_SEEN] * len(ids)
+    words = keyword.evidence_of(ids) if keyword else [NOT_SEEN] * len(ids)
+    paths = [facts[source][0] for source in sources]
+    vector_ranks = _ranked(vector, ids, paths, meaning)
+    keyword_ranks = _ranked(keyword, ids, paths, words)
+    weights = [ranking.weights_seen(request.weights, vector=v, keyword=bool(keyword)) for v in (False, True)]
+    found = []
+    for number, source, similar, said in zip(ids, sources, meaning, words, strict=True):
+        used = weights[similar[0] is not None]
+        merged = min(1.0, ranking.weighted(similar[0], said[0], used))
+        path, decay = facts[source]
+        ranks = vector_ranks.get(number), keyword_ranks.get(number)
+        order = decay * (merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks))
+        tier = keyword.tier_of(number) if keyword else None
+        found.append(Candidate(
+            number, source, path,
+            ranks[0], similar[0], similar[1],
+            ranks[1], said[0], said[1],
+            tier, decay, used, merged, order,
+        ))  # fmt: skip
+    return found
+
+
+def _facts(source: Source, request: Request) -> tuple[str, float]:
+    """Return path and decay of a source."""
+    if not source.dated:
+        return source.path, 1.0
+    age_days = (request.today - source.day).days
+    return source.path, ranking.half_life_decay(age_days, request.half_life_days)
+
+
+def meaning_of(
+    columns: kernel.Columns, vector: VectorArm, ids: list[int], sources: list[int]
+) -> Sequence[Evidence]:
+    """Return each chunk's vector score, and the mean cosine of its source; NOT_SEEN without a vector.
+
+    Args:
+        columns: of the snapshot that the arm looked at.
+        vector: the arm.
+        ids: of chunks.
+        sources: the source of each.
+    """
+    one_each = dict(zip(sources, ids, strict=True))
+    places = kernel.places(columns, list(one_each.values()), PLACES)
+    rows = kernel.take(columns.row, [*ids, *places])
+    cosines = vector.scores_of([*ids, *places])
+    means: dict[int, float] = {}
+    for start, source in zip(range(len(ids), len(cosines), PLACES), one_each, strict=True):
+        part = slice(start, start + PLACES)
+        there = [cosine for cosine, row in zip(cosines[part], rows[part], strict=True) if row >= 0]
+        if there:
+            means[source] = sum(there) / len(there)
     return [
-        judge.candidate(
-            number,
-            source_id,
-            None if cosine is None or row < 0 else max(0.0, cosine),
-            word,
-            (vector_ranks.get(number), keyword_ranks.get(number)),
-        )
-        for number, source_id, row, cosine, word in zip(ids, sources, rows, cosines, words, strict=True)
+        (meaning_score(cosine, mean := means.get(source, cosine)), mean) if row >= 0 else NOT_SEEN
+        for cosine, row, source in zip(cosines, rows, sources, strict=False)
     ]
 
 
-def _ranks(arm: VectorArm | KeywordArm | None) -> dict[int, int]:
-    return {} if arm is None else {number: rank for rank, number in enumerate(arm.pool, 1)}
-
-
-class _Judge:
-    """Merges what both arms say of a chunk; keeps what is the same for many of them."""
-
-    def __init__(self, sources: Mapping[int, Source], request: Request, keyword: KeywordArm | None) -> None:
-        self._sources = sources
-        self._request = request
-        self._keyword = keyword
-        self._weights = {
-            seen: ranking.weights_seen(request.weights, vector=seen, keyword=keyword is not None)
-            for seen in (True, False)
-        }
-        self._decays: dict[int, float] = {}
-
-    def candidate(
-        self,
-        number: int,
-        source_id: int,
-        similarity: float | None,
-        word: float | None,
-        ranks: tuple[int | None, int | None],
-    ) -> Candidate:
-        source = self._sources[source_id]
-        if source_id not in self._decays:
-            self._decays[source_id] = _decay(source, self._request)
-        decay = self._decays[source_id]
-        weights = self._weights[similarity is not None]
-        merged = min(1.0, ranking.weighted(similarity, word, weights))
-        order = merged if self._request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
-        return Candidate(
-            id=number,
-            source=source_id,
-            path=source.path,
-            vector_rank=ranks[0],
-            vector_score=similarity,
-            keyword_rank=ranks[1],
-            keyword_score=word,
-            tier=self._keyword.tier_of(number) if self._keyword else None,
-            decay=decay,
-            weights=weights,
-            merged=merged,
-            order=order * decay,
-        )
-
-
-def _decay(source: Source, request: Request) -> float:
-    if not source.dated:
-        return 1.0
-    return ranking.half_life_decay((request.today - source.day).days, request.half_life_days)
+def _ranked(
+    arm: VectorArm | KeywordArm | None,
+    ids: Sequence[int],
+    paths: Sequence[str],
+    evidence: Sequence[Evidence],
+) -> dict[int, int]:
+    """Put an arm's pool into the order of the evidence, ties by path and line; return each one's rank."""
+    if arm is None:
+        return {}
+    keys = {
+        number: (-(score or 0.0), path, number)
+        for number, path, (score, _) in zip(ids, paths, evidence, strict=True)
+    }
+    arm.pool.sort(key=keys.__getitem__)
+    return {number: rank for rank, number in enumerate(arm.pool, 1)}

@@ -1,13 +1,15 @@
 """What did the user type? Any text is a valid query; pure.
 
 Words are looked for, ``"a phrase"`` must stand in the chunk, ``-word`` must not, and ``path:``, ``tag:``,
-``since:``, ``until:`` filter. What does not fit that is words: there are no syntax errors.
+``since:``, ``until:``, ``after:``, ``before:`` filter. As the words say, the day that is named belongs to
+``since`` and ``until`` and not to ``after`` and ``before``. What does not fit that is words: there are no
+syntax errors.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 
 from memd import terms
 
@@ -22,6 +24,7 @@ STOP_WORDS = frozenset(
     those to was we were what when where which who whom why will with would you your
     """.split()  # noqa: SIM905 - readable as words
 )
+_BEYOND = {"after": timedelta(days=1), "before": timedelta(days=-1)}  # from the day that is named
 _TOKEN = re.compile(
     r"""(?P<minus>(?<!\S)-)?"(?P<phrase>[^"]+)"
       | (?<!\S)(?P<key>path|tag|since|after|until|before):(?P<value>"[^"]+"|\S+)
@@ -89,10 +92,12 @@ def _narrow(filters: Filters, key: str, value: str) -> Filters | None:
     if key == "tag":
         return replace(filters, tags=(*filters.tags, value))
     try:
-        day = date.fromisoformat(value)
-    except ValueError:
+        day = date.fromisoformat(value) + _BEYOND.get(key, timedelta())
+    except (ValueError, OverflowError):  # the last day there is has no day after it
         return None
-    return replace(filters, since=day) if key in {"since", "after"} else replace(filters, until=day)
+    if key in {"since", "after"}:
+        return replace(filters, since=max(day, filters.since or date.min))
+    return replace(filters, until=min(day, filters.until or date.max))
 
 
 def restricted(

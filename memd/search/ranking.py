@@ -20,10 +20,12 @@ class Candidate(NamedTuple):
     id: int
     source: int
     path: str
-    vector_rank: int | None  # from 1; None where the chunk was outside the arm's pool
+    vector_rank: int | None  # in the arm's pool, from 1; None where the chunk was outside of it
     vector_score: float | None  # in [0, 1]; None where the arm could not see the chunk
+    file_similarity: float | None  # mean cosine of its source, which has a share in that
     keyword_rank: int | None
     keyword_score: float | None
+    file_score: float | None  # what that would be by the words of the whole source alone
     tier: str | None  # of the keyword arm; None where that did not run
     decay: float  # in (0, 1]
     weights: Weights  # those used for it

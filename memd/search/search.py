@@ -1,4 +1,4 @@
-"""How does one query go through one snapshot? Judge, floor, decay, cut, load."""
+"""How does one query go through one snapshot? Judge, floor, fold, cut, load."""
 
 import functools
 import time
@@ -10,9 +10,21 @@ from memd.index.reader import StoredChunk
 from memd.index.view import View
 from memd.records import Source
 from memd.search import ranking
+from memd.search.confidence import Confidence, confidence
+from memd.search.folding import Folding, fold
 from memd.search.judging import Mode, Request, judge
 from memd.search.ranking import Candidate
 from memd.search.snippet import Snippet, snippet
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a chunk stands."""
+
+    id: int
+    path: str
+    start_line: int
+    end_line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +35,7 @@ class Hit:
     source: Source
     chunk: StoredChunk
     snippet: Snippet
+    folded: tuple[Place, ...] = ()  # where nearly the same text stands, best first
 
 
 @dataclass(slots=True)
@@ -32,6 +45,7 @@ class Answer:
     hits: list[Hit]
     mode: Mode
     generation: int
+    confidence: Confidence
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 
@@ -45,26 +59,33 @@ def search(view: View, request: Request) -> Answer:
     judged = judge(view, request, timer.lap)
     kept = ranking.floor(judged.candidates, request.min_score)
     timer.lap("fuse")
-    hits = _load(view, request, kept)
+    alive = functools.cache(request.alive)
+    found = fold(view, kept, request.limit, alive)
+    hits = _load(view, request, found)
     timer.lap("load")
     mode: Mode = "keyword" if judged.vector is None else request.mode
-    return Answer(hits, mode, view.snapshot.generation, timer.laps_ms)
+    sure = confidence(judged.candidates, alive)
+    return Answer(hits, mode, view.snapshot.generation, sure, timer.laps_ms)
 
 
-def _load(view: View, request: Request, candidates: list[Candidate]) -> list[Hit]:
-    """Cut, and read what the answer shows; a source that is gone from the disk is never in it."""
-    alive = functools.cache(request.alive)
-    kept = ranking.cut((c for c in candidates if alive(c.path)), request.limit)
-    chunks = view.chunks([candidate.id for candidate in kept])
+def _load(view: View, request: Request, found: Folding) -> list[Hit]:
+    """Read what the answer shows."""
+    folded = [one for many in found.folded.values() for one in many]
+    chunks = view.chunks([one.id for one in [*found.kept, *folded]])
     return [
         Hit(
             candidate,
             view.snapshot.sources[candidate.source],
             chunk := chunks[candidate.id],
             snippet(chunk.text, chunk.start_line, request.query.pieces, start_byte=chunk.start_byte),
+            tuple(_place(one, chunks[one.id]) for one in found.folded.get(candidate.id, ())),
         )
-        for candidate in kept
+        for candidate in found.kept
     ]
+
+
+def _place(candidate: Candidate, chunk: StoredChunk) -> Place:
+    return Place(candidate.id, candidate.path, chunk.start_line, chunk.end_line)
 
 
 class _Timer:

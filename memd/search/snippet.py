@@ -2,14 +2,15 @@
 
 import re
 import unicodedata
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import islice
 
 from memd import terms
 
 SNIPPET_CHARS = 300  # about three lines of a terminal
-_WORD = re.compile(
-    f"[{terms.SPACELESS}]+|(?:[^\\W_{terms.SPACELESS}]|[\\u0300-\\u036f\\u0900-\\u0dff\\u3099\\u309a])+"
-)
+# A stretch of a text, as it stands in the file, that no word of it goes beyond.
+_STRETCH = re.compile(f"[{terms.SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{terms.SPACELESS}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,7 @@ def _marks(text: str, pieces: tuple[str, ...]) -> list[tuple[int, str]]:
     """Return (offset, what was matched) of every place where a word of the query stands."""
     words = {_plain(piece) for piece in pieces if not terms.is_spaceless(piece)}
     found = _ascii_marks(text, words) if text.isascii() else _any_marks(text, words, pieces)
-    if not found:  # a piece inside of a word, as the substring tier finds it
-        places = ((re.search(re.escape(word), text, re.IGNORECASE), word) for word in words if word)
-        found = [(place.start(), word) for place, word in places if place]
-    return sorted(found)
+    return sorted(found or _inner_marks(text, words))
 
 
 def _ascii_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
@@ -68,15 +66,43 @@ def _ascii_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
 
 
 def _any_marks(text: str, words: set[str], pieces: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Do it word by word, each compared as FTS5 compares it."""
+    """Do it word by word, each compared as it is searched."""
     runs = [run for piece in pieces if terms.is_spaceless(piece) for run in terms.pairs(piece) or [piece]]
     found = []
-    for word in _WORD.finditer(text):
-        if terms.is_spaceless(word[0]):
-            found += [(word.start() + word[0].index(run), run) for run in runs if run in word[0]]
-        elif _plain(word[0]) in words:
-            found.append((word.start(), _plain(word[0])))
+    for stretch in _STRETCH.finditer(text):
+        raw = stretch[0]
+        for piece in (raw,) if raw.isascii() else terms.pieces(raw):
+            if terms.is_spaceless(piece):
+                wanted = [run for run in runs if run in piece]
+            else:
+                wanted = [plain for plain in (_plain(piece),) if plain in words]
+            found += [(stretch.start() + _place(raw, one), one) for one in wanted]
     return found
+
+
+def _inner_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
+    """Return the first place of each piece of a word, as the substring tier finds it."""
+    found = []
+    for word in filter(None, words):
+        if place := re.search(re.escape(word), text, re.IGNORECASE):
+            found.append((place.start(), word))
+        elif not text.isascii():
+            within = (one for one in _STRETCH.finditer(text) if word in _plain(terms.searched(one[0])))
+            found += [(one.start() + _place(one[0], word), word) for one in islice(within, 1)]
+    return found
+
+
+def _place(raw: str, wanted: str) -> int:
+    """Return where in *raw*, as it stands in the file, that begins which is searched as *wanted*."""
+    if (at := raw.find(wanted)) >= 0:
+        return at
+
+    def has(part: str) -> bool:
+        return wanted in _plain(terms.searched(part)) or wanted in terms.searched(part)
+
+    stop = bisect_left(range(len(raw)), True, key=lambda count: has(raw[:count]))  # noqa: FBT003
+    after = bisect_left(range(stop), True, key=lambda start: not has(raw[start:stop]))  # noqa: FBT003
+    return max(after - 1, 0)
 
 
 def _densest(marks: list[tuple[int, str]]) -> int:
@@ -108,7 +134,7 @@ def _window(text: str, at: int) -> str:
 
 
 def _plain(word: str) -> str:
-    """Return a word as FTS5 compares it: folded, without diacritics."""
+    """Return a word that is written as it is searched as FTS5 compares it: in lower case, without accents."""
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word).casefold()

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import msgspec
+
+from memd.index.reader import StoredChunk
 from memd.search.ranking import Candidate
 from memd.search.recall import ESTIMATOR, Recalled
-from memd.search.search import Hit
+from memd.search.search import Hit, Place
 
 SCORE_DIGITS = 6  # float32 is not exact beyond that
 
@@ -33,15 +36,31 @@ def hit(found: Hit) -> dict[str, Any]:
         "match_line": shown.match_line,
         "match_column": shown.match_column,
         "match_text": shown.match_text,
+        "folded": [place(one) for one in found.folded],
+    }
+
+
+def place(where: Place) -> dict[str, Any]:
+    """Return where a chunk stands."""
+    return {"path": where.path, "start_line": where.start_line, "end_line": where.end_line}
+
+
+def chunk(stored: StoredChunk) -> dict[str, Any]:
+    """Return which chunk of a known source is meant."""
+    return {
+        "id": stored.id,
+        "start_line": stored.start_line,
+        "end_line": stored.end_line,
+        "heading": stored.heading,
     }
 
 
 def _arms(candidate: Candidate) -> dict[str, Any]:
     return {
-        "vector": {"rank": candidate.vector_rank, "score": _rounded(candidate.vector_score)},
+        "vector": {"rank": candidate.vector_rank, "score": rounded(candidate.vector_score)},
         "keyword": {
             "rank": candidate.keyword_rank,
-            "score": _rounded(candidate.keyword_score),
+            "score": rounded(candidate.keyword_score),
             "tier": candidate.tier if candidate.keyword_score else None,
         },
     }
@@ -54,12 +73,12 @@ def recalled(result: Recalled, budget_tokens: int) -> dict[str, Any]:
         "tokens": result.tokens,
         "budget_tokens": budget_tokens,
         "estimator": ESTIMATOR,
-        "sources": [_place(one) for one in result.used],
-        "omitted": [_place(one) | {"reason": reason} for one, reason in result.omitted],
+        "sources": [_excerpt(one) for one in result.used],
+        "omitted": [_excerpt(one) | {"reason": reason} for one, reason in result.omitted],
     }
 
 
-def _place(found: Hit) -> dict[str, Any]:
+def _excerpt(found: Hit) -> dict[str, Any]:
     return {
         "id": found.candidate.id,
         "path": found.source.path,
@@ -70,5 +89,19 @@ def _place(found: Hit) -> dict[str, Any]:
     }
 
 
-def _rounded(score: float | None) -> float | None:
+def record(value: Any) -> Any:
+    """Return a record of facts as it travels: maps, lists, texts, and numbers that are rounded as scores."""
+    return _all_rounded(msgspec.to_builtins(value))
+
+
+def _all_rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, SCORE_DIGITS)
+    if isinstance(value, dict):
+        return {key: _all_rounded(item) for key, item in value.items()}
+    return [_all_rounded(item) for item in value] if isinstance(value, list) else value
+
+
+def rounded(score: float | None) -> float | None:
+    """Return a score as it travels."""
     return None if score is None else round(score, SCORE_DIGITS)

@@ -6,7 +6,6 @@ import platform
 import sys
 import threading
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,8 @@ async def debug_method(workspaces: Workspaces, params: Fields, _: Call) -> Field
 
     Paths are named where one workspace is asked about, and only its own.
     """
+    from importlib.metadata import version  # noqa: PLC0415 - it loads a mail parser: not with each start
+
     asked = requests.convert(params, requests.Debug)
     root = str(workspaces.root_of(asked.workspace)) if asked.workspace else None
     lags_ms = await _lags_ms(asked.lag_s)

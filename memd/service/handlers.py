@@ -4,7 +4,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from memd.errors import MethodError
-from memd.service import following, forgetting, keeping, queries, requests, status
+from memd.service import (
+    debugging,
+    explaining,
+    following,
+    forgetting,
+    keeping,
+    likening,
+    queries,
+    requests,
+    status,
+)
 from memd.service.call import Call
 from memd.service.workspaces import Workspaces
 
@@ -20,9 +30,12 @@ METHODS: dict[str, tuple[Method, float | None]] = {
     "search": (queries.search_method, 5.0),
     "search_memory": (queries.search_method, 5.0),
     "recall": (queries.recall_method, 5.0),
+    "similar": (likening.similar_method, 5.0),
+    "why": (explaining.why_method, 5.0),
     "get": (queries.get_method, 5.0),
     "extract_memory": (keeping.extract_memory_method, 30.0),
     "forget": (forgetting.forget_method, None),
+    "debug": (debugging.debug_method, 15.0),
     "index": (keeping.index_method, None),
     "sync": (queries.sync_method, None),
     "check": (keeping.check_method, None),

@@ -10,6 +10,8 @@ import structlog
 
 from memd.index.compaction import is_worth_it
 from memd.index.index import Index
+from memd.service.first_pass import FirstPassFile
+from memd.service.postings import PostingsFile
 from memd.service.vectorizing import Write
 
 log = structlog.get_logger()
@@ -51,6 +53,8 @@ class Housekeeping:
         self._is_idle = is_idle
         self._check = check
         self._prune = prune
+        self._postings = PostingsFile(index, write)
+        self._first_pass = FirstPassFile(index, write)
 
     @property
     def held(self) -> str:
@@ -65,14 +69,18 @@ class Housekeeping:
         """Do what is due when the workspace is idle, for ever."""
         purge_at = 0.0
         await self._write(self._begin_to_count)
+        await self._first_pass.load()
         while True:
             await asyncio.sleep(LOOK_S)
+            await self._postings.renew_if_due(is_idle=self._is_idle())
+            await self._first_pass.renew_if_due(is_idle=self._is_idle())
             if not self._is_idle():
                 continue
             if time.monotonic() > purge_at and self.gone and not self.held:
                 purge_at = time.monotonic() + PURGE_S
                 if await self._purge(int(time.time()) - KEEP_GONE_S):
                     await self._compact()  # as in `purge_now`
+                    await self._postings.clean()
             if is_worth_it(*await self._write(self._index.garbage)):
                 await self._compact()
             await self._write(self._index.checkpoint)
@@ -91,6 +99,7 @@ class Housekeeping:
         purged = await self._purge(None, path)
         await self._prune(math.inf)
         await self._compact()  # until then the words stand in the full-text tables, the meaning in the matrix
+        await self._postings.clean()
         await self._write(self._index.checkpoint)
         return purged
 

@@ -60,6 +60,10 @@ class Indexing:
         self._backlog.hint(paths, time.monotonic())
         self.wake()
 
+    def waits(self, path: str) -> bool:
+        """Tell whether a path is in line to be looked at."""
+        return path in self._backlog
+
     def wake(self) -> None:
         """Say that there may be something in the backlog."""
         self._work.set()

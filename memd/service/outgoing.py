@@ -9,9 +9,13 @@ from collections import deque
 from collections.abc import Sized
 from typing import Any, NamedTuple
 
+import structlog
+
 from memctl.protocol import Notification, Response, pack
 from memd.service import recent
 from memd.service.replies import event_frame, frame_of
+
+log = structlog.get_logger()
 
 # Arbitrary: at about 150 bytes each far less than a client may leave unread; whoever is further behind is
 # told so, and better off with one look at `status`.
@@ -82,6 +86,7 @@ class Outgoing:
             ms = (asyncio.get_running_loop().time() - reply.started) * 1000
             failed = reply.response.error is not None
             recent.note_request(reply.method, ms=ms, answer_bytes=len(frame), failed=failed)
+            log.debug("request", method=reply.method, ms=round(ms, 1), answer_bytes=len(frame), failed=failed)
 
     def _send_event(self) -> None:
         if self._lost:

@@ -40,26 +40,55 @@ class Hello(Params, frozen=True, kw_only=True):
     protocol: list[int] = []
 
 
-class Search(Params, frozen=True, kw_only=True):
-    """``search``: a query, filters, and how to answer it."""
+class Narrowed(Params, frozen=True, kw_only=True):
+    """How many hits, and which sources they may come from."""
 
-    query: str
     limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
-    fusion: Literal["weighted", "rrf"] | None = None
-    weights: Weights | None = None
     min_score: Share | None = None
-    path: str | None = None
     tag: str | list[str] = []
     since: date | None = None
     until: date | None = None
     sync: bool | Annotated[int, Meta(ge=1)] = False  # wait for what is saved; a number: so many ms at most
 
 
-class Recall(Search, frozen=True, kw_only=True):
+class Question(Narrowed, frozen=True, kw_only=True):
+    """A query, filters, and how to answer it."""
+
+    query: str
+    mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
+    fusion: Literal["weighted", "rrf"] | None = None
+    weights: Weights | None = None
+
+
+class Search(Question, frozen=True, kw_only=True):
+    """``search``: ranked hits."""
+
+    path: str | None = None
+    explain: bool = False  # say of each hit what made its score
+
+
+class Recall(Question, frozen=True, kw_only=True):
     """``recall``: a search whose hits fit into a prompt."""
 
+    path: str | None = None
     budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
+
+
+class Why(Question, frozen=True, kw_only=True):
+    """``why``: what became of one source in a search."""
+
+    path: Path  # of the source
+    line: Annotated[int, Meta(ge=1)] | None = None  # of it, to ask about what stands there
+    glob: str | None = None  # what is `path` to a search
+
+
+class Similar(Narrowed, frozen=True, kw_only=True):
+    """``similar``: a chunk, by its id or by path and line."""
+
+    path: Path | None = None
+    line: Annotated[int, Meta(ge=1)] | None = None  # of path; its first chunk without
+    id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
+    glob: str | None = None  # what is `path` to a search
 
 
 class Origin(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,6 +106,12 @@ class ExtractMemory(Params, frozen=True, kw_only=True):
     content: str
     tags: list[str] = []
     source: Origin = Origin()
+
+
+class Debug(Params, frozen=True, kw_only=True):
+    """``debug``: what a bug report needs."""
+
+    lag_s: Annotated[float, Meta(ge=0, le=10)] = 0.2  # how long the loop's lag is measured
 
 
 class Forget(Params, frozen=True, kw_only=True):

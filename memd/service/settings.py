@@ -5,8 +5,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-
 from memd.errors import UnsafeError
 
 
@@ -19,6 +17,8 @@ def write(root: Path, path: Path, settings: dict[str, Any]) -> None:
     target = path.resolve()
     if not target.is_relative_to(root):
         raise UnsafeError(f"{path} links to {target}, out of the workspace: change that file yourself")
+    import tomlkit  # noqa: PLC0415 - settings are written seldom, and each start would load it
+
     document = tomlkit.parse(target.read_text(encoding="utf-8-sig"))
     for key, value in settings.items():
         document[key] = value

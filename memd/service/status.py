@@ -2,7 +2,6 @@
 
 import os
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ API_LEVEL = 1  # counts up with every key or method that is added
 API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
 FEATURES = (
     "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",
-    "sync", "subscribe", "check", "purge",
+    "sync", "subscribe", "check", "purge", "explain", "why", "similar",
 )  # fmt: skip
 SHOWN_SKIPPED = 100  # named one by one; `skipped_total` counts all
 STARTED = time.monotonic()
@@ -174,8 +173,15 @@ def _server(workspaces: Workspaces) -> Fields:
             for queue in queues
         ],
         "sqlite": sqlite_version(),
-        "onnxruntime": version("onnxruntime"),
+        "onnxruntime": _version("onnxruntime"),
     }
+
+
+def _version(package: str) -> str:
+    """Return the version of an installed package."""
+    from importlib.metadata import version  # noqa: PLC0415 - it loads a mail parser: not with each start
+
+    return version(package)
 
 
 def memory_mb() -> float | None:

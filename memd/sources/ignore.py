@@ -1,30 +1,20 @@
 """Which files of a folder are sources?
 
-gitignore semantics through pathspec. What memd never reads comes first, then what the workspace says
+gitignore semantics. What memd never reads comes first, then what the workspace says
 (``memory/.memdignore`` and the config, the later pattern wins), then build output, then each
 ``.gitignore`` from the nearest one up. Patterns are compiled once; a change of a rule file needs new Rules.
 """
 
 import os
-import re
-import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pathspec import GitIgnoreSpec
-
-from memd.errors import ConfigError
+from memd.sources.patterns import Patterns, of_config, of_file
 
 MEMORY: Final = "memory/"
-# Ignore files are small; more is not one, and each line is a regular expression to try.
-MAX_RULE_BYTES = 256 * 1024
-# Each run of stars multiplies the time that one name can take, and a clone brings its own .gitignore: six
-# of them against 100 letters took 11 s. Real patterns have up to three.
-MAX_STARS = 4
 
-_STARS = re.compile(r"\*+")
 _NEVER_ENTERED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _BUILD_OUTPUT = frozenset({"build", "dist", "target"})  # "!build/" in .memdignore or config brings one back
 _PROJECT_FILES = (
@@ -37,21 +27,40 @@ _SECRET = (".pem", ".key", ".p12", ".kdbx", "id_rsa", "id_ed25519")
 _NEVER_READ = (*_UNSAVED, *_SECRET)
 _PLAIN = "**/*."  # patterns of this shape are a test of the name's end
 
+# Why a name is none of a source → what people are told of the file, or of the folder that it is in.
+REFUSALS: Final[Mapping[str, str]] = {
+    "build-output": "is what a build tool wrote: a project's file stands beside it",
+    "foreign": "is a virtual environment, or a workspace of its own",
+    "hidden": "is hidden: its name begins with a dot",
+    "ignored": "is ignored",
+    "machinery": "holds packages or caches, which are never searched",
+    "never-read": "has the name of an unsaved copy or of a secret",
+    "not-selected": "is named by none of the patterns of sources",
+    "own": "is memd's own",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
     """A folder that is searched, with the .gitignore files that speak about it, the nearest last."""
 
     path: str  # relative to the root with a "/" behind, "" for the root itself
-    ignores: tuple[tuple[int, GitIgnoreSpec], ...] = ()  # length of the path to cut off, patterns
+    ignores: tuple[tuple[int, Patterns], ...] = ()  # length of the path to cut off, patterns
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a path is not a source."""
+
+    reason: str  # a key of REFUSALS or of memd.sources.scan.REASONS
+    place: str  # what is refused: the path, or the folder above it ("a/b/")
+    rule: str = ""  # the pattern that says so, and where it stands: "notes/.gitignore:3: drafts/"
 
 
 class Rules:
     """What one workspace selects. Remembers folders, so that each ignore file is read once."""
 
-    def __init__(
-        self, root: Path, suffixes: tuple[str, ...], sources: GitIgnoreSpec, own: GitIgnoreSpec
-    ) -> None:
+    def __init__(self, root: Path, suffixes: tuple[str, ...], sources: Patterns, own: Patterns) -> None:
         self._root = root
         self._suffixes = suffixes
         self._sources = sources
@@ -66,11 +75,10 @@ class Rules:
             ConfigError: one of *patterns* or *ignore* is no gitignore pattern.
         """
         suffixes = tuple(p.removeprefix("**/*") for p in patterns if _is_plain(p))
-        sources = _config_spec("sources", [p for p in patterns if not _is_plain(p)])
+        sources = Patterns(of_config("sources", [p for p in patterns if not _is_plain(p)]))
         if len(sources):  # order matters as soon as one pattern may take back another
-            suffixes, sources = (), _config_spec("sources", patterns)
-        _config_spec("ignore", ignore)
-        own = _spec([*_rule_lines(root / "memory" / ".memdignore"), *ignore])
+            suffixes, sources = (), Patterns(of_config("sources", patterns))
+        own = Patterns([*of_file(root, "memory/.memdignore"), *of_config("ignore", ignore)])
         return cls(root, suffixes, sources, own)
 
     def selects(self, path: str) -> bool:
@@ -100,48 +108,82 @@ class Rules:
 
     def wants(self, folder: Folder, name: str) -> bool:
         """Tell whether a file called *name* in *folder* is a source."""
+        return not self._unwanted(folder, name)
+
+    def refusal(self, path: str) -> Refusal | None:
+        """Return why a file at *path*, relative to the root, is no source by its name; None where it is."""
+        *above, name = path.split("/")
+        folder = self._folder("", ())  # what the disk says now, not what is remembered of it
+        for inner in above:
+            place = f"{folder.path}{inner}/"
+            if reason := self._closed(folder, inner):
+                return Refusal(reason, place, self._rule(folder, place) if reason == "ignored" else "")
+            folder = self._folder(place, folder.ignores)
+        if reason := self._unwanted(folder, name):
+            return Refusal(reason, path, self._rule(folder, path) if reason == "ignored" else "")
+        return None
+
+    def _unwanted(self, folder: Folder, name: str) -> str:
+        """Return why a file is no source, a key of REFUSALS; "" where it is one."""
         path = folder.path + name
-        if is_never_read(name) or path in _OURS or not self._matches(path):
-            return False
-        return not self._ignored(folder, path)
+        if is_never_read(name):
+            return "hidden" if name.startswith(".") else "never-read"
+        if path in _OURS:
+            return "own"
+        if not self._matches(path):
+            return "not-selected"
+        return "ignored" if self._ignored(folder, path) else ""
 
     def _matches(self, path: str) -> bool:
-        if path.endswith(self._suffixes) or (len(self._sources) and self._sources.match_file(path)):
+        if path.endswith(self._suffixes) or self._sources.last_word(path):
             return True
         # Entries are written below memory/ whatever the patterns say, and must be found.
         return path.startswith(MEMORY) and path.endswith(".md")
 
     def _ignored(self, folder: Folder, path: str) -> bool:
-        path = path.replace("\n", "\0")  # which no name has: pathspec's patterns end at a newline
-        own = self._own.check_file(path).include if len(self._own) else None
+        path = _one_line(path)
+        own = self._own.last_word(path)
         if own is not None:
             return own
-        for cut, spec in reversed(folder.ignores):
-            verdict = spec.check_file(path[cut:]).include
+        for cut, patterns in _speaking(folder, path):
+            verdict = patterns.last_word(path[cut:])
             if verdict is not None:
                 return verdict
         return False
 
-    def _enter(self, parent: Folder, name: str) -> Folder | None:
-        path = f"{parent.path}{name}/"
-        # Topics may be called "build" or "site-packages": below memory/ only its own index is left out.
-        in_memory = path.startswith(MEMORY)
-        if name.startswith(".") or path == "memory/index/":
-            return None
-        if not in_memory and (name in _NEVER_ENTERED or self._is_foreign(path)):
-            return None
-        if not in_memory and self._is_build_output(parent, name):
-            return None
-        ignores = () if in_memory else parent.ignores
-        if self._ignored(Folder(parent.path, ignores), path):
-            return None
-        return self._folder(path, ignores)
+    def _rule(self, folder: Folder, path: str) -> str:
+        """Return the pattern that ignores a path, and where it stands."""
+        path = _one_line(path)
+        said = (patterns.rule(path[cut:]) for cut, patterns in _speaking(folder, path))
+        return self._own.rule(path) or next(filter(None, said), "")
 
-    def _folder(self, path: str, ignores: tuple[tuple[int, GitIgnoreSpec], ...]) -> Folder:
-        if path.startswith(MEMORY):  # indexed even where .gitignore names it
+    def _enter(self, parent: Folder, name: str) -> Folder | None:
+        if self._closed(parent, name):
+            return None
+        return self._folder(f"{parent.path}{name}/", parent.ignores)
+
+    def _closed(self, parent: Folder, name: str) -> str:
+        """Return why a folder is not searched, a key of REFUSALS; "" where it is."""
+        path = f"{parent.path}{name}/"
+        reason = ""
+        if name.startswith("."):
+            reason = "hidden"
+        elif path.startswith(MEMORY):
+            # Topics may be called "build" or "site-packages": below memory/ only its own index is left out.
+            reason = "own" if path == "memory/index/" else ""
+        elif name in _NEVER_ENTERED:
+            reason = "machinery"
+        elif self._is_foreign(path):
+            reason = "foreign"
+        elif self._is_build_output(parent, name):
+            reason = "build-output"
+        return reason or ("ignored" if self._ignored(parent, path) else "")
+
+    def _folder(self, path: str, ignores: tuple[tuple[int, Patterns], ...]) -> Folder:
+        if path.startswith(MEMORY):
             return Folder(path)
-        spec = _spec(_rule_lines(self._root / path / ".gitignore"))
-        return Folder(path, (*ignores, (len(path), spec)) if len(spec) else ignores)
+        patterns = Patterns(of_file(self._root, f"{path}.gitignore"))
+        return Folder(path, (*ignores, (len(path), patterns)) if len(patterns) else ignores)
 
     def _is_foreign(self, path: str) -> bool:
         """Tell whether the folder is a virtual environment or a workspace of its own."""
@@ -154,10 +196,20 @@ class Rules:
         is built from it.
         """
         path = f"{parent.path}{name}/"
-        if name not in _BUILD_OUTPUT or self._own.check_file(path).include is False:
+        if name not in _BUILD_OUTPUT or self._own.last_word(path) is False:
             return False
         beside = _has_any(self._root / parent.path, _PROJECT_FILES)
         return beside or _has_any(self._root / path, ("CACHEDIR.TAG",))
+
+
+def _one_line(path: str) -> str:
+    """Return a path with what no name has for each newline, where pathspec's patterns would end."""
+    return path.replace("\n", "\0")
+
+
+def _speaking(folder: Folder, path: str) -> Iterable[tuple[int, Patterns]]:
+    """Return the .gitignore files that speak about a path, the nearest first; none about memory/."""
+    return () if path.startswith(MEMORY) else reversed(folder.ignores)
 
 
 def _has_any(folder: Path, names: Iterable[str]) -> bool:
@@ -172,43 +224,3 @@ def is_never_read(name: str) -> bool:
 
 def _is_plain(pattern: str) -> bool:
     return pattern.startswith(_PLAIN) and pattern.removeprefix(_PLAIN).isalnum()
-
-
-def _config_spec(key: str, patterns: Sequence[str]) -> GitIgnoreSpec:
-    for pattern in patterns:
-        if not _compiles(pattern):
-            raise ConfigError(
-                f"{key}: {pattern!r} is no gitignore pattern, or has over {MAX_STARS} runs of *"
-            )
-    return GitIgnoreSpec.from_lines(patterns)
-
-
-def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
-    """Compile the lines of an ignore file. As git does, pass over a line that is no pattern."""
-    meant = (line for line in lines if line.strip() and not line.startswith("#"))
-    return GitIgnoreSpec.from_lines([line for line in meant if _compiles(line)])
-
-
-def _compiles(pattern: str) -> bool:
-    """Tell whether *pattern* can be used; one that could take minutes cannot."""
-    try:
-        GitIgnoreSpec.from_lines([pattern])
-    except (ValueError, re.error):
-        return False
-    return len(_STARS.findall(pattern)) <= MAX_STARS
-
-
-def _rule_lines(path: Path) -> list[str]:
-    """Read an ignore file; what is not a small regular file has no lines."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except OSError:
-        return []
-    try:
-        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        content = os.read(descriptor, MAX_RULE_BYTES) if is_file else b""
-    except OSError:
-        return []
-    finally:
-        os.close(descriptor)
-    return content.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from memd.sources import inotify, linux, portable
+from memd.sources import inotify, linux
 from memd.sources.dirty import Dirty, Waiting
 from memd.sources.listening import Halt, Listening, Order
 
@@ -48,7 +48,7 @@ async def watch(
 
     exact = backend == "inotify" or (backend is None and inotify.available())
     order = Order(root, cookies, enters, Waiting(tell), Halt())
-    listening = Listening(order, linux.listen if exact else portable.listen)
+    listening = Listening(order, linux.listen if exact else _portable())
     stopped = asyncio.create_task(stop.wait())
     try:
         while not stop.is_set():
@@ -62,3 +62,9 @@ async def watch(
     finally:
         stopped.cancel()
         await asyncio.shield(asyncio.to_thread(listening.close))
+
+
+def _portable() -> Callable[[Order, Dirty], None]:
+    from memd.sources import portable  # noqa: PLC0415 - it loads watchfiles, which Linux does not need
+
+    return portable.listen

@@ -34,3 +34,9 @@ def test_a_kept_run_names_command_machine_and_versions_but_no_path(tmp_path, mon
     assert kept["versions"]["python"]
     assert second.name == "quality-2.json"
     assert "/home/me" not in first.read_text()
+
+
+def test_a_benchmark_in_a_folder_is_named_with_it(monkeypatch):
+    """The kept command can be run again as it stands."""
+    monkeypatch.setattr("sys.argv", ["/a/benchmarks/of/benchmarks/others/vectors.py", "--rows", "5"])
+    assert report.command() == "python -m benchmarks.others.vectors --rows 5"

@@ -8,6 +8,7 @@ from memctl.client import RpcError
 HIT_KEYS = {
     "id", "path", "start_line", "end_line", "heading", "title", "snippet", "score", "arms", "weights",
     "decay", "date", "tags", "source", "match_line", "match_column", "match_text",
+    "folded",
 }  # fmt: skip
 
 
@@ -15,7 +16,10 @@ def test_a_search_answer_has_all_that_is_promised(sample):
     """Hits with both arms, how it was made, and how fresh the index is."""
     daemon, root = sample
     answer = daemon.call("search", query="breast cancer gene", workspace=root)
-    assert set(answer) == {"workspace", "hits", "mode", "degraded", "index", "took_ms", "timings_ms"}
+    assert set(answer) == {
+        "workspace", "hits", "confidence", "mode", "degraded", "index", "took_ms", "timings_ms",
+    }  # fmt: skip
+    assert answer["confidence"] in {"strong", "weak", "none"}
     assert (answer["workspace"], answer["mode"], answer["degraded"]) == (root, "hybrid", [])
     assert answer["index"]["state"] == "ready"
     assert answer["index"]["pending"] == answer["index"]["lag_ms"] == 0

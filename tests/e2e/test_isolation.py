@@ -46,6 +46,25 @@ def calls(root: str, word: str):
         yield "search", {"query": "the same", "path": f"../{folder}/**", **everything}
     yield "search", {"query": "sentence", "tag": "shared", "since": "2020-01-01", "until": "2030-01-01"}
     yield "search", {"query": word, "sync": True}
+    yield "search", {"query": f'{word} "the same" path:**', **everything, "explain": True, "limit": 100}
+    yield (
+        "search",
+        {"query": "the same sentence", "mode": "keyword", **everything, "explain": True, "limit": 100},
+    )
+    for name in NAMES:
+        yield "why", {"path": name, "query": "the same sentence"}
+        yield "why", {"path": name, "query": "nothing", "line": 4, "mode": "keyword", **everything}
+        yield "why", {"path": name, "query": "the same", "glob": "../**", "limit": 1}
+    for folder in ("first", "second"):
+        for name in (*NAMES, "memory/config.toml", "nothing.md"):
+            yield "why", {"path": f"../{folder}/{name}", "query": "the same sentence"}
+            yield "why", {"path": str(Path(root).parent / folder / name), "query": "the same sentence"}
+            yield "similar", {"path": f"../{folder}/{name}"}
+    for name in NAMES:
+        yield "similar", {"path": name, "line": 4, **everything}
+        yield "similar", {"path": name, "glob": "../**", "tag": "shared", "since": "2020-01-01"}
+    for number in range(1, 12):
+        yield "similar", {"id": number, **everything}
     yield "search_memory", {"query": word}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000}
     for name in NAMES:
@@ -60,6 +79,7 @@ def calls(root: str, word: str):
     yield "index", {"purge": True}
     yield "subscribe", {}
     yield "status", {}
+    yield "debug", {"lag_s": 0.0}
     yield "health", {}
     yield "workspace.list", {}
     yield "workspace.configure", {"settings": {"half_life_days": 31}}

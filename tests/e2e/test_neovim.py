@@ -1,12 +1,14 @@
 """Does Neovim, with no plugin, talk to a real daemon and keep its channel?"""
 
 import json
-import shutil
-import subprocess
+import signal
+import sys
 
 import pytest
+from headless_nvim import run_lua
+from recorded_socket import Recorded
 
-# `request` returns {true, answer} or {false, error text}; what is collected in `out` is printed as JSON.
+# `request` returns {true, answer} or {false, error text}.
 LUA = """
 local out = {{}}
 local socket = {socket}
@@ -17,35 +19,41 @@ local function request(method, params)
   return {{ok, ok and answer or tostring(answer)}}
 end
 {body}
-io.stdout:write(vim.json.encode(out))
-vim.cmd('qall!')
+finish(out)
 """
 
 
 @pytest.fixture
 def nvim(sample, tmp_path):
-    """A function that runs Lua in a headless Neovim beside the sample workspace."""
-    if shutil.which("nvim") is None:
-        pytest.skip("nvim is not installed: apt-get install neovim")
-    daemon, root = sample
+    """A function that runs Lua in a headless Neovim beside the sample workspace, or another daemon's root."""
 
-    def run(body: str, root: str = root) -> dict:
-        script = tmp_path / "script.lua"
-        script.write_text(LUA.format(socket=json.dumps(str(daemon.socket)), root=json.dumps(root), body=body))
-        done = subprocess.run(
-            ["nvim", "--headless", "--clean", "-n", "-c", f"luafile {script}"],
-            env=daemon.environment | {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)},
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+    def run(body, root=sample[1], daemon=sample[0], socket=None):
+        script = LUA.format(
+            socket=json.dumps(str(socket or daemon.socket)), root=json.dumps(str(root)), body=body
         )
-        assert done.stdout.startswith(("{", "[")), done.stdout + done.stderr
-        return json.loads(done.stdout)
+        return run_lua(script, environment=daemon.environment, folder=tmp_path, cwd=root, options=["--clean"])
 
     return run
+
+
+@pytest.fixture
+def keyword_only(sample, tmp_path):
+    """A function that makes a workspace of its own, without a model, with what the test puts in it."""
+    daemon, _ = sample
+    made = []
+
+    def make(**notes):
+        root = tmp_path / "words"
+        (root / "memory").mkdir(parents=True)
+        (root / "memory" / "config.toml").write_text('provider = "none"\n')
+        for name, text in notes.items():
+            (root / f"{name}.md").write_text(text)
+        made.append(daemon.add(root))
+        return root
+
+    yield make
+    for root in made:
+        daemon.call("workspace.remove", path=root)
 
 
 def test_the_line_of_the_readme_gives_hits(nvim):
@@ -99,27 +107,19 @@ def test_an_empty_lua_table_means_no_parameters(nvim):
     assert out["tags"][1]["hits"]
 
 
-def test_a_big_answer_arrives_whole(nvim, sample, tmp_path):
+def test_a_big_answer_arrives_whole(nvim, keyword_only):
     """A note of more than a mebibyte comes through the channel byte by byte, and small ones after it."""
-    daemon, _ = sample
-    root = tmp_path / "big"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text('provider = "none"\n')  # its words are enough here
-    text = "\n".join(f"line {number} " + "x" * 50 for number in range(20_000))
-    (root / "big.md").write_text(text + "\n")
-    daemon.add(root)
-    try:
-        out = nvim(
-            """
-            local answer = request('get', {workspace = workspace, path = 'big.md'})
-            local text = answer[2].text
-            out.answer = {answer[1], #text, text:sub(1, 7), text:sub(-10)}
-            out.ping = request('ping', {})
-            """,
-            str(root),
-        )
-    finally:
-        daemon.call("workspace.remove", path=str(root))
+    # Each word is one token: long ones are none that the model knows.
+    text = "\n".join(f"line {number} " + "x" * 600 for number in range(2_000))
+    out = nvim(
+        """
+        local answer = request('get', {workspace = workspace, path = 'big.md'})
+        local text = answer[2].text
+        out.answer = {answer[1], #text, text:sub(1, 7), text:sub(-10)}
+        out.ping = request('ping', {})
+        """,
+        keyword_only(big=text + "\n"),
+    )
     assert len(text) > 1 << 20
     assert out["answer"] == [True, len(text), text[:7], text[-10:]]
     assert out["ping"][0]
@@ -166,36 +166,29 @@ def test_progress_comes_as_notifications_during_a_request(nvim, sample, tmp_path
     assert out["after"][0]
 
 
-def test_a_channel_that_subscribed_stays_open(nvim, sample, tmp_path):
+def test_a_channel_that_subscribed_stays_open(nvim, keyword_only):
     """Saves are told to a Neovim that searches after each of them: it passes the events over and goes on."""
-    daemon, _ = sample
-    root = tmp_path / "followed"
-    (root / "memory").mkdir(parents=True)
-    (root / "memory" / "config.toml").write_text('provider = "none"\n')  # its words are enough here
-    daemon.add(root)
-    try:
-        out = nvim(
-            """
-            out.subscribed = request('subscribe', {workspace = workspace})
-            out.found = {}
-            for number = 1, 20 do
-              vim.fn.writefile({'kettleword' .. number}, workspace .. '/' .. number .. '.md')
-              if number % 5 == 0 then vim.wait(100) end  -- events come in here, and between two requests
-              local params = {query = 'kettleword' .. number, workspace = workspace, sync = true}
-              out.found[number] = #request('search', params)[2].hits
-            end
-            out.ping = request('ping', {})
-            """,
-            str(root),
-        )
-    finally:
-        daemon.call("workspace.remove", path=str(root))
+    root = keyword_only()
+    out = nvim(
+        """
+        out.subscribed = request('subscribe', {workspace = workspace})
+        out.found = {}
+        for number = 1, 20 do
+          vim.fn.writefile({'kettleword' .. number}, workspace .. '/' .. number .. '.md')
+          if number % 5 == 0 then vim.wait(100) end  -- events come in here, and between two requests
+          local params = {query = 'kettleword' .. number, workspace = workspace, sync = true}
+          out.found[number] = #request('search', params)[2].hits
+        end
+        out.ping = request('ping', {})
+        """,
+        root,
+    )
     assert out["subscribed"] == [True, {"subscribed": True, "workspaces": [str(root)]}]
     assert out["found"] == [1] * 20
     assert out["ping"][0]
 
 
-def test_requests_overlap_on_one_channel(nvim):
+def test_requests_follow_each_other_on_one_channel(nvim):
     """A notification from Neovim is ignored, twenty requests in a row are answered in turn."""
     out = nvim("""
         vim.fn.rpcnotify(channel, 'anything', {1, 2})
@@ -252,3 +245,209 @@ def test_a_neovim_that_ends_in_the_middle_of_a_request_harms_nobody(nvim, sample
     [hit] = daemon.call("search", query="breast cancer gene", workspace=root, limit=1)["hits"]
     assert "BRCA1" in hit["snippet"]
     assert daemon.call("ping")["pid"] == pid
+
+
+def test_a_deadline_of_ones_own_ends_the_wait(nvim, sample, tmp_path):
+    """With timeout_ms a long request is answered with an error long before it would be done."""
+    daemon, _ = sample
+    root = tmp_path / "slow"
+    root.mkdir()
+    for number in range(400):
+        (root / f"{number}.md").write_text(
+            f"# Note {number}\n\n" + f"about the number {number} and so on " * 20
+        )
+    daemon.call("workspace.add", path=str(root))
+    try:
+        out = nvim(
+            """
+            local frozen = false
+            vim.loop.new_timer():start(10000, 0, function() frozen = true end)
+            out.index = request('index', {workspace = workspace, timeout_ms = 50})
+            out.frozen = frozen
+            out.ping = request('ping', {timeout_ms = 1000})
+            """,
+            root,
+        )
+    finally:
+        daemon.call("workspace.remove", path=str(root))
+    ok, text = out["index"]
+    assert not ok
+    assert "MEMD_TIMEOUT: index did not end within 0.05 s" in text
+    assert not out["frozen"]
+    assert out["ping"][0]
+
+
+def test_a_daemon_that_dies_during_a_request_is_an_error_and_no_more(nvim, daemon, tmp_path):
+    """The channel closes, the editor lives, and a channel to the next daemon is answered."""
+    (tmp_path / "notes").mkdir()
+    root = daemon.add(tmp_path / "notes")
+    out = nvim(
+        f"""
+        local pid = request('ping', {{}})[2].pid
+        vim.loop.kill(pid, 'sigstop')
+        vim.loop.new_timer():start(200, 0, function() vim.loop.kill(pid, {int(signal.SIGKILL)}) end)
+        out.during = request('search', {{query = 'x', workspace = workspace}})
+        out.after = request('ping', {{}})
+        out.started = vim.fn.system({{ {json.dumps(sys.executable)}, '-m', 'memctl', 'ping' }})
+        channel = vim.fn.sockconnect('pipe', socket, {{rpc = true}})
+        out.again = request('search', {{query = 'x', workspace = workspace}})
+        """,
+        root,
+        daemon,
+    )
+    assert [out[name][0] for name in ("during", "after")] == [False, False]
+    assert "pong" in out["started"]
+    assert out["again"][0], out["again"]
+
+
+def test_a_request_that_is_too_long_costs_its_channel_alone(nvim):
+    """More than a mebibyte: memd hangs up, the editor says so, and the next channel is answered."""
+    out = nvim("""
+        out.long = request('search', {query = ('x'):rep(1100000), workspace = workspace})
+        channel = vim.fn.sockconnect('pipe', socket, {rpc = true})
+        out.again = request('ping', {})
+    """)
+    assert [out[name][0] for name in ("long", "again")] == [False, True]
+
+
+def test_a_note_that_is_no_text_harms_no_answer(nvim, keyword_only):
+    """Bytes of Latin-1 in a note and in a file's name: skipped by name, in an answer that Neovim takes."""
+    root = keyword_only(good="A heron stands by the weir.\n")
+    (root / "bad.md").write_bytes(b"caf\xe9 heron\n")
+    (root / "caf\udce9.md").write_text("Another heron.\n")
+    out = nvim(
+        """
+        out.index = request('index', {workspace = workspace})
+        out.found = request('search', {query = 'heron', workspace = workspace})
+        out.found = vim.tbl_map(function(hit) return hit.path end, out.found[2].hits)
+        out.skipped = {}
+        for _, one in ipairs(request('status', {workspace = workspace})[2].workspaces[1].skipped) do
+          out.skipped[#out.skipped + 1] = one.path
+        end
+        """,
+        root,
+    )
+    assert out["index"][0], out["index"]
+    assert out["found"] == ["good.md"]
+    assert sorted(out["skipped"]) == ["bad.md", "caf\\xe9.md"]
+
+
+def test_null_is_no_value(nvim):
+    """vim.NIL means absent, or the error names the parameter; as the only argument it is no map."""
+    out = nvim("""
+        out.values = {}
+        for _, name in ipairs({'limit', 'path', 'tag', 'since', 'until', 'mode', 'fusion', 'weights',
+                               'min_score', 'sync', 'timeout_ms', 'progress'}) do
+          local params = {query = 'sourdough', workspace = workspace}
+          params[name] = vim.NIL
+          local ok, answer = unpack(request('search', params))
+          out.values[name] = {ok, ok and #answer.hits or answer}
+        end
+        out.query = request('search', {query = vim.NIL, workspace = workspace})
+        out.params = request('ping', nil)
+        out.ping = request('ping', {})
+    """)
+    assert len(out["values"]) == 12
+    for name, (ok, answer) in out["values"].items():
+        assert answer if ok else f"MEMD_INVALID: $.{name}: expected" in answer
+    assert "MEMD_INVALID: $.query: expected str" in out["query"][1]
+    assert out["params"][0] or "MEMD_INVALID: params must be" in out["params"][1]
+    assert out["ping"][0]
+
+
+def test_numbers_of_lua_and_of_vim_script_are_taken_for_what_they_are(nvim):
+    """6 / 2 is a whole number, half a hit is none; dictionaries of Vim script do as well."""
+    out = nvim("""
+        out.whole = request('search', {query = 'sourdough', workspace = workspace, limit = 6 / 2})
+        out.half = request('search', {query = 'sourdough', workspace = workspace, limit = 2.5})
+        out.share = request('search', {query = 'sourdough', workspace = workspace, min_score = 1 / 4})
+        vim.g.workspace, vim.g.channel = workspace, channel
+        local params = "{'query': 'sourdough', 'workspace': g:workspace, 'limit': 1}"
+        out.vim = vim.api.nvim_eval("len(rpcrequest(g:channel, 'search', " .. params .. ").hits)")
+    """)
+    assert len(out["whole"][1]["hits"]) == 3
+    assert "MEMD_INVALID: $.limit: expected int, got float" in out["half"][1]
+    assert out["share"][0]
+    assert out["vim"] == 1
+
+
+def test_scheduled_requests_take_their_turn(nvim):
+    """What a timer asks while the editor waits for an answer is asked after it; all are answered."""
+    out = nvim("""
+        out.order = {}
+        local function ask(name)
+          out.order[#out.order + 1] = {name, request('search', {query = name, workspace = workspace})[1]}
+        end
+        vim.defer_fn(function() ask('deferred') end, 1)
+        vim.schedule(function() ask('scheduled') end)
+        ask('first')
+        eventually(function() return #out.order == 3 end)
+    """)
+    assert out["order"][0] == ["first", True]
+    assert sorted(out["order"][1:]) == [["deferred", True], ["scheduled", True]]
+
+
+def test_a_hundred_channels_are_answered(nvim):
+    """One editor with many channels, each of which gets its own answer; then it closes them all."""
+    out = nvim("""
+        local channels = {}
+        for number = 1, 100 do
+          channels[number] = vim.fn.sockconnect('pipe', socket, {rpc = true})
+        end
+        out.answered = 0
+        for _, one in ipairs(channels) do
+          out.answered = out.answered + (vim.fn.rpcrequest(one, 'ping', {}).pong and 1 or 0)
+        end
+        for _, one in ipairs(channels) do vim.fn.chanclose(one) end
+        out.ping = request('ping', {})
+    """)
+    assert out["answered"] == 100
+    assert out["ping"][0]
+
+
+def test_every_frame_is_one_that_neovim_takes(nvim, sample, keyword_only):
+    """Each id that was asked is answered once and no other, all keys are text, errors have one shape."""
+    daemon, _ = sample
+    with Recorded(daemon.socket) as recorded:
+        nvim(
+            """
+            for _, method in ipairs({'memd.hello', 'ping', 'status', 'health', 'workspace.list', 'serach'}) do
+              request(method, {})
+            end
+            request('subscribe', {})
+            local here = {workspace = workspace}
+            request('index', {workspace = workspace, progress = true})
+            request('workspace.configure', here)
+            request('check', here)
+            for number = 1, 20 do
+              vim.fn.rpcnotify(channel, 'nobody listens', {number})
+              vim.fn.writefile({'heron ' .. number}, workspace .. '/' .. number .. '.md')
+              request('search', {query = 'heron', workspace = workspace, sync = true})
+            end
+            request('recall', {query = 'heron', workspace = workspace})
+            request('get', {path = 'good.md', workspace = workspace})
+            request('get', {path = 'none.md', workspace = workspace})
+            request('search', {query = '\\255', workspace = workspace})
+            request('search', {query = 'x', workspace = workspace, limit = 'ten'})
+            vim.wait(300)
+            """,
+            keyword_only(good="A heron stands by the weir.\n"),
+            socket=recorded.path,
+        )
+        [exchange] = recorded.exchanges
+    asked = [frame[1] for frame in exchange.asked if frame[0] == 0]
+    answered = [frame for frame in exchange.answered if frame[0] == 1]
+    assert len(asked) >= 34
+    assert [frame[1] for frame in answered] == asked  # Neovim itself asks one after the other
+    assert {frame[0] for frame in exchange.answered} == {1, 2}
+    assert all(keys_are_text(frame) for frame in exchange.answered)
+    errors = [frame[2] for frame in answered if frame[2] is not None]
+    assert len(errors) == 4
+    assert {(type(fault), fault in (0, 1), type(text)) for fault, text in errors} == {(int, True, str)}
+
+
+def keys_are_text(value):
+    """Neovim turns a map with other keys into nonsense."""
+    if isinstance(value, dict):
+        return all(type(key) is str and key for key in value) and all(map(keys_are_text, value.values()))
+    return all(map(keys_are_text, value)) if isinstance(value, list) else True

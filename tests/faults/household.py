@@ -19,6 +19,8 @@ from daemon_process import Daemon, until
 from faults.site import put, tree_hash
 from faults.steps import word_of
 from memctl.client import RpcError, Unreachable
+from memd.index import inverted_build
+from memd.index.index import Index
 
 NOTES = 24
 MEANINGS = ("a place to sleep", "mending what is broken", "water that flows")
@@ -64,6 +66,11 @@ class Household:
     def matrix(self) -> Path:
         """The file of vectors, as it was called when all was well."""
         return self.index_dir / next(self.kept.glob("*/vectors.*.f32")).name
+
+    @property
+    def postings(self) -> Path:
+        """The file of postings, as it was called when all was well."""
+        return self.index_dir / next(self.kept.glob("*/postings.*.bin")).name
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -178,6 +185,7 @@ class Household:
         self.daemon.add(self.root)
         self.settle()
         self.daemon.stop()  # from here on SQLite's log has less than the database
+        _make_postings(next(self.daemon.state.glob("*/index.db")).parent)
         self.daemon.start()
         self._write(recipes[half:])
         self.daemon.call("sync", workspace=str(self.root))
@@ -213,6 +221,20 @@ class Household:
             if not wrong or time.monotonic() > stop:
                 return wrong
             time.sleep(0.05)
+
+
+def _make_postings(folder: Path) -> None:
+    """Make the file of postings that only a far larger index would have, with all of its words."""
+    limit, inverted_build.MIN_DOCUMENTS = inverted_build.MIN_DOCUMENTS, 1
+    index = Index(folder)
+    try:
+        building = index.inverted.begin(index.view_apart)
+        while not building.step(1.0):
+            pass
+        assert index.inverted.adopt(building)
+    finally:
+        inverted_build.MIN_DOCUMENTS = limit
+        index.close()
 
 
 def _says(file: Path, quoted: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from faults.household import Household, household
 
-FILES = ("matrix", "index.db", "index.db-wal", "index.db-shm")
+FILES = ("matrix", "postings", "index.db", "index.db-wal", "index.db-shm")
 FOLDER = "folder"
 
 Operation = Callable[
@@ -111,7 +111,7 @@ class Surgery:
 def _path(house: Household, file: str) -> Path:
     if file == FOLDER:
         return house.index_dir
-    return house.matrix if file == "matrix" else house.index_dir / file
+    return getattr(house, file) if file in {"matrix", "postings"} else house.index_dir / file
 
 
 @contextmanager

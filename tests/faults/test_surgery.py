@@ -7,11 +7,19 @@ from faults import surgery
 # Each kind of file and of operation; benchmarks/faults.py does all of them.
 STOPPED = [
     ("matrix", "exchanged"),
+    ("postings", "halved"),
+    ("postings", "exchanged"),
     ("index.db", "halved"),
     ("index.db-wal", "exchanged"),
     ("folder", "deleted"),
 ]
-RUNNING = [("matrix", "emptied"), ("index.db", "cut"), ("index.db-wal", "deleted")]
+RUNNING = [
+    ("matrix", "emptied"),
+    ("postings", "deleted"),
+    ("postings", "scribbled"),
+    ("index.db", "cut"),
+    ("index.db-wal", "deleted"),
+]
 
 
 @pytest.fixture(scope="module")

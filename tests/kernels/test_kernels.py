@@ -48,21 +48,10 @@ def test_a_change_leaves_the_old_columns_alone():
         assert (old.source[2], old.row[4], old.count) == (3, -1, 9)
 
 
-def test_postings_count_repetitions():
-    """An id stands in the list as often as the term in its chunk."""
-    for kernel in (dense, plain):
-        table = columns(kernel, 10, random.Random(1))
-        found = kernel.postings("4,4,9", table)
-        assert (list(found.ids), list(found.counts), found.document_frequency) == ([4, 9], [2, 1], 2)
-        assert kernel.postings("", table).document_frequency == 0
-
-
-def test_what_is_dead_or_unknown_has_no_postings():
+def test_what_is_dead_or_unknown_is_not_living():
     """The full-text tables know chunks of sources that are gone, and of commits that came later."""
     for kernel in (dense, plain):
         table = columns(kernel, 10, random.Random(1)).changed(removed=[4], added=[], embedded=[])
-        found = kernel.postings("4,4,9,9,10,5000", table)
-        assert (list(found.ids), list(found.counts), found.document_frequency) == ([9], [2], 1)
         assert kernel.only_living([9, 4, 3, 10, 5000, 0], table) == [9, 3]
         assert kernel.only_living([], table) == []
         assert kernel.only_living([1], kernel.Columns.empty()) == []
@@ -102,8 +91,8 @@ def test_the_same_chunks_are_best_in_the_same_order():
         mask = kernel.mask_of(table, [1, 2])
         vector = kernel.by_chunk(kernel.cosines(matrix, 200, 8, query), table)
         terms = [
-            (1.5, kernel.postings("1,2,2,8,9", table)),
-            (0.5, kernel.postings("2,9,9,9,100", table)),
+            (1.5, kernel.counted({1: 1, 2: 2, 8: 1, 9: 1})),
+            (0.5, kernel.counted({2: 1, 9: 3, 100: 1})),
         ]
         words = kernel.bm25(terms, table, 1.2, 0.75)
         return kernel.best(vector, mask, 20), kernel.best(words, mask, 20)
@@ -118,7 +107,7 @@ def test_ties_are_cut_by_id():
     """Equal scores at the edge of the cut: the lower ids stay."""
     for kernel in (dense, plain):
         table = columns(kernel, 30, random.Random(1))
-        scores = kernel.bm25([(1.0, kernel.postings("", table))], table, 1.2, 0.75)
+        scores = kernel.bm25([], table, 1.2, 0.75)
         for number in range(1, 30):
             scores[number] = 0.5
         assert kernel.best(scores, kernel.mask_of(table, None), 4) == [1, 2, 3, 4]
@@ -139,6 +128,6 @@ def test_bm25_is_the_formula():
         table = kernel.Columns.empty().changed(
             removed=[], added=[(1, 1, -1, 10), (2, 1, -1, 30)], embedded=[]
         )
-        scores = kernel.bm25([(2.0, kernel.postings("2,2", table))], table, 1.2, 0.75)
+        scores = kernel.bm25([(2.0, kernel.counted({2: 2}))], table, 1.2, 0.75)
         assert scores[1] == 0
         assert scores[2] == pytest.approx(2.0 * 2 / (2 + 1.2 * (0.25 + 0.75 * 30 / 20)))

@@ -1,6 +1,7 @@
 """Without numpy the same index gives the same answers, and a daemon lives and answers by keyword."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -51,6 +52,22 @@ for text, settings in json.loads(sys.argv[3]):
         ]
         answers.append({"query": text, "mode": mode, "made": answer.mode, "hits": hits})
 print(json.dumps({"kernel": kernel.NAME, "answers": answers}))
+"""
+
+TESTED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] == "numpy":
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Blocked())
+import pytest
+from memd.kernels import kernel
+
+assert kernel.NAME == "plain"
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[1:]]))
 """
 
 
@@ -118,6 +135,22 @@ def test_the_same_index_ranks_alike_without_numpy(both, number):
         else:
             assert dense[1:3] == pytest.approx(same[1:3], abs=tie)
             assert dense[3:] == same[3:]
+
+
+@pytest.mark.parametrize("tests", ["test_inverted.py", "test_inverted_states.py"])
+def test_the_file_of_postings_is_true_without_numpy(tests):
+    """Everything that is tested of it holds for the plain kernel, too."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", TESTED, str(root / "tests" / "index" / tests)],
+        env={"PYTHONPATH": str(root / "tests"), "PATH": os.environ["PATH"], "MEMD_EXAMPLES": "4"},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ def hit(**changes: Any) -> dict[str, Any]:
         "match_line": 13,
         "match_column": 5,
         "match_text": "The BRCA1 gene is a tumour suppressor.",
+        "folded": [],
     } | changes
 
 
@@ -44,6 +45,7 @@ def found(*hits: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
         "workspace": "/home/ada/work",
         "hits": list(hits),
+        "confidence": "strong",
         "mode": "hybrid",
         "degraded": [],
         "index": {

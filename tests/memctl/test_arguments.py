@@ -1,5 +1,6 @@
 """Is what the user types understood, or refused with words?"""
 
+import argparse
 import os
 
 import pytest
@@ -166,3 +167,14 @@ def test_the_overview_names_every_command():
     assert all(f"\n  {name} " in page for name in COMMANDS)
     assert "MEMD_WORKSPACE" in page
     assert "3  daemon not reachable" in page
+
+
+@pytest.mark.parametrize("columns", ["60", "200", "", "wide", "-5", "9" * 5000])
+def test_a_help_page_is_as_wide_as_argparse_would_have_it(monkeypatch, columns):
+    """The width that is found without shutil is the one that argparse finds with it."""
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("sys.__stdout__", None)  # whatever terminal runs the tests
+    parser = parser_of("search", search_arguments)
+    page = parser.format_help()
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    assert page == parser.format_help()

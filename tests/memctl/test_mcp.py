@@ -23,9 +23,19 @@ RECALLED = {
     "estimator": "ceil(UTF-8 bytes / 4)",
     "sources": [SOURCE],
     "omitted": [SOURCE | {"reason": "budget"}],
+    "confidence": "strong",
     "degraded": [],
     "index": {"first": False},
     "workspace": "/home/ada/work",
+}
+WHY = {
+    "path": "a.md",
+    "stage": "outranked",
+    "text": "a.md:1-2 would be hit 23, and 10 were asked for",
+    "advice": "memctl search --limit 23",
+    "facts": {},
+    "degraded": [],
+    "index": {"first": False},
 }
 
 
@@ -43,6 +53,7 @@ def daemon(root):
     answers = {
         "search_memory": lambda _: found(hit()),
         "recall": lambda _: RECALLED,
+        "why": lambda _: WHY,
         "get": lambda _: {"path": "a.md", "start_line": 1, "end_line": 1, "lines": 1, "text": "fact"},
         "extract_memory": lambda _: {"path": "memory/t/x-1.md", "id": "x-1", "created": "now", "similar": []},
     }
@@ -74,24 +85,21 @@ def ask(root, tool, **arguments):
 
 
 def test_the_tools_say_what_they_are_for(root, daemon):
-    """Four tools, each with a description, described parameters, and the schema of its answer."""
+    """Each with a description, described parameters, and the schema of its answer."""
 
     async def session():
         async with agent(root) as client:
             return (await client.list_tools()).tools, client.instructions
 
     tools, instructions = anyio.run(session)
-    assert {tool.name for tool in tools} == {"search_memory", "recall", "get", "extract_memory"}
+    names = {"search_memory", "recall", "get", "why_memory", "extract_memory"}
+    assert {tool.name for tool in tools} == names
     assert "never as instructions" in instructions
     for tool in tools:
         assert len(tool.description) > 50
         assert all("description" in field for field in tool.input_schema["properties"].values())
         assert tool.output_schema["properties"]
-    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == {
-        "search_memory",
-        "recall",
-        "get",
-    }
+    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == names - {"extract_memory"}
 
 
 def test_a_search_gives_hits_as_data(root, daemon):
@@ -110,8 +118,10 @@ def test_a_search_gives_hits_as_data(root, daemon):
             "score": 0.831,
             "date": "2026-05-01",
             "origin": "human",
+            "also_in": [],
         }
     ]
+    assert answer.structured_content["confidence"] == "strong"
     assert json.loads(answer.content[0].text) == answer.structured_content
     sent = daemon.asked[0][1]
     assert (sent["workspace"], sent["query"], sent["limit"], sent["tag"]) == (
@@ -121,6 +131,46 @@ def test_a_search_gives_hits_as_data(root, daemon):
         ["x"],
     )
     assert "path" not in sent
+    assert "sync" not in sent
+
+
+def test_where_a_hit_also_stands_is_named(root, daemon):
+    """A near duplicate takes no place of its own."""
+    place = {"path": "b.md", "start_line": 3, "end_line": 9}
+    daemon.answers["search_memory"] = lambda _: found(hit(folded=[place]))
+    [shown] = ask(root, "search_memory", query="x").structured_content["hits"]
+    assert shown["also_in"] == [place]
+
+
+@pytest.mark.parametrize("tool", ["search_memory", "recall"])
+def test_a_tool_can_wait_for_what_was_just_saved(root, daemon, tool):
+    """As `sync` of the method."""
+    assert not ask(root, tool, query="x", sync=True).is_error
+    assert daemon.asked[0][1]["sync"] is True
+
+
+def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):
+    """In the data, and in the text of recall where the budget has room for it."""
+    daemon.answers["search_memory"] = lambda _: found(hit(), confidence="none")
+    assert ask(root, "search_memory", query="x").structured_content["confidence"] == "none"
+    daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none"}
+    answer = ask(root, "recall", query="x", budget_tokens=500)
+    assert answer.structured_content["confidence"] == "none"
+    text = answer.content[0].text
+    assert text.startswith("No good match")
+    assert text.endswith(RECALLED["text"])
+    daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none", "tokens": 490}
+    assert ask(root, "recall", query="x", budget_tokens=500).content[0].text == RECALLED["text"]
+
+
+def test_an_agent_can_ask_why_a_note_is_not_found(root, daemon):
+    """The stage, the sentence and what to do; path, query and line are passed on."""
+    answer = ask(root, "why_memory", path="a.md", query="x", line=3)
+    assert answer.structured_content == {
+        key: WHY[key] for key in ("path", "stage", "text", "advice", "degraded")
+    }
+    sent = daemon.asked[0][1]
+    assert (sent["path"], sent["query"], sent["line"]) == ("a.md", "x", 3)
 
 
 def test_recall_gives_text_to_read_and_its_sources_as_data(root, daemon):
@@ -145,7 +195,7 @@ def test_what_an_agent_stores_carries_its_name(root, daemon):
 
 
 def test_memds_errors_are_the_tools_errors(root, daemon):
-    """The agent reads memd's own words and can mend its call."""
+    """The agent reads memd's own words with their code, and can mend its call."""
 
     def refuse(_):
         raise Refusal("MEMD_SECRET", "the content holds a GitHub token, which is not written")
@@ -153,7 +203,7 @@ def test_memds_errors_are_the_tools_errors(root, daemon):
     daemon.answers["extract_memory"] = refuse
     answer = ask(root, "extract_memory", topic="t", title="T", content="c")
     assert answer.is_error
-    assert "holds a GitHub token" in answer.content[0].text
+    assert "MEMD_SECRET: the content holds a GitHub token" in answer.content[0].text
 
 
 def test_impossible_arguments_are_refused_before_the_daemon_is_asked(root, daemon):

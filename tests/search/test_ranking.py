@@ -6,7 +6,9 @@ from memd.search.ranking import Candidate
 
 
 def candidate(number: int, merged: float, *, path: str = "a.md", source: int = 1) -> Candidate:
-    return Candidate(number, source, path, 1, merged, 1, merged, "fts", 1.0, Weights(), merged, merged)
+    return Candidate(
+        number, source, path, 1, merged, merged, 1, merged, merged, "fts", 1.0, Weights(), merged, merged
+    )
 
 
 def test_weights_count_only_the_arms_that_saw_a_chunk():

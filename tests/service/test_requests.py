@@ -7,9 +7,9 @@ from memd.service import requests
 from memd.service.handlers import METHODS
 
 KINDS = [
-    requests.Nothing, requests.Hello, requests.Search, requests.Recall, requests.ExtractMemory, requests.Get,
-    requests.Index, requests.Sync, requests.Check, requests.Subscribe,
-    requests.WorkspaceAdd, requests.WorkspaceRemove, requests.WorkspaceConfigure,
+    requests.Nothing, requests.Hello, requests.Search, requests.Recall, requests.Why, requests.Get,
+    requests.Similar, requests.ExtractMemory, requests.Index, requests.Sync, requests.Check,
+    requests.Subscribe, requests.WorkspaceAdd, requests.WorkspaceRemove, requests.WorkspaceConfigure,
 ]  # fmt: skip
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

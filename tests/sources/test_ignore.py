@@ -6,7 +6,8 @@ import time
 import pytest
 
 from memd.errors import ConfigError
-from memd.sources.ignore import MAX_STARS, Rules
+from memd.sources.ignore import Rules
+from memd.sources.patterns import MAX_STARS
 
 DEFAULT = ("**/*.md", "**/*.markdown")
 

@@ -1,0 +1,196 @@
+"""How fast is the keyword arm at 100,000 and at a million chunks, warm and right after a start?
+
+With and without the derived file of postings, and what that file costs. The index is made once and kept in
+the folder that is given: a million chunks take half an hour. "After a start" means a daemon that has just
+opened the index, whose files the system still has in memory.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from time import perf_counter
+
+from benchmarks import made_index, report
+from benchmarks.home import Home
+from memd.index.index import Index
+from memd.index.view import View
+from memd.kernels import kernel
+from memd.search.keyword import keyword_arm
+from memd.search.query import parse
+
+WARM_UP = 20  # questions that are asked and not counted
+STARTS = 5  # of a daemon, each for one first question
+WITHOUT_FILE = 40  # questions: each new word of them costs a part of a second there
+RANKED_BY_FTS5 = 10  # questions put to FTS5's own ranking, for comparison
+SAVES = 50  # one before each of so many questions
+POOL = 300
+
+
+def main() -> None:
+    parser = report.arguments(__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="where indexes are made and kept")
+    parser.add_argument("--chunks", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--queries", type=int, default=400, help="distinct ones (default: 400)")
+    options = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    raw: dict[str, object] = {}
+    for chunks in options.chunks:
+        measured = Measured(chunks)
+        of_one_size(measured, options)
+        rows += measured.rows
+        raw |= measured.raw
+    report.show("keyword_scale", rows, options, **raw)
+
+
+class Measured:
+    """The rows of one size of index."""
+
+    def __init__(self, chunks: int) -> None:
+        self.chunks = chunks
+        self.rows: list[dict[str, object]] = []
+        self.raw: dict[str, object] = {}
+
+    def times(self, what: str, times_ms: list[float]) -> None:
+        """Add milliseconds, as quantiles."""
+        shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+        figures = {name: f"{report.quantile(times_ms, share):.2f}" for name, share in shares.items()}
+        self.rows.append({"what": f"{self.chunks:,}: {what}, ms", **figures})
+        self.raw[f"{self.chunks} {what}"] = [round(value, 3) for value in times_ms]
+        print(report.table(self.rows[-1:]), flush=True)
+
+    def figure(self, what: str, value: float) -> None:
+        """Add one number."""
+        self.rows.append(
+            {"what": f"{self.chunks:,}: {what}", "p50": f"{value:.1f}", "p95": "", "p99": "", "max": ""}
+        )
+        self.raw[f"{self.chunks} {what}"] = value
+        print(report.table(self.rows[-1:]), flush=True)
+
+
+def of_one_size(measured: Measured, options: argparse.Namespace) -> None:
+    """Measure one size of index: without the file, making it, and with it."""
+    home = options.folder.resolve() / f"h{measured.chunks}"
+    folder = made_index.ready(home, measured.chunks)
+    texts = made_index.questions(options.queries + WARM_UP)
+    index = Index(folder)
+    try:
+        index.inverted.drop()
+        times = [arm_ms(index, text) for text in texts[: 1 + WITHOUT_FILE]]
+        measured.times("arm without the file, first question", times[:1])
+        measured.times("arm without the file, new questions", times[1:])
+        measured.times("FTS5's own ranking", [fts5_ms(index, text) for text in texts[:RANKED_BY_FTS5]])
+        make_file(index, measured)
+        measured.figure("size of the database, MB", (folder / "index.db").stat().st_size / 1e6)
+    finally:
+        index.close()
+    of_daemon(home, measured, texts)
+    index = Index(folder)
+    try:
+        after_saves(index, measured, texts)
+    finally:
+        index.close()
+
+
+def arm_ms(index: Index, text: str) -> float:
+    """Return how long the keyword arm takes for a question, its mask included."""
+    query = parse(text)
+    with index.view() as view:
+        started = perf_counter()
+        keyword_arm(view, query, kernel.mask_of(view.snapshot.columns, None))
+        return 1000 * (perf_counter() - started)
+
+
+def fts5_ms(index: Index, text: str) -> float:
+    """Return how long FTS5 takes to rank the chunks with any of a question's words."""
+    with index.view() as view:
+        expression = " OR ".join(f'"{word}"' for word in dict.fromkeys(parse(text).pieces))
+        started = perf_counter()
+        ranked(view, expression)
+        return 1000 * (perf_counter() - started)
+
+
+def ranked(view: View, expression: str) -> None:
+    list(
+        view.reader.each(
+            "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (expression, POOL)
+        )
+    )
+
+
+def make_file(index: Index, measured: Measured) -> None:
+    """Make the file of postings, without the pauses that housekeeping makes."""
+    started, cpu = perf_counter(), time.process_time()
+    building = index.inverted.begin(index.view_apart)
+    slices, most = [], 0.0
+    done = False
+    while not done:
+        began = perf_counter()
+        done = building.step(0.1)
+        slices.append(1000 * (perf_counter() - began))
+        most = max(most, anonymous_mb())
+    assert index.inverted.adopt(building)
+    measured.figure("making the file, s", perf_counter() - started)
+    measured.figure("making the file, s of processor time", time.process_time() - cpu)
+    measured.times("making the file, one transaction", slices)
+    measured.figure("making the file, anonymous memory of the process, MB", most)
+    measured.figure("size of the file, MB", building.path.stat().st_size / 1e6)
+
+
+def of_daemon(home: Path, measured: Measured, texts: list[str]) -> None:
+    """Measure a real daemon: the first question after a start, many distinct ones, its memory."""
+    place = Home(home)
+    firsts: dict[str, list[float]] = {"arm": [], "whole": []}
+    for number in range(STARTS):
+        place.start()
+        try:
+            measured_first = asked(place, texts[number : number + 1])
+            for part, times in measured_first.items():
+                firsts[part] += times
+            if number == STARTS - 1:
+                asked(place, texts[:WARM_UP])
+                warm = asked(place, texts[WARM_UP:])
+                memory = place.memory_mb("RssAnon")
+        finally:
+            place.stop()
+    measured.times("arm, first question after a start", firsts["arm"])
+    measured.times("whole search, first question after a start", firsts["whole"])
+    measured.times("arm, warm", warm["arm"])
+    measured.times("whole search, warm", warm["whole"])
+    measured.figure("anonymous memory of the daemon, no model, MB", memory)
+
+
+def asked(place: Home, texts: list[str]) -> dict[str, list[float]]:
+    """Ask each question once over the socket; return milliseconds of the arm and of the whole."""
+    times: dict[str, list[float]] = {"arm": [], "whole": []}
+    with place.client() as client:
+        for text in texts:
+            started = perf_counter()
+            answer = client.call("search", {"workspace": str(place.notes), "query": text, "mode": "keyword"})
+            times["whole"].append(1000 * (perf_counter() - started))
+            times["arm"].append(answer["timings_ms"]["keyword"])
+    return times
+
+
+def after_saves(index: Index, measured: Measured, texts: list[str]) -> None:
+    """Ask each question right after a save: another generation, with chunks beyond the file."""
+    words = made_index.Words()
+    first = len(index.snapshot.sources)
+    for text in texts[:WARM_UP]:
+        arm_ms(index, text)
+    times = []
+    for number in range(SAVES):
+        with index.changes() as changes:
+            changes.put(made_index.source(words, first % SAVES + number))
+        times.append(arm_ms(index, texts[WARM_UP + number]))
+    measured.times("arm, each question after a save", times)
+
+
+def anonymous_mb() -> float:
+    """Return the memory of this process that is no file's."""
+    status = Path("/proc/self/status").read_text()
+    line = next((line for line in status.splitlines() if line.startswith("RssAnon:")), "RssAnon: 0")
+    return int(line.split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""How does a benchmark get an index of a million chunks? Written straight through the index, and kept.
+
+Real tables, filled as a save fills them, only without files, model and watcher: in a home whose notes are
+not there, as on a disk that is away, so that a daemon answers from it and changes nothing. The words are
+made from a seed, by Zipf's law over a vocabulary as large as that of so many real notes.
+"""
+
+import random
+import sys
+from bisect import bisect
+from datetime import date
+from itertools import accumulate
+from pathlib import Path
+from time import perf_counter
+
+from benchmarks.made_notes import word
+from memd import workspace
+from memd.index import derived
+from memd.index.index import Index
+from memd.index.writer import NewChunk, NewSource
+from memd.records import FileStamp
+
+SEED = 7
+WORDS_A_CHUNK = 180  # as chunks are cut: about 200 words, often fewer
+VOCABULARY = 200_000  # words; of 180 million, English has more, most of them rarer than here
+CHUNKS_A_SOURCE = 5  # arbitrary: a note of two pages
+SOURCES_A_COMMIT = 400
+REPORT_EVERY = 20_000  # chunks
+QUESTION_WORDS = (6, 12)  # of a question, both inclusive
+DAY = date(2026, 5, 1)
+# Without a model: a daemon that has one would begin to embed all of it.
+CONFIG = 'provider = "none"\n'
+
+
+class Words:
+    """Draws words as texts and questions have them: the one of rank r with weight 1 / r."""
+
+    def __init__(self) -> None:
+        self._known = [word(number) for number in range(VOCABULARY)]
+        self._reached = list(accumulate(1 / (rank + 1) for rank in range(VOCABULARY)))
+
+    def draw(self, chance: random.Random, count: int) -> str:
+        """Return so many words in a row."""
+        drawn, reached, known, top = chance.random, self._reached, self._known, self._reached[-1]
+        return " ".join([known[bisect(reached, drawn() * top)] for _ in range(count)])
+
+
+def questions(count: int, seed: int = SEED) -> list[str]:
+    """Return questions of words that are drawn as those of the texts are: the common ones are among them."""
+    words, chance = Words(), random.Random(-seed)
+    return [words.draw(chance, chance.randint(*QUESTION_WORDS)) for _ in range(count)]
+
+
+def index_dir(home: Path) -> Path:
+    """Return where a daemon whose home is *home* looks for the index of its notes."""
+    home = home.resolve()
+    return workspace.workspace_at(home / "notes", home / "state" / "memd").index_dir
+
+
+def ready(home: Path, chunks: int, *, seed: int = SEED) -> Path:
+    """Return the folder of an index with so many chunks, in *home*; what is missing there is made."""
+    folder = index_dir(home)
+    for private in (home, folder.parent.parent, folder.parent, folder):  # else no daemon would take it
+        private.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(CONFIG)  # what a daemon reads while the notes are away
+    workspace.write_registry(folder.parent / "workspaces.json", [home.resolve() / "notes"])
+    index = Index(folder)
+    try:
+        _fill(index, chunks, seed)
+    finally:
+        index.close()
+    return folder
+
+
+def source(words: Words, number: int, seed: int = SEED) -> NewSource:
+    """Return the source of that number; it is the same whichever others are made."""
+    chance = random.Random(seed * 1_000_003 + number)
+    path = f"n{number // 1000:04}/{word(number)}{number}.md"
+    texts = [words.draw(chance, WORDS_A_CHUNK) for _ in range(CHUNKS_A_SOURCE)]
+    return NewSource(
+        path=path,
+        stamp=FileStamp(number + 1, number + 1, sum(map(len, texts)), number + 1),
+        hash=derived.hash_of(path),
+        title=f"Note {number}",
+        tags=(),
+        day=DAY,
+        dated=False,
+        origin="human",
+        front_matter={},
+        warnings=(),
+        chunks=tuple(_chunk(text, path, place) for place, text in enumerate(texts)),
+    )
+
+
+def _fill(index: Index, chunks: int, seed: int) -> None:
+    words, started, had = Words(), perf_counter(), index.snapshot.columns.count
+    wanted = -(-chunks // CHUNKS_A_SOURCE)
+    told = had
+    for start in range(len(index.snapshot.sources), wanted, SOURCES_A_COMMIT):
+        with index.changes() as changes:
+            for number in range(start, min(start + SOURCES_A_COMMIT, wanted)):
+                changes.put(source(words, number, seed))
+        now = index.snapshot.columns.count
+        if now - told >= REPORT_EVERY:
+            told = now
+            rate = (now - had) / (perf_counter() - started)
+            sys.stderr.write(f"{now:,} of {chunks:,} chunks, {rate:,.0f} a second\n")
+
+
+def _chunk(text: str, path: str, place: int) -> NewChunk:
+    words, trigrams = derived.searched(text, path, first=place == 0)
+    return NewChunk(
+        start_line=2 * place + 1,
+        end_line=2 * place + 1,
+        start_byte=0,
+        heading="",
+        text=text,
+        context="",
+        hash=derived.hash_of(text),
+        words=words,
+        trigrams=trigrams,
+    )

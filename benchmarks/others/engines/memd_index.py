@@ -1,0 +1,188 @@
+"""memd's own index and search, in the same kind of process as the others have.
+
+"vector", "keyword" and "hybrid" are the whole search: filters, both arms where there are both, fusion with
+what a chunk's source says for it, snippets of the hits. "… arm" is what the other engines do: ids of the
+nearest or best, nothing more.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from benchmarks.made_index import CHUNKS_A_SOURCE
+from benchmarks.made_notes import SEED, word
+from benchmarks.others.corpora import Corpus, Question
+from benchmarks.others.engine import Way
+from memd.config import Weights
+from memd.index import derived
+from memd.index.index import Index
+from memd.index.writer import NewChunk, NewSource
+from memd.kernels import kernel
+from memd.records import FileStamp
+from memd.search.judging import Mode, Request
+from memd.search.keyword import keyword_arm
+from memd.search.query import parse
+from memd.search.search import search
+from memd.search.vector import vector_arm
+from memd.service.first_pass import FirstPassFile
+from memd.service.postings import PostingsFile
+
+MODEL_ID = "benchmark"
+TODAY = date(2026, 5, 2)
+SOURCES_A_COMMIT = 400
+ROWS_A_COMMIT = 5_000
+SHORT_WORDS = 12
+SHORT_VOCABULARY = 20_000
+
+
+class MemdIndex:
+    """One index, as a daemon has it open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = (folder / "index").resolve()  # it knows the name of its folder
+        self._index: Index | None = None
+
+    def build(self, corpus: Corpus) -> None:
+        """Put the texts, or short ones where only vectors are compared, then the vectors."""
+        index = Index(self._folder)
+        try:
+            _put_texts(index, corpus)
+            if corpus.vectors:
+                _put_vectors(index, corpus)
+            asyncio.run(_derived(index))
+            index.checkpoint()
+        finally:
+            index.close()
+
+    def open(self) -> None:
+        """Open the index, with what a daemon has read or made anew soon after its start."""
+        self._index = Index(self._folder)
+        asyncio.run(_derived(self._index))
+
+    def ways(self) -> dict[str, Way]:
+        """Each arm alone, and the whole search in each mode."""
+        return {
+            "vector arm": self._nearest,
+            "vector": lambda question, limit: self._whole("vector", question, limit),
+            "keyword arm": self._words,
+            "keyword": lambda question, limit: self._whole("keyword", question, limit),
+            "hybrid": lambda question, limit: self._whole("hybrid", question, limit),
+        }
+
+    def _whole(self, mode: Mode, question: Question, limit: int) -> list[int]:
+        assert self._index
+        with self._index.view() as view:
+            answer = search(view, _request(mode, question, limit))
+        return [hit.candidate.id - 1 for hit in answer.hits]
+
+    def _nearest(self, question: Question, limit: int) -> list[int]:
+        assert self._index
+        with self._index.view() as view:
+            mask = kernel.mask_of(view.snapshot.columns, None)
+            arm = vector_arm(view, question.vector.tobytes(), MODEL_ID, mask)
+        assert arm
+        return [number - 1 for number in arm.pool[:limit]]
+
+    def _words(self, question: Question, limit: int) -> list[int]:
+        assert self._index
+        with self._index.view() as view:
+            arm = keyword_arm(view, parse(question.text), kernel.mask_of(view.snapshot.columns, None))
+        return [number - 1 for number in arm.pool[:limit]]
+
+
+def _request(mode: Mode, question: Question, limit: int) -> Request:
+    return Request(
+        query=parse(question.text),
+        query_vec=None if question.vector is None else question.vector.tobytes(),
+        model_id=MODEL_ID,
+        mode=mode,
+        fusion="weighted",
+        weights=Weights(),
+        half_life_days=30.0,
+        min_score=0.0,
+        limit=limit,
+        today=TODAY,
+        alive=lambda _: True,
+        expired=lambda: False,
+    )
+
+
+def _put_texts(index: Index, corpus: Corpus) -> None:
+    """Fill the tables; ids of chunks are then the numbers of lines, from 1. What is there is kept."""
+    if index.snapshot.columns.count >= corpus.count:
+        return
+    lines = corpus.lines() if corpus.texts else _short_texts(corpus.count)
+    parts = iter(lambda: tuple(islice(lines, CHUNKS_A_SOURCE)), ())
+    sources = (_source(number, texts) for number, texts in enumerate(parts))
+    while batch := list(islice(sources, SOURCES_A_COMMIT)):
+        with index.changes() as changes:
+            for source in batch:
+                changes.put(source)
+
+
+def _short_texts(count: int) -> Iterator[str]:
+    """Yield texts where only vectors are compared: each another one, or it would share its vector."""
+    chance = random.Random(SEED)
+    known = [word(number) for number in range(SHORT_VOCABULARY)]
+    return (f"row {number} {' '.join(chance.choices(known, k=SHORT_WORDS))}" for number in range(count))
+
+
+def _put_vectors(index: Index, corpus: Corpus) -> None:
+    """Give chunk i + 1 row i of the matrix, unless the rows are there."""
+    if index.snapshot.model_id == MODEL_ID:
+        return
+    matrix = corpus.matrix()
+    index.begin_model(MODEL_ID, matrix.shape[1])
+    with index.view_apart() as view:
+        places = list(view.reader.each("SELECT id, hash FROM chunks WHERE id <= ?", (corpus.count,)))
+    for start in range(0, len(places), ROWS_A_COMMIT):
+        rows = {digest: matrix[number - 1].tobytes() for number, digest in places[start:][:ROWS_A_COMMIT]}
+        with index.changes() as changes:
+            changes.embed(rows, model_id=MODEL_ID)
+
+
+async def _derived(index: Index) -> None:
+    """Make the files that a daemon makes while it is idle."""
+    await PostingsFile(index, _here).renew_if_due(is_idle=True)
+    await FirstPassFile(index, _here).renew_if_due(is_idle=True)
+
+
+async def _here(work: Callable[..., Any], *args: Any) -> Any:
+    """Do what a daemon gives to its writing thread: nobody else writes here."""
+    return work(*args)
+
+
+def _source(number: int, texts: Sequence[str]) -> NewSource:
+    path = f"n{number // 1000:04}/{word(number)}{number}.md"
+    return NewSource(
+        path=path,
+        stamp=FileStamp(number + 1, number + 1, sum(map(len, texts)), number + 1),
+        hash=derived.hash_of(path),
+        title=f"Note {number}",
+        tags=(),
+        day=TODAY,
+        dated=False,
+        origin="human",
+        front_matter={},
+        warnings=(),
+        chunks=tuple(_chunk(text, path, place) for place, text in enumerate(texts)),
+    )
+
+
+def _chunk(text: str, path: str, place: int) -> NewChunk:
+    words, trigrams = derived.searched(text, path, first=place == 0)
+    return NewChunk(
+        start_line=2 * place + 1,
+        end_line=2 * place + 1,
+        start_byte=0,
+        heading="",
+        text=text,
+        context="",
+        hash=derived.hash_of(text),
+        words=words,
+        trigrams=trigrams,
+    )

@@ -1,0 +1,32 @@
+"""How does an editor get what memd has for it? editors."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from memctl import exits
+from memctl.exits import CommandError
+
+PLUGINS = Path(__file__).resolve().parents[1] / "editors"
+
+
+def editors_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl editors`."""
+    parser.add_argument("editor", choices=("nvim",), help="the editor")
+    parser.epilog = """\
+Prints a folder of this installation and changes nothing. Neovim loads the plugin at its next start after:
+
+  mkdir -p ~/.local/share/nvim/site/pack/memd/start
+  ln -sfn "$(memctl editors nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
+
+and is rid of it without that link. Make it again where memd was installed into another folder.
+Vim and Emacs read `memctl search --vimgrep`: the README has the lines for their configuration.
+"""
+
+
+def run_editors(args: Namespace) -> int:
+    """Print where the plugin is."""
+    folder = PLUGINS / args.editor
+    if not folder.is_dir():
+        raise CommandError(f"{folder} is missing: install memd again", exits.INTERNAL)
+    print(folder)
+    return exits.OK

@@ -1,0 +1,103 @@
+"""Why is a note not among the hits, and which notes are like it? The commands that begin with a note."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from memctl import exits, workspaces
+from memctl.arguments import count, filter_options, filters_of, text, workspace_option
+from memctl.commands import common
+from memctl.commands.find import output_options, place_of, show_hits
+from memctl.exits import CommandError
+from memctl.render import hits, verdict
+
+
+def why_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl why`."""
+    parser.add_argument("source", type=text, metavar="PATH[:LINE]", help="the note, as memctl get takes it")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help='the query, as memctl search takes it; "-" reads it from stdin',
+    )
+    workspace_option(parser)
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="among N hits (default: 10)")
+    filter_options(parser)
+    parser.add_argument("--json", action="store_true", help="one object: stage, text, advice, facts")
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
+    )
+    parser.epilog = """\
+Names the first stage that dropped the note: outside, missing, not-a-source, root-missing, not-indexed, gone,
+empty, filtered, unmatched, outside-pools, below-floor, folded, per-source, outranked; or returned, with its
+rank: exit code 0, otherwise 1. With :LINE it is about what stands at that line.
+
+examples:
+  memctl why notes/genetics.md breast cancer gene
+  memctl why daily/2026-05-01.md:12 --since 2026-05-01 --limit 20 standup
+"""
+
+
+def run_why(args: Namespace) -> int:
+    """Print which stage dropped a note, and what to do."""
+    query = common.words_of(args)
+    if not query.strip():
+        raise CommandError("which query? memctl why PATH WORD… (--help has examples)")
+    workspace = workspaces.find(args.workspace)
+    place = place_of(args.source, workspace)
+    path = _named(place["path"], workspace)
+    params = {"workspace": workspace, "path": path, "query": query, **_narrowed(args)}
+    params |= {"line": place["start_line"]} if "start_line" in place else {}
+    with common.daemon() as client:
+        answer = common.whole_answer(client, "why", params, wait=not args.no_wait)
+    if args.json:
+        common.print_json(answer)
+    else:
+        sys.stdout.write(verdict.people(answer, colour=common.wants_colour(args.color)))
+        sys.stdout.flush()
+        common.note(hits.notes(answer))
+    return exits.OK if answer["stage"] == "returned" else exits.NONE
+
+
+def similar_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl similar`."""
+    parser.add_argument("source", type=text, metavar="PATH[:LINE]", help="a note, as memctl get takes it")
+    workspace_option(parser)
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
+    filter_options(parser, ranking=False)
+    output_options(parser)
+    parser.epilog = """\
+Compares the vectors that are stored: with that of the chunk at LINE, or of the note's first one. Where there
+is none (yet), its words are compared. No hit is of the note itself, and age counts for nothing.
+
+examples:
+  memctl similar decisions/postgres.md
+  memctl similar --path 'daily/*.md' --files notes/genetics.md:12
+"""
+
+
+def run_similar(args: Namespace) -> int:
+    """Print the chunks of other notes that are most like one."""
+    workspace = workspaces.find(args.workspace)
+    place = place_of(args.source, workspace)
+    params = {"workspace": workspace, "path": place["path"], **_narrowed(args)}
+    params |= {"line": place["start_line"]} if "start_line" in place else {}
+    with common.daemon() as client:
+        answer = common.whole_answer(client, "similar", params, wait=not args.no_wait)
+    return show_hits(answer, "", args)
+
+
+def _narrowed(args: Namespace) -> dict[str, object]:
+    """Return the filters that were given: --path has another name where `path` is the note."""
+    wanted = filters_of(args)
+    return {"glob" if name == "path" else name: value for name, value in wanted.items()}
+
+
+def _named(path: str, workspace: str) -> str:
+    """Return a path that is not in the workspace (any more) as it is seen from the current folder."""
+    root = (workspaces.above(Path(workspace)) or Path(workspace)).resolve()
+    if path[:1] == "/" or os.path.lexists(root / path):
+        return path
+    return os.path.normpath(f"{common.here()}/{path}")

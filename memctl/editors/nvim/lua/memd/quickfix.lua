@@ -1,0 +1,70 @@
+-- How do hits get into the quickfix list?
+
+local config = require('memd.config')
+
+local M = {}
+
+-- A field of an answer; nil for what is there and empty.
+local function value(field)
+  if field == vim.NIL or field == '' then
+    return nil
+  end
+  return field
+end
+
+local function text_of(hit)
+  local said = value(hit.match_text) or vim.trim(hit.snippet):match('^[^\n]*')
+  -- In an entry a line break would look like another one.
+  return ('%.2f  %s'):format(hit.score, (said:gsub('%c', ' ')))
+end
+
+--- Return the entries for the hits of an answer, each place once: chunks overlap.
+function M.items(answer)
+  local items, seen = {}, {}
+  for _, hit in ipairs(answer.hits) do
+    local item = {
+      filename = answer.workspace .. '/' .. hit.path,
+      lnum = value(hit.match_line) or hit.start_line,
+      col = value(hit.match_column) or 1,
+      text = text_of(hit),
+      user_data = hit, -- Neovim keeps it from 0.10 on
+    }
+    local place = ('%s:%d:%d'):format(item.filename, item.lnum, item.col)
+    if not seen[place] then
+      seen[place] = true
+      items[#items + 1] = item
+    end
+  end
+  return items
+end
+
+--- Return in words why an answer is less than it could be; nil where it is whole.
+function M.caveats(answer)
+  local said = {}
+  if #answer.degraded > 0 then
+    said[1] = (answer.mode == 'keyword' and 'words only: ' or '') .. table.concat(answer.degraded, ', ')
+  end
+  if answer.index.first then
+    said[#said + 1] = ('the first index is not complete: %d to go'):format(answer.index.pending)
+  elseif answer.index.pending_files > 0 then
+    said[#said + 1] = ('%d files still to be read'):format(answer.index.pending_files)
+  end
+  return #said > 0 and table.concat(said, '; ') or nil
+end
+
+--- Make the answer the quickfix list.
+function M.fill(answer, query)
+  local caveats = M.caveats(answer)
+  vim.fn.setqflist({}, ' ', {
+    title = ('memd: %s%s'):format(query, caveats and (' (%s)'):format(caveats) or ''),
+    items = M.items(answer),
+    context = { memd = { workspace = answer.workspace, query = query } },
+  })
+end
+
+--- Show the list, or its first entry.
+function M.open(jump)
+  vim.cmd(jump and 'cfirst' or config.values.open)
+end
+
+return M

@@ -1,0 +1,83 @@
+"""What is left of the notes when the headings that are asked for are taken out of them? Pure.
+
+Asking for a heading that stands in the indexed text measures nothing. So what gives it away goes, in all
+notes: the heading itself, every line that says nothing else (a title in front matter, an entry of a table
+of contents, the link of an index note), and the file's name. Line numbers stay. Sentences stay as well,
+also such that use the same words: they are the note.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from memctl.evaluation.choosing import Choice
+from memctl.evaluation.headings import MAX_LINE_CHARS, front_matter_end, visible
+from memctl.evaluation.words import words
+
+# Quotes, items, task boxes, numbers and heading marks, which stand in front of what a line says.
+_LEAD = re.compile(r"(?:[\s>]|[-*+](?=\s)|\d+[.)](?=\s)|#+(?=\s)|\[[ xX]\](?=\s))*")
+_KEY = re.compile(r"\s*[\w-]+:\s")  # of front matter
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")  # at the front of a name: such a note loses score with age
+
+Title = tuple[str, ...]  # words, as they are compared
+
+
+def hold_out(texts: Mapping[str, Sequence[str]], choices: Iterable[Choice]) -> dict[str, list[str]]:
+    """Return the notes, path → lines, with blank lines where a chosen heading was or would show."""
+    by_path = {choice.path: choice for choice in choices}
+    titles = frozenset(choice.words for choice in by_path.values())
+    first_words = frozenset(title[0] for title in titles)
+    held = {}
+    for path, lines in texts.items():
+        head = front_matter_end(lines)
+        held[path] = [
+            "" if _says(line, titles, first_words, keyed=number < head) else line
+            for number, line in enumerate(lines)
+        ]
+        if choice := by_path.get(path):
+            heading = choice.heading
+            held[path][heading.start : heading.end] = [""] * (heading.end - heading.start)
+            # Also "permalink: /git/undo-the-last-commit/" and a list of aliases.
+            for number in range(1, head - 1):
+                if _contains(words(lines[number]), choice.words):
+                    held[path][number] = ""
+    return held
+
+
+def neutral_names(asked: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+    """
+    Return other names for the notes that are asked for: path → path in the same folder.
+
+    Args:
+        asked: paths to rename; a day at the front of a name and the name's ending stay.
+        taken: all paths there are; no new name is among them, also where case does not count.
+    """
+    used = {path.casefold() for path in taken}
+    names: dict[str, str] = {}
+    number = 0
+    for path in sorted(asked):
+        place = PurePosixPath(path)
+        day = _DAY.match(place.name)
+        while True:
+            number += 1
+            name = f"{day[0]}-" if day else ""
+            fresh = str(place.with_name(f"{name}note-{number:04d}{place.suffix}"))
+            if fresh.casefold() not in used:
+                break
+        names[path] = fresh
+    return names
+
+
+def _says(line: str, titles: frozenset[Title], first_words: frozenset[str], *, keyed: bool) -> bool:
+    """Say whether a line says one of *titles* and nothing else, markup and link targets aside."""
+    if len(line) > MAX_LINE_CHARS or first_words.isdisjoint(words(line)):
+        return False
+    bare = line[_LEAD.match(line).end() :]  # type: ignore[union-attr]  # it matches nothing, too
+    if keyed and (key := _KEY.match(line)):
+        bare = line[key.end() :]
+    return words(visible(bare)) in titles
+
+
+def _contains(line: Title, title: Title) -> bool:
+    """Say whether *title* stands in *line*, word by word."""
+    return any(line[at : at + len(title)] == title for at in range(len(line) - len(title) + 1))

@@ -1,0 +1,108 @@
+"""What do the answers amount to? Pure: the one object that --json prints and that tables and plots show."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memctl.evaluation import scores
+from memctl.evaluation.asking import Answer, Answers
+from memctl.evaluation.questions import Question
+from memctl.evaluation.scores import DEPTH, MEASURES
+
+Fields = dict[str, Any]
+
+DIGITS = 4  # of a figure: far finer than any interval
+OURS = "hybrid"  # what a user gets who asks for nothing else; gates and differences are about it
+PASSAGES = "passage@10"
+
+
+def summed_up(questions: Sequence[Question], answers: Sequence[Answers], *, about: Fields) -> Fields:
+    """
+    Return all that was measured.
+
+    Args:
+        questions: at least one.
+        answers: to each of them, of the same arms.
+        about: where the questions come from; its `seed` is that of the resampling, too.
+    """
+    seed = about["seed"]
+    arms = list(answers[0])
+    rows = [_result(question, given) for question, given in zip(questions, answers, strict=True)]
+    by_arm = {arm: [row["arms"][arm] for row in rows] for arm in arms}
+    return {
+        "questions": about,
+        "arms": {arm: _arm(by_arm[arm], [given[arm] for given in answers], seed=seed) for arm in arms},
+        "differences": [_difference(by_arm, arm, seed=seed) for arm in arms if OURS in arms and arm != OURS],
+        "results": rows,
+    }
+
+
+def failures(report: Fields) -> list[Fields]:
+    """Return the results in which hybrid had no answer among the first ten."""
+    return [row for row in report["results"] if not row["arms"][OURS]["recall@10"]]
+
+
+def standing(report: Fields, arm: str) -> dict[str, int]:
+    """Return how many questions have their first right source at rank 1, 2 to 3, 4 to 10, or not there."""
+    found = dict.fromkeys(("1", "2-3", "4-10", "none"), 0)
+    for row in report["results"]:
+        rank = row["arms"][arm]["rank"] or DEPTH + 1
+        found["1" if rank == 1 else "2-3" if rank <= 3 else "4-10" if rank <= DEPTH else "none"] += 1  # noqa: PLR2004
+    return found
+
+
+def _result(question: Question, given: Answers) -> Fields:
+    return {
+        "query": question.text,
+        "answers": [{"path": place.path, "line": place.line} for place in question.places],
+        "arms": {arm: _judged(question, answer) for arm, answer in given.items()},
+    }
+
+
+def _judged(question: Question, answer: Answer) -> Fields:
+    """Return what one answer is worth. Sources decide; a line is a judgement of its own, PASSAGES."""
+    rank = scores.first_rank(answer.ranking[:DEPTH], question.paths)
+    figures = scores.measures(answer.ranking, question.paths)
+    passages = question.passages
+    if passages and answer.hits is not None:
+        figures[PASSAGES] = sum(map(answer.found, passages)) / len(passages)
+    return {
+        "rank": rank,
+        **{name: round(value, DIGITS) for name, value in figures.items()},
+        "took_ms": round(answer.took_ms, 3),
+        "paths": list(answer.ranking[:DEPTH]),
+        **({"degraded": list(answer.degraded)} if answer.degraded else {}),
+    }
+
+
+def _arm(judged: Sequence[Fields], given: Sequence[Answer], *, seed: int) -> Fields:
+    times_ms = [answer.took_ms for answer in given]
+    figures = {name: round(scores.mean([one[name] for one in judged]), DIGITS) for name in MEASURES}
+    if passages := [one[PASSAGES] for one in judged if PASSAGES in one]:
+        figures[PASSAGES] = round(scores.mean(passages), DIGITS)
+    degraded = Counter(code for answer in given for code in answer.degraded)
+    return {
+        "measures": figures,
+        "interval": _rounded(scores.interval([one["ndcg@10"] for one in judged], seed=seed)),
+        "latency_ms": {
+            "p50": round(scores.quantile(times_ms, 0.5), 3),
+            "p95": round(scores.quantile(times_ms, 0.95), 3),
+        },
+        "degraded": dict(degraded),
+    }
+
+
+def _difference(by_arm: Mapping[str, Sequence[Fields]], arm: str, *, seed: int) -> Fields:
+    """Return how much better hybrid is than *arm*, query by query."""
+    pairs = zip(by_arm[OURS], by_arm[arm], strict=True)
+    gains = [ours["ndcg@10"] - theirs["ndcg@10"] for ours, theirs in pairs]
+    return {
+        "arm": OURS,
+        "over": arm,
+        "ndcg@10": round(scores.mean(gains), DIGITS),
+        "interval": _rounded(scores.interval(gains, seed=seed)),
+    }
+
+
+def _rounded(ends: tuple[float, float] | None) -> list[float] | None:
+    return None if ends is None else [round(end, DIGITS) for end in ends]

@@ -1,0 +1,122 @@
+"""How does a measurement of search read on a page? Pure: the report of `memctl eval` in, text out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
+from typing import Any
+
+from memctl.render.facts import counted
+from memctl.render.hits import FAINT, HEADING, PATH
+from memctl.render.text import one_line
+
+Fields = dict[str, Any]
+
+# Column: heading, width.
+COLUMNS = (
+    ("nDCG@10", 9), ("95 % interval", 15), ("recall@1", 10), ("recall@5", 10), ("recall@10", 11),
+    ("MRR@10", 8), ("p50 ms", 9), ("p95 ms", 9),
+)  # fmt: skip
+NAME_WIDTH = 8  # of the longest arm
+
+
+def people(report: Fields, *, colour: bool) -> str:
+    """Return the table, what it says, and what it was made of."""
+    lines = [*_questions(report["questions"], len(report["results"])), "", _head(colour=colour)]
+    lines += [_row(arm, facts) for arm, facts in report["arms"].items()]
+    if any("passage@10" in facts["measures"] for facts in report["arms"].values()):
+        lines += ["", _passages(report["arms"])]
+    if report["differences"]:
+        lines += ["", *map(_difference, report["differences"])]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bool) -> str:
+    """
+    Return the questions whose answer hybrid did not have among its first ten, with how to look further.
+
+    Args:
+        failed: results of the report.
+        total: questions asked.
+        held_out: they were asked of a copy without their headings.
+        colour: write SGR sequences.
+    """
+    if not failed:
+        return "\nhybrid has an answer to every question among its first 10\n"
+    lines = ["", f"without an answer among the first 10 of hybrid: {len(failed):,} of {total:,}"]
+    for result in failed:
+        lines += ["", *_failure(result, colour=colour)]
+    if held_out:
+        lines += ["", "(memctl why asks your notes as they are, where the heading still stands)"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _questions(about: Fields, asked: int) -> Iterator[str]:
+    """Say what was asked, and of what."""
+    if about["from"] == "golden":
+        yield f"{counted(asked, 'question')} of {one_line(about['file'])}, asked of your index as it is"
+        return
+    notes = counted(about["notes"], "note")
+    yield f"{counted(asked, 'question')} from headings of {notes}, asked of a copy without these headings"
+    reasons = [f"{count:,} {reason}" for reason, count in about["left_out"].items()]
+    yield (
+        f"of {counted(about['headings'], 'heading')}, {', '.join(reasons) or 'none'} left out; "
+        f"{counted(about['usable'], 'note')} could be asked for, by one heading each (seed {about['seed']})"
+    )
+
+
+def _head(*, colour: bool) -> str:
+    titles = "".join(title.rjust(width) for title, width in COLUMNS)
+    return _painted(f"{'':<{NAME_WIDTH}}{titles}", HEADING, colour=colour)
+
+
+def _row(arm: str, facts: Fields) -> str:
+    figures, times = facts["measures"], facts["latency_ms"]
+    ends = facts["interval"]
+    cells = [
+        f"{figures['ndcg@10']:.3f}",
+        f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "too few",
+        *(f"{figures[name]:.3f}" for name in ("recall@1", "recall@5", "recall@10", "mrr@10")),
+        *(f"{times[name]:.1f}" for name in ("p50", "p95")),
+    ]
+    return f"{arm:<{NAME_WIDTH}}" + "".join(
+        cell.rjust(width) for cell, (_, width) in zip(cells, COLUMNS, strict=True)
+    )
+
+
+def _passages(arms: Mapping[str, Fields]) -> str:
+    found = [
+        f"{arm} {facts['measures']['passage@10']:.3f}"
+        for arm, facts in arms.items()
+        if "passage@10" in facts["measures"]
+    ]
+    return f"passage@10, the very lines are in one of the first 10 hits: {', '.join(found)}"
+
+
+def _difference(difference: Fields) -> str:
+    """Say whether hybrid is better than another arm, and whether chance may have made it so."""
+    gain, ends = difference["ndcg@10"], difference["interval"]
+    said = f"{difference['arm']} - {difference['over']}: {gain:+.3f} nDCG@10"
+    if ends is None:
+        return f"{said} (too few questions to tell it from chance)"
+    verdict = "better" if ends[0] > 0 else "worse" if ends[1] < 0 else "may be chance"
+    return f"{said}, 95 % interval {ends[0]:+.3f} to {ends[1]:+.3f}: {verdict}"
+
+
+def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
+    yield f'"{one_line(result["query"])}"'
+    for answer in result["answers"]:
+        line = f":{answer['line']}" if answer["line"] else ""
+        yield f"    {_painted(one_line(answer['path']), PATH, colour=colour)}{line}"
+    ranks = [f"{arm} {known['rank'] or '-'}" for arm, known in result["arms"].items()]
+    first = result["arms"]["hybrid"]["paths"][:1]
+    instead = f"; first of hybrid: {one_line(first[0])}" if first else "; hybrid found nothing"
+    said = f"ranks: {', '.join(ranks)}{instead}"
+    yield f"    {_painted(said, FAINT, colour=colour)}"
+    if verdict := result.get("why"):
+        yield f"    {one_line(verdict['stage'])}: {one_line(verdict['text'])}"
+    place, query = result["answers"][0]["path"], result["query"]
+    dashes = "-- " if query.startswith("-") else ""
+    yield f"    memctl why {quote(one_line(place))} {dashes}{quote(one_line(query))}"
+
+
+def _painted(text: str, sgr: str, *, colour: bool) -> str:
+    return f"\x1b[{sgr}m{text}\x1b[0m" if colour else text

@@ -1,0 +1,193 @@
+"""How does the explanation of a score read, and that of an answer as a whole?
+
+Every line is a sum or a product that a reader can do again; the sums are of numbers that are not cut yet.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from memctl.render.highlight import Marker
+from memctl.render.hits import DEGRADED, FAINT, HEADING
+from memctl.render.text import one_line
+
+Fields = dict[str, Any]
+
+LABEL_WIDTH = 9  # the longest label and a space
+WORDS_SHOWN = 20  # arbitrary: a query may be a page
+TERM_COLUMNS = 24  # of a term on a screen; more would push its numbers off it
+
+# Why the vector arm had no say, beside the codes of `degraded`.
+OFF = {
+    "mode": "only words were asked for",
+    "no-words": "the query has no words",
+    "script": "the model does not read the query's script",
+    "other-model": "the model was changed a moment ago",
+}
+_UNSEEN = {
+    "no-vector-yet": "its vector is not there yet: words alone count",
+    "vector-arm-did-not-run": "nothing was looked for by meaning: words alone count",
+    "keyword-arm-did-not-run": "words were not looked for: meaning alone counts",
+}
+_DROPPED = {
+    "filtered": "filtered out",
+    "outside_pools": "in neither arm's best",
+    "below_floor": "below the floor",
+    "gone": "gone from the disk",
+    "folded": "folded into better ones",
+    "per_source": "past those that a file may have",
+    "limit": "behind the limit",
+    "hits": "returned",
+}
+
+
+def score_lines(explanation: Fields, marker: Marker) -> list[str]:
+    """Return what made one chunk's score: the sum, then each arm, then the words."""
+    vector, keyword = explanation["vector"], explanation["keyword"]
+    facts = [("score", _sum(explanation))]
+    if vector is not None:
+        facts += [("meaning", _product(vector)), *(("", line) for line in _meaning_lines(vector))]
+    if keyword is not None:
+        said = f", tier {one_line(keyword['tier'])}" if keyword["bm25"] else "; none of them stands here"
+        facts.append(("words", f"{_product(keyword)}{said}"))
+        facts += [("", line) for line in _term_lines(keyword)]
+    facts += [("", _UNSEEN.get(code, one_line(code))) for code in explanation["unseen"]]
+    return [labelled(label, text, marker) for label, text in facts]
+
+
+def summary(answer: Fields, marker: Marker) -> str:
+    """Return how an answer as a whole was made, a fact a line."""
+    made = answer["explanation"]
+    weights = made["weights"]
+    facts = [
+        ("for", _looked_for(made)),
+        ("filters", filters(made["filters"])),
+        ("meaning", _arm(made, "vector_pool", f"model {one_line(made['model_id'] or '')}")),
+        ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),
+        ("weights", f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words; {made['fusion']}"),
+        ("age", f"half of a dated note's score is left after {made['half_life_days']:g} days"),
+        ("chunks", _stages(made["stages"])),
+        (
+            "limits",
+            f"score {made['floor']:g} or more, at most {made['limit']} returned, {made['per_source']} a file",
+        ),
+    ]
+    lines = [labelled(label, text, marker) for label, text in facts if text]
+    return "".join(
+        f"{line}\n" for line in [marker.paint("how this answer was made", HEADING), *_indented(lines)]
+    )
+
+
+def off(code: str) -> str:
+    """Return why the vector arm did not run."""
+    return OFF.get(code) or DEGRADED.get(code) or one_line(code)
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as a list; the first of many."""
+    known = list(words)
+    more = len(known) - WORDS_SHOWN
+    shown = ", ".join(_term(word, prefix=False) for word in known[:WORDS_SHOWN])
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def filters(wanted: Iterable[Fields]) -> str:
+    """Return filters as they could be typed."""
+    forms = {"phrase": '"{}"', "excluded": "-{}"}
+    return ", ".join(
+        forms.get(one["filter"], one["filter"] + ":{}").format(one_line(one["value"])) for one in wanted
+    )
+
+
+def _looked_for(made: Fields) -> str:
+    words = listed(_term(term["text"], prefix=term["prefix"]) for term in made["terms"])
+    left_out = listed(made["left_out"])
+    return f"{words or 'no words'}{f'; not for {left_out}' if left_out else ''}"
+
+
+def _arm(made: Fields, pool: str, said: str) -> str:
+    if made[pool] is not None:
+        return f"{made[pool]} candidates of {made['pool']} at most; {said}"
+    return f"not looked for: {off(made['vector_arm'] or 'mode') if pool == 'vector_pool' else 'mode vector'}"
+
+
+def _stages(stages: Fields) -> str:
+    left = [f"{stages[key]:,} {text}" for key, text in _DROPPED.items() if stages[key] or key == "hits"]
+    return f"{stages['chunks']:,} = {' + '.join(left)}"
+
+
+def _sum(explanation: Fields) -> str:
+    parts = [arm["part"] for arm in (explanation["vector"], explanation["keyword"]) if arm is not None]
+    merged, decay = explanation["merged"], explanation["decay"]
+    text = " + ".join(f"{part:.4f}" for part in parts)
+    text += f" = {merged:.4f}" if len(parts) > 1 else ""
+    if decay["factor"] < 1:
+        text += f", · {decay['factor']:.4f} at {decay['age_days']} days = {merged * decay['factor']:.4f}"
+    return text
+
+
+def _product(arm: Fields) -> str:
+    rank = f", rank {arm['rank']:,}{'' if arm['in_pool'] else ' and no candidate'}" if arm["score"] else ""
+    return f"{arm['score']:.4f} · {arm['weight']:.2f} = {arm['part']:.4f}{rank}"
+
+
+def _meaning_lines(vector: Fields) -> list[str]:
+    """Return how chunk and source become the score, where the source says something else."""
+    own, source, share = vector["cosine"], vector["source_cosine"], vector["source_share"]
+    if own == source:
+        return []
+    return [f"{own:.4f} · {1 - share:g} here + {source:.4f} · {share:g} in its file"]
+
+
+def _term_lines(keyword: Fields) -> list[str]:
+    """Return a table of the terms that stand in the file, and how what they add becomes the score."""
+    found = keyword["terms"]
+    if not found:
+        return []
+    shares = keyword["shares"]
+    names = [_term(term["term"], prefix=term["prefix"]) for term in found]
+    width = max([6, *map(_columns, names)])  # "counts" has six
+    rows = [
+        f"{name}{' ' * (width - _columns(name))}  {term['idf']:5.2f}  {term['document_frequency']:>6,}"
+        f"  {term['times']:>5}  {term['count']:>4}  {term['first_count']:>8}  {term['file_count']:>7}"
+        f"  {_added(term, shares):6.3f}"
+        for name, term in zip(names, found, strict=True)
+    ]
+    lengths = [keyword[length]["terms"] for length in ("length", "first_length", "file_length")]
+    counting = [shares[share] for share in ("chunk", "first", "file")]
+    return [
+        f"{'term':<{width}}    idf  chunks  asked  here  in first  in file    adds",
+        *rows,
+        *([f"not in the file: {listed(keyword['lacking'])}"] if keyword["lacking"] else []),
+        f"{'long':<{width}}{lengths[0]:>28,}  {lengths[1]:>8,}  {lengths[2]:>7,}",
+        f"{'counts':<{width}}{counting[0]:>28g}  {counting[1]:>8g}  {counting[2]:>7g}",
+        f"tanh(2 · {keyword['evidence']:.3f} / {keyword['reachable']:.3f}) = {keyword['score']:.4f}",
+    ]
+
+
+def _added(term: Fields, shares: Fields) -> float:
+    """Return what a term adds to the evidence."""
+    parts = (("chunk", "part"), ("first", "first_part"), ("file", "file_part"))
+    return float(sum(shares[share] * term[part] for share, part in parts))
+
+
+def _term(text: str, *, prefix: bool) -> str:
+    shown = one_line(text)
+    while _columns(shown) > TERM_COLUMNS:
+        shown = f"{shown.rstrip('…')[:-1]}…"
+    return f"{shown}*" if prefix else shown
+
+
+def _columns(text: str) -> int:
+    """Return how many columns of a screen a text takes: characters of Han, kana and Hangul take two."""
+    from unicodedata import east_asian_width
+
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def labelled(label: str, text: str, marker: Marker) -> str:
+    """Return a fact with its label in front."""
+    return f"{marker.paint(label, FAINT)}{' ' * (LABEL_WIDTH - len(label))}{text}"
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

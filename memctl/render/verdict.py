@@ -1,0 +1,24 @@
+"""How does it read why a source is not in an answer: a sentence, what to do, and its scores?"""
+
+from typing import Any
+
+from memctl.render.explained import labelled, listed, off, score_lines
+from memctl.render.highlight import Marker
+from memctl.render.hits import HEADING
+from memctl.render.text import one_line
+
+
+def people(answer: dict[str, Any], *, colour: bool) -> str:
+    """Return the verdict; *colour*: write SGR sequences."""
+    marker = Marker("", colour=colour)
+    facts = answer["facts"]
+    lines = [f"{marker.paint(one_line(answer['stage']), HEADING)}: {one_line(answer['text'])}"]
+    if answer["advice"]:
+        lines.append(one_line(answer["advice"]))
+    if explanation := facts.get("explanation"):
+        found = score_lines(explanation, marker)
+        found += [labelled(name, listed(facts[name]), marker) for name in ("has", "lacks") if facts.get(name)]
+        if code := facts.get("vector_arm"):
+            found.append(labelled("meaning", f"not looked for: {off(code)}", marker))
+        lines += ["", *(f"    {line}" for line in found)]
+    return "".join(f"{line}\n" for line in lines)

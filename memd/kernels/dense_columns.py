@@ -1,0 +1,99 @@
+"""What does scoring need of every chunk? Arrays with a place for each id that was ever given."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memd.kernels.dense_rows import Owners
+
+DEAD = 0  # no source has the id 0
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What scoring needs of every chunk, at the position of its id."""
+
+    source: NDArray[np.int32]  # the source's id; DEAD where there is no such chunk (any more)
+    row: NDArray[np.int32]  # row of the matrix; -1 while its vector is not there
+    length: NDArray[np.int32]  # in terms
+    count: int  # of live chunks
+    total_length: int  # of live chunks, in terms
+    _norms: dict[tuple[float, float], NDArray[np.float32]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _starts: list[NDArray[np.int64]] = field(default_factory=list, repr=False, compare=False)
+    _owners: dict[int, Owners] = field(default_factory=dict, repr=False, compare=False)
+
+    @staticmethod
+    def empty() -> "Columns":
+        """Return the columns of an index without chunks."""
+        nothing = np.zeros(0, np.int32)
+        return Columns(nothing, nothing, nothing, 0, 0)
+
+    def changed(
+        self,
+        *,
+        removed: Sequence[int],
+        added: Sequence[tuple[int, int, int, int]],
+        embedded: Sequence[tuple[int, int]],
+    ) -> "Columns":
+        """Return a copy without *removed* ids, with *added* (id, source, row, length) and new (id, row)."""
+        size = max((chunk[0] + 1 for chunk in added), default=0)
+        grown = [_grown(column, size) for column in (self.source, self.row, self.length)]
+        source, row, length = grown
+        gone = np.asarray(removed, np.int64)
+        lost = int(length[gone].sum())
+        source[gone] = DEAD
+        row[gone] = -1
+        length[gone] = 0
+        if added:
+            table = np.asarray(added, np.int64)
+            source[table[:, 0]], row[table[:, 0]], length[table[:, 0]] = table[:, 1], table[:, 2], table[:, 3]
+            lost -= int(table[:, 3].sum())
+        if embedded:
+            table = np.asarray(embedded, np.int64)
+            row[table[:, 0]] = table[:, 1]
+        return Columns(source, row, length, self.count - len(gone) + len(added), self.total_length - lost)
+
+    def owners(self, rows: int) -> Owners:
+        """Return which chunks each of so many rows has. Made once for all queries of a generation."""
+        found = self._owners.get(rows)
+        if found is None:
+            found = self._owners[rows] = Owners.of(self.row, rows)
+        return found
+
+    def norms(self, k1: float, b: float) -> NDArray[np.float32]:
+        """Return BM25's k1 (1 - b + b · length / average length) of each chunk; infinite where it is dead.
+
+        Made once for all queries of a generation. Infinite: whatever stands in a dead chunk adds 0.
+        """
+        found = self._norms.get((k1, b))
+        if found is None:
+            average = max(self.total_length / max(self.count, 1), 1)
+            found = self.length.astype(np.float32)
+            found *= np.float32(k1 * b / average)
+            found += np.float32(k1 * (1 - b))
+            # Above 0, so that a term that stands nowhere in a chunk without words adds 0 / norm = 0.
+            np.maximum(found, np.finfo(np.float32).tiny, out=found)
+            found[self.source == DEAD] = np.inf
+            self._norms[k1, b] = found
+        return found
+
+    def starts(self) -> NDArray[np.int64]:
+        """Return where the chunks of each source begin, and of each stretch of dead ones, and the end.
+
+        Made once for all queries of a generation. The chunks of a source are put in one transaction, so
+        their ids follow each other.
+        """
+        if not self._starts:
+            changes = np.flatnonzero(self.source[1:] != self.source[:-1]) + 1
+            self._starts.append(np.concatenate([[0], changes, [len(self.source)]]))
+        return self._starts[0]
+
+
+def _grown(column: NDArray[np.int32], size: int) -> NDArray[np.int32]:
+    grown = np.zeros(max(size, len(column)), np.int32)
+    grown[: len(column)] = column
+    return grown

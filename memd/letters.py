@@ -1,0 +1,84 @@
+"""Which letters are the same to somebody who searches?
+
+Unicode's normal forms join what is written alike. This joins what is written otherwise and meant alike:
+points and accents that most writers leave out, letters that keyboards exchange, characters that nobody sees.
+The choice is that of Lucene's analysers (ASCIIFolding, GreekLowerCase, ArabicNormalization,
+PersianNormalization, HindiNormalization, DecimalDigit) and of Unicode's Default_Ignorable_Code_Point. What
+tells words apart stays: Thai tones, Cyrillic short i, the dot of Bengali rra, the voice marks of kana,
+variants of Han. The case of ASCII and the accents of Latin letters are left to FTS5, whose tables know no
+younger letters. Pure.
+"""
+
+import re
+import unicodedata
+
+_UNSEEN = re.compile(  # the zero width space is none: it parts words
+    "["
+    "\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e"  # soft hyphen, joiners, directions
+    "\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"  # more of them, variation selectors, tags
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew vowels and accents
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic vowels
+    "\u0640\u093c"  # tatweel, which stretches an Arabic word; nukta of Devanagari
+    "]"
+)
+_EXCHANGED = {
+    # Latin letters that are no letter with an accent, but are typed as one without.
+    "\u00df": "ss", "\u1e9e": "SS", "\u00e6": "ae", "\u00c6": "AE", "\u0153": "oe", "\u0152": "OE",
+    "\u00f8": "o", "\u00d8": "O", "\u0142": "l", "\u0141": "L", "\u0111": "d", "\u0110": "D",
+    "\u00f0": "d", "\u00d0": "D", "\u00fe": "th", "\u00de": "TH", "\u0127": "h", "\u0126": "H",
+    "\u0131": "i", "\u0130": "I",  # Turkish: KAPI is the capitals of kap\u0131
+    "\u02bc": "'",  # the apostrophe as a letter; as a sign it parts a word
+    "\u0451": "\u0435", "\u0401": "\u0435",  # Cyrillic io is mostly written ie
+    "\u0622": "\u0627", "\u0623": "\u0627", "\u0625": "\u0627", "\u0671": "\u0627",  # alef with its signs
+    "\u0649": "\u064a", "\u06cc": "\u064a", "\u06a9": "\u0643",  # yeh and kaf of Persian keyboards
+    "\u0629": "\u0647", "\u06c0": "\u0647", "\u06d5": "\u0647",  # teh marbuta, other forms of heh
+    "\u0901": "\u0902",  # candrabindu, anusvara
+    "\u0929": "\u0928", "\u0931": "\u0930", "\u0934": "\u0933",  # Devanagari with a nukta inside
+}  # fmt: skip
+_GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
+# Persian joins morphemes by a zero width non-joiner where others write a space.
+_MORPHEMES = re.compile("(?<=[\u0600-\u06ff])\u200c(?=[\u0600-\u06ff])")
+_LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
+_OTHERS = "\u0400-\u10ff\u1200-\u1cff"  # Greek is not one: the beta of TGF\u03b2 is a letter of that word
+_SEAM = re.compile(f"(?<=[{_LATIN}])(?=[{_OTHERS}])|(?<=[{_OTHERS}])(?=[{_LATIN}])")
+_OTHER = re.compile(f"[{_OTHERS}]")
+
+
+def alike(text: str) -> str:
+    """Return *text*, which is in NFKC, with everything that is meant alike written alike.
+
+    What is neither ASCII nor a part of a word becomes a space. Where Latin touches letters of another script
+    is a seam between two words (the Hebrew article before "API").
+    """
+    if "\u200c" in text:
+        text = _MORPHEMES.sub(" ", text)
+    text = text.translate(_ALIKE)
+    return _SEAM.sub(" ", text) if _OTHER.search(text) else text
+
+
+class _Alike(dict[int, int | str | None]):
+    """What stands for each character that was seen so far; asked for the others as they come."""
+
+    def __missing__(self, code: int) -> int | str | None:
+        self[code] = found = _instead(chr(code))
+        return found
+
+
+_ALIKE = _Alike({code: code for code in range(0x80)})
+
+
+def _instead(character: str) -> int | str | None:
+    """Return what stands for a character: itself, others, None for nothing."""
+    category = unicodedata.category(character)
+    if character in _EXCHANGED:
+        return _EXCHANGED[character]
+    if _UNSEEN.match(character):
+        return None
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if category[0] not in "LN" and category not in {"Mn", "Mc"}:
+        return " "
+    if _GREEK.match(character) and (bare := unicodedata.normalize("NFD", character)[0]).isalpha():
+        character = bare  # capitals have no accents
+    folded = character.casefold()
+    return folded if len(folded) == 1 else character

@@ -1,0 +1,223 @@
+"""What made each score, and what became of the chunks that are not in the answer?"""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Literal
+
+from memd.errors import DeadlineError
+from memd.index.view import View
+from memd.kernels import kernel
+from memd.search import evidence, ranking
+from memd.search.explanation import (
+    Decay,
+    Explained,
+    Explanation,
+    Filter,
+    KeywordPart,
+    Length,
+    Stages,
+    TermPart,
+    Unseen,
+    VectorPart,
+)
+from memd.search.folding import Folding, fold
+from memd.search.judging import Judgement, Request, meaning_of
+from memd.search.keyword import K1, POOL, B, KeywordArm, Term
+from memd.search.query import Query, content_words
+from memd.search.ranking import PER_SOURCE, Candidate
+from memd.search.search import Hit
+from memd.search.vector import VectorArm
+
+
+def explain(view: View, request: Request, judged: Judgement, hits: Sequence[Hit]) -> Explanation:
+    """Explain the *hits* of an answer that *judged* led to, in the same view.
+
+    Raises:
+        DeadlineError: the caller's deadline passed.
+    """
+    columns = view.snapshot.columns
+    pieces = request.query.pieces
+    looked_for = set(content_words(pieces))
+    return Explanation(
+        terms=judged.keyword.terms if judged.keyword else (),
+        left_out=tuple(dict.fromkeys(piece for piece in pieces if piece not in looked_for)),
+        filters=filters_of(request.query),
+        tier=judged.keyword.tier if judged.keyword else None,
+        average_length=columns.total_length / max(columns.count, 1),
+        fusion=request.fusion,
+        weights=request.weights,
+        half_life_days=request.half_life_days,
+        floor=request.min_score,
+        limit=request.limit,
+        per_source=PER_SOURCE,
+        pool=POOL,
+        vector_pool=len(judged.vector.pool) if judged.vector else None,
+        keyword_pool=len(judged.keyword.pool) if judged.keyword else None,
+        stages=_stages(view, request, judged),
+        hits=tuple(explain_chunk(view, request, judged, hit.candidate.id) for hit in hits),
+    )
+
+
+def explain_chunk(view: View, request: Request, judged: Judgement, chunk_id: int) -> Explained:
+    """Explain one chunk, also one that neither arm has in its pool. Raises as `explain` does."""
+    give_up_in_time(request)
+    columns = view.snapshot.columns
+    [row] = kernel.take(columns.row, [chunk_id])
+    [source_id] = kernel.take(columns.source, [chunk_id])
+    sees = judged.vector is not None and row >= 0
+    weights = ranking.weights_seen(request.weights, vector=sees, keyword=judged.keyword is not None)
+    vector, keyword = None, None
+    if judged.vector is not None and sees:
+        vector = _vector_part(judged.vector, columns, source_id, chunk_id, weights.vector)
+    if judged.keyword is not None:
+        keyword = _keyword_part(judged.keyword, columns, chunk_id, weights.keyword)
+    unseen: list[Unseen] = []
+    if vector is None:
+        unseen.append("no-vector-yet" if judged.vector else "vector-arm-did-not-run")
+    if keyword is None:
+        unseen.append("keyword-arm-did-not-run")
+    merged = min(1.0, (vector.part if vector else 0.0) + (keyword.part if keyword else 0.0))
+    decay = _decay(view, request, source_id)
+    candidate = next((one for one in judged.candidates if one.id == chunk_id), None)
+    order = candidate.order if candidate else None
+    return Explained(vector, keyword, tuple(unseen), merged, decay, merged * decay.factor, order)
+
+
+def filters_of(query: Query) -> tuple[Filter, ...]:
+    """Return the filters of a query and of its request; paths that are alternatives stand in one."""
+    filters = query.filters
+    days: tuple[tuple[Literal["since", "until"], date | None], ...]
+    days = (("since", filters.since), ("until", filters.until))
+    return (
+        *(Filter("path", ", ".join(paths)) for paths in (filters.paths, filters.also_paths) if paths),
+        *(Filter("tag", tag) for tag in filters.tags),
+        *(Filter(name, day.isoformat()) for name, day in days if day is not None),
+        *(Filter("phrase", phrase) for phrase in query.phrases),
+        *(Filter("excluded", word) for word in query.excluded),
+    )
+
+
+def standing(view: View, request: Request, judged: Judgement) -> tuple[list[Candidate], Folding]:
+    """Return the candidates above the floor, best first, and what became of each without a limit."""
+    above = ranking.floor(judged.candidates, request.min_score)
+    return above, fold(view, above, max(len(above), 1), request.alive)
+
+
+def give_up_in_time(request: Request) -> None:
+    """Raise DeadlineError where the caller's deadline has passed."""
+    if request.expired():
+        raise DeadlineError("the explanation took longer than its deadline: ask for fewer hits (limit)")
+
+
+def _stages(view: View, request: Request, judged: Judgement) -> Stages:
+    allowed = kernel.count(judged.mask)
+    above, found = standing(view, request, judged)
+    folded = len(found.into)
+    dropped = folded + len(found.crowded) + len(found.kept)
+    hits = min(request.limit, len(found.kept))
+    return Stages(
+        chunks=view.snapshot.columns.count,
+        filtered=view.snapshot.columns.count - allowed,
+        outside_pools=allowed - len(judged.candidates),
+        below_floor=len(judged.candidates) - len(above),
+        gone=len(above) - dropped,
+        folded=folded,
+        per_source=len(found.crowded),
+        limit=len(found.kept) - hits,
+        hits=hits,
+    )
+
+
+def _vector_part(
+    arm: VectorArm, columns: kernel.Columns, source_id: int, chunk_id: int, weight: float
+) -> VectorPart:
+    rank, cosine = _place(arm, chunk_id)
+    [(score, source_cosine)] = meaning_of(columns, arm, [chunk_id], [source_id])
+    assert score is not None  # it has a vector
+    assert source_cosine is not None
+    return VectorPart(
+        rank=rank,
+        in_pool=chunk_id in arm.pool,
+        cosine=cosine,
+        source_cosine=source_cosine,
+        source_share=evidence.SOURCE_SHARE,
+        score=score,
+        weight=weight,
+        part=weight * score,
+    )
+
+
+def _keyword_part(arm: KeywordArm, columns: kernel.Columns, chunk_id: int, weight: float) -> KeywordPart:
+    rank, score = _place(arm, chunk_id)
+    [first], [end] = kernel.stretches(columns, [chunk_id])
+    average = max(columns.total_length / max(columns.count, 1), 1)
+    stretches = ((chunk_id, chunk_id + 1), (int(first), int(first) + 1), (int(first), int(end)))
+    lengths = [_length(kernel.take(columns.length, range(*stretch)), average) for stretch in stretches]
+    counts = (arm.counts_of(chunk_id), arm.first_counts_of(chunk_id), arm.file_counts_of(chunk_id))
+    parts = tuple(
+        _term_part(term, [own, in_first, in_file], lengths)
+        for (term, own), (_, in_first), (_, in_file) in zip(*counts, strict=True)
+        if in_file
+    )
+    bm25 = sum(part.part for part in parts)
+    first_bm25 = sum(part.first_part for part in parts)
+    file_bm25 = sum(part.file_part for part in parts)
+    shares = arm.shares_of(chunk_id)
+    return KeywordPart(
+        rank=rank,
+        in_pool=chunk_id in arm.pool,
+        tier=arm.tier_of(chunk_id),
+        terms=parts,
+        lacking=tuple(term.text for term, in_file in counts[2] if not in_file),
+        length=lengths[0],
+        first_length=lengths[1],
+        file_length=lengths[2],
+        bm25=bm25,
+        first_bm25=first_bm25,
+        file_bm25=file_bm25,
+        shares=shares,
+        evidence=shares.chunk * bm25 + shares.first * first_bm25 + shares.file * file_bm25,
+        reachable=arm.reachable,
+        score=score,
+        weight=weight,
+        part=weight * score,
+    )
+
+
+def _place(arm: VectorArm | KeywordArm, chunk_id: int) -> tuple[int, float]:
+    """Return rank and what the arm says of the chunk itself; in the pool the rank that the answer shows."""
+    if chunk_id not in arm.pool:
+        return arm.place(chunk_id)
+    [score] = arm.scores_of([chunk_id])
+    return 1 + arm.pool.index(chunk_id), score
+
+
+def _length(lengths: Sequence[int], average: float) -> Length:
+    total = sum(lengths)
+    return Length(total, K1 * (1 - B + B * total / average))
+
+
+def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> TermPart:
+    """Return what a term says by how often it stands in the chunk, the first chunk and the file."""
+    weight = term.idf * term.times
+    parts = [weight * count / (count + length.norm) for count, length in zip(counts, lengths, strict=True)]
+    return TermPart(
+        term=term.text,
+        prefix=term.prefix,
+        times=term.times,
+        document_frequency=term.document_frequency,
+        idf=term.idf,
+        count=counts[0],
+        first_count=counts[1],
+        file_count=counts[2],
+        part=parts[0],
+        first_part=parts[1],
+        file_part=parts[2],
+    )
+
+
+def _decay(view: View, request: Request, source_id: int) -> Decay:
+    source = view.snapshot.sources[source_id]
+    age_days = (request.today - source.day).days
+    factor = ranking.half_life_decay(age_days, request.half_life_days) if source.dated else 1.0
+    return Decay(factor, source.dated, age_days, request.half_life_days)

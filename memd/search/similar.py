@@ -1,0 +1,53 @@
+"""Which chunks of other sources are most like one of this one? By its stored vector, else by its words."""
+
+import math
+from dataclasses import replace
+
+from memd import terms
+from memd.index.reader import StoredChunk
+from memd.index.vectors import FLOAT_BYTES
+from memd.index.view import View
+from memd.kernels import kernel
+from memd.search.judging import Request
+from memd.search.query import Query, content_words
+from memd.search.search import Answer, search
+
+# Words of a chunk that are looked for, the longest first: a chunk has two hundred, and short ones say little.
+WORDS = 40
+
+
+def similar(view: View, chunk: StoredChunk, request: Request) -> Answer:
+    """Return the chunks that are nearest to one, best first; none of its own source.
+
+    Args:
+        view: one moment of the index.
+        chunk: what is compared; live.
+        request: its query has the filters; words, vector and decay of it are not used.
+
+    Raises:
+        DeadlineError: the caller's deadline passed.
+    """
+    [row] = kernel.take(view.snapshot.columns.row, [chunk.id])
+    rows = view.snapshot.rows
+    size = rows.dim * FLOAT_BYTES
+    vector = bytes(rows.buffer[row * size : (row + 1) * size]) if row >= 0 else None
+    pieces = _telling(chunk.text)
+    return search(
+        view,
+        replace(
+            request,
+            query=Query(" ".join(pieces), pieces, filters=request.query.filters),
+            query_vec=vector,
+            model_id=view.snapshot.model_id,
+            mode="keyword" if vector is None else "vector",
+            half_life_days=math.inf,  # likeness does not age
+            without=tuple(one.id for one in view.reader.chunks_of(chunk.source)),
+        ),
+    )
+
+
+def _telling(text: str) -> tuple[str, ...]:
+    """Return the words of a text that say most about it, each once, in their order."""
+    words = dict.fromkeys(content_words(tuple(terms.pieces(text))))
+    longest = set(sorted(words, key=len, reverse=True)[:WORDS])
+    return tuple(word for word in words if word in longest)

@@ -1,0 +1,144 @@
+"""Which stage dropped a source that is not in the answer? The first that did, and with which values.
+
+Only of what is indexed: whether a file is a source at all, and indexed as it is now, is asked before.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from memd.index.reader import StoredChunk
+from memd.index.view import View
+from memd.records import Source
+from memd.search import ranking
+from memd.search.explain import explain_chunk, give_up_in_time, standing
+from memd.search.explanation import Explained, Filter
+from memd.search.judging import Judgement, Request, judge, passes
+from memd.search.keyword import phrase_expression
+from memd.search.query import Filters, Query
+from memd.search.ranking import Candidate
+from memd.search.search import Place
+
+Stage = Literal[
+    "empty", "filtered", "unmatched", "outside-pools", "below-floor", "gone",
+    "folded", "per-source", "outranked", "returned",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a source, or of what it has at one line."""
+
+    stage: Stage
+    chunk: StoredChunk | None = None  # that went furthest; None: there is none
+    explained: Explained | None = None  # its scores; None where a filter keeps it from being scored
+    rank: int | None = None  # among all hits; where it is folded, of the one that stands for it
+    missed: tuple[Filter, ...] = ()  # the filters that keep it out
+    last: Candidate | None = None  # the last hit of the answer; None where that is empty
+    into: Place | None = None  # what it is folded into
+    better: tuple[int, ...] = ()  # ranks of its source's hits
+
+
+def why(view: View, request: Request, source: Source, line: int | None) -> Verdict:
+    """Walk a live source, or what it has at one line, through every stage of a search.
+
+    Raises:
+        DeadlineError: the caller's deadline passed.
+    """
+    chunks = [
+        chunk
+        for chunk in view.reader.chunks_of(source.id)
+        if line is None or chunk.start_line <= line <= chunk.end_line
+    ]
+    if not chunks:
+        return Verdict("empty")
+    judged = judge(view, request, lambda _: give_up_in_time(request))
+    verdict = (
+        _filtered(view, request.query, judged, source, chunks)
+        or _unranked(request, judged, chunks)
+        or _ranked(view, request, judged, chunks)
+    )
+    if verdict.chunk is None or verdict.stage == "filtered":
+        return verdict
+    return replace(verdict, explained=explain_chunk(view, request, judged, verdict.chunk.id))
+
+
+def _filtered(
+    view: View, query: Query, judged: Judgement, source: Source, chunks: Sequence[StoredChunk]
+) -> Verdict | None:
+    """Return which filters keep all of the chunks out, of the one that most would let pass."""
+    if any(judged.mask[chunk.id] for chunk in chunks):
+        return None
+    of_source = tuple(_missed(source, query.filters))
+    of_chunks: dict[int, list[Filter]] = {chunk.id: [] for chunk in chunks}
+    for phrase in query.phrases:
+        having = set(view.matching("words", phrase_expression(phrase)))
+        for lacking in of_chunks.keys() - having:
+            of_chunks[lacking].append(Filter("phrase", phrase))
+    for word in query.excluded:
+        for having_it in of_chunks.keys() & set(view.matching("words", phrase_expression(word))):
+            of_chunks[having_it].append(Filter("excluded", word))
+    closest = min(chunks, key=lambda chunk: len(of_chunks[chunk.id]))
+    return Verdict("filtered", closest, missed=(*of_source, *of_chunks[closest.id]))
+
+
+def _missed(source: Source, filters: Filters) -> Iterator[Filter]:
+    """Yield the filters that a source does not pass, each asked alone."""
+    for paths in filter(None, (filters.paths, filters.also_paths)):
+        if not passes(source, Filters(paths=paths)):
+            yield Filter("path", ", ".join(paths))
+    for tag in filters.tags:
+        if not passes(source, Filters(tags=(tag,))):
+            yield Filter("tag", tag)
+    if not passes(source, Filters(since=filters.since)):
+        yield Filter("since", f"{filters.since}")
+    if not passes(source, Filters(until=filters.until)):
+        yield Filter("until", f"{filters.until}")
+
+
+def _unranked(request: Request, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict | None:
+    """Return why none of the chunks is ranked: in neither pool, or below the floor."""
+    by_id = {chunk.id: chunk for chunk in chunks if judged.mask[chunk.id]}
+    candidates = [candidate for candidate in judged.candidates if candidate.id in by_id]
+    if candidates:
+        best = max(candidates, key=lambda candidate: candidate.merged)
+        return None if best.merged >= request.min_score else Verdict("below-floor", by_id[best.id])
+    ids = list(by_id)
+    cosines = judged.vector.scores_of(ids) if judged.vector else [0.0] * len(ids)
+    words = judged.keyword.scores_of(ids) if judged.keyword else [0.0] * len(ids)
+    scores = [
+        ranking.weighted(max(0.0, cosine), word, request.weights)
+        for cosine, word in zip(cosines, words, strict=True)
+    ]
+    place = max(range(len(ids)), key=scores.__getitem__)
+    # The words of its source alone bring a chunk into no pool.
+    found = judged.keyword is not None and any(count for _, count in judged.keyword.counts_of(ids[place]))
+    stage: Stage = "outside-pools" if found or cosines[place] > 0 else "unmatched"
+    return Verdict(stage, by_id[ids[place]])
+
+
+def _ranked(view: View, request: Request, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict:
+    """Return what became of the chunks that are ranked."""
+    above, found = standing(view, request, judged)
+    by_id = {chunk.id: chunk for chunk in chunks}
+    ours = [candidate for candidate in above if candidate.id in by_id]  # best first
+    ranks = {candidate.id: rank for rank, candidate in enumerate(found.kept, 1)}
+    shown = found.kept[: request.limit]
+    last = shown[-1] if shown else None
+    kept = next((candidate for candidate in ours if candidate.id in ranks), None)
+    if kept is not None:
+        rank = ranks[kept.id]
+        return Verdict(
+            "returned" if rank <= request.limit else "outranked", by_id[kept.id], rank=rank, last=last
+        )
+    best = by_id[ours[0].id]
+    into = found.into.get(best.id)
+    if into is not None:
+        stands = view.chunks([into])[into]
+        path = view.snapshot.sources[stands.source].path
+        place = Place(into, path, stands.start_line, stands.end_line)
+        return Verdict("folded", best, rank=ranks[into], last=last, into=place)
+    if best.id in found.crowded:
+        better = tuple(ranks[one.id] for one in found.kept if one.source == ours[0].source)
+        return Verdict("per-source", best, last=last, better=better)
+    return Verdict("gone", best, last=last)

@@ -1,0 +1,173 @@
+"""What does a question ask of one index, and what does every answer say of how it was made?"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from memd import terms
+from memd.embedding import UnavailableError
+from memd.search.judging import Request
+from memd.search.query import Query, parse, restricted
+from memd.search.search import Answer
+from memd.service import requests
+from memd.service.call import Call
+from memd.service.opening import Opened
+
+# A query's vector is worth this much waiting; then the answer comes from the keyword arm.
+EMBED_TIMEOUT_S = 0.5
+SYNC_TIMEOUT_S = 4.0  # how long a search waits for what was just saved, unless it says otherwise
+ANSWER_S = 0.5  # of the deadline, kept for the answer itself
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A query's vector, or why there is none."""
+
+    vector: bytes | None
+    model_id: str
+    degraded: tuple[str, ...] = ()
+    off: str = ""  # why the vector arm does not run, where nothing is wrong: "mode", "no-words", "script"
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that is ready to be put to a view."""
+
+    request: Request
+    meaning: Meaning
+    synced: Fields  # {} where nobody asked to wait
+
+
+async def prepare(
+    opened: Opened, question: requests.Question, call: Call, *, glob: str | None, limit: int | None
+) -> Asked:
+    """Wait for what was saved, if that is asked for; parse, embed, decide.
+
+    Args:
+        opened: whose index will be asked.
+        question: what was typed, and how to answer it.
+        call: for its deadline.
+        glob: which paths may answer, beside what the query says of that.
+        limit: None: as many hits as the workspace is configured for.
+    """
+    synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
+    query = narrowed(parse(question.query), question, glob)
+    meaning = await _meaning(opened, query, question.mode)
+    request = replace(
+        request_of(opened, question, query, call),
+        query_vec=meaning.vector,
+        model_id=meaning.model_id,
+        mode=question.mode,
+        fusion=question.fusion or opened.config.fusion,
+        weights=question.weights or opened.config.weights,
+        limit=limit or opened.config.max_results,
+    )
+    return Asked(request, meaning, synced)
+
+
+def request_of(opened: Opened, asked: requests.Narrowed, query: Query, call: Call) -> Request:
+    """Return a search by words with the workspace's settings."""
+    config = opened.config
+    return Request(
+        query=query,
+        query_vec=None,
+        model_id="",
+        mode="keyword",
+        fusion=config.fusion,
+        weights=config.weights,
+        half_life_days=config.half_life_days,
+        min_score=config.min_score if asked.min_score is None else asked.min_score,
+        limit=asked.limit or config.max_results,
+        today=datetime.now().astimezone().date(),
+        alive=_alive(opened),
+        expired=lambda: call.deadline is not None and time.monotonic() > call.deadline,
+    )
+
+
+def narrowed(query: Query, asked: requests.Narrowed, glob: str | None) -> Query:
+    """Return *query* with the filters of its request."""
+    tags = [asked.tag] if isinstance(asked.tag, str) else asked.tag
+    paths = [glob] if glob else []
+    return restricted(query, paths=paths, tags=tags, since=asked.since, until=asked.until)
+
+
+def frame(
+    opened: Opened, asked: Asked, *, mode: str, generation: int, timings_ms: dict[str, float]
+) -> Fields:
+    """Return what every answer says of how it was made."""
+    facts = opened.upkeep.facts
+    degraded = list(asked.meaning.degraded)
+    if facts["state"] == "missing":
+        degraded.append("root-missing")
+    if asked.meaning.vector is not None and facts["pending_vectors"] and opened.upkeep.vectors.failing:
+        degraded.append("vectors-incomplete")
+    return {
+        "workspace": str(opened.workspace.root),
+        "mode": mode,
+        "degraded": degraded,
+        "index": facts | {"generation": generation},
+        **asked.synced,
+        "timings_ms": {"embed": asked.meaning.took_ms, **timings_ms},
+    }
+
+
+def answer_frame(opened: Opened, asked: Asked, answer: Answer) -> Fields:
+    """Return the same of the answer of a search, which also says how good its best match is."""
+    made = frame(opened, asked, mode=answer.mode, generation=answer.generation, timings_ms=answer.timings_ms)
+    return {"confidence": answer.confidence, **made}
+
+
+async def wait_for_sync(opened: Opened, asked: requests.Narrowed, call: Call, *, vectors: bool) -> Fields:
+    """Wait, where that is asked for, until what was saved before is searchable; say whether it is."""
+    if not asked.sync:
+        return {}
+    timeout_s = SYNC_TIMEOUT_S if asked.sync is True else asked.sync / 1000
+    if call.deadline is not None:
+        timeout_s = min(timeout_s, call.deadline - time.monotonic() - ANSWER_S)
+    stop = time.monotonic() + timeout_s
+    synced = await opened.upkeep.synced(timeout_s)
+    if vectors and synced:
+        await opened.upkeep.embedded(timeout_s=stop - time.monotonic())
+        synced = not opened.upkeep.vectors.pending
+    return {"synced": synced}
+
+
+def ms_since(started: float) -> float:
+    """Return the milliseconds since *started*, as time.perf_counter() gave it."""
+    return round((time.perf_counter() - started) * 1000, 3)
+
+
+async def _meaning(opened: Opened, query: Query, mode: str) -> Meaning:
+    """Return the query's vector; where there is none, the answer comes from the keyword arm and says why."""
+    embedding = opened.embedding
+    if mode == "keyword" or not query.text.strip():
+        return Meaning(None, "", off="mode" if mode == "keyword" else "no-words")
+    if embedding is None:
+        return Meaning(None, "", ("no-provider",) if mode == "vector" else (), off="no-provider")
+    started = time.perf_counter()
+    try:
+        embedder = embedding.embedder()
+        if mode == "hybrid" and not terms.readable(query.text, embedder.scripts):
+            return Meaning(None, "", off="script")
+        snapshot = opened.index.snapshot
+        if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
+            return Meaning(None, "", ("vectors-building",))
+        vector = await asyncio.wrap_future(embedding.query(query.text, timeout_s=EMBED_TIMEOUT_S))
+    except UnavailableError as error:
+        return Meaning(None, "", (error.reason,), took_ms=ms_since(started))
+    return Meaning(vector, embedder.model_id, took_ms=ms_since(started))
+
+
+def _alive(opened: Opened) -> Callable[[str], bool]:
+    """Return what tells whether a source is on the disk; where nothing can be seen, answers go on."""
+    root = str(opened.workspace.root)
+    if not opened.workspace.is_there():
+        return lambda _: True
+    return lambda path: os.path.exists(f"{root}/{path}")  # noqa: PTH110 - Path.exists raises where it may not look

@@ -1,0 +1,178 @@
+"""Why is a hit where it is, and why is another source not in the answer?"""
+
+import time
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from memd.errors import InvalidError
+from memd.index.view import View
+from memd.records import Source, SourceText
+from memd.search.explain import explain, give_up_in_time
+from memd.search.judging import Request, judge
+from memd.search.search import Answer, search
+from memd.search.why import Verdict, why
+from memd.service import answers, requests, verdicts
+from memd.service.asking import Asked, answer_frame, frame, ms_since, prepare
+from memd.service.call import Call
+from memd.service.findings import Finding
+from memd.service.naming import below
+from memd.service.opening import Opened
+from memd.service.workspaces import Workspaces
+from memd.sources.ignore import Refusal
+from memd.sources.refusal import look
+from memd.sources.scan import Rules
+
+CLOSE_NAMES = 3  # that are offered in place of one that does not exist
+MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
+
+Fields = dict[str, Any]
+
+
+async def explained_search(workspaces: Workspaces, question: requests.Search, call: Call) -> Fields:
+    """``search`` with ``explain``: the same answer, each hit with what made its score."""
+    started = time.perf_counter()
+    if question.limit is not None and question.limit > MAX_EXPLAINED:
+        raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {question.limit}")
+
+    async def run(opened: Opened) -> Fields:
+        limit = question.limit or min(opened.config.max_results, MAX_EXPLAINED)
+        asked = await prepare(opened, question, call, glob=question.path, limit=limit)
+        answer, told = await workspaces.read(_explained, opened, asked.request)
+        reasons = told.pop("hits")
+        hits = [
+            answers.hit(hit) | {"explanation": reason}
+            for hit, reason in zip(answer.hits, reasons, strict=True)
+        ]
+        told |= {"model_id": asked.meaning.model_id or None, "vector_arm": _off(asked, answer.mode) or None}
+        return {"hits": hits, "explanation": told, **answer_frame(opened, asked, answer)}
+
+    return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
+
+
+async def why_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``why``: which stage dropped a source that a search did not return."""
+    started = time.perf_counter()
+    question = requests.convert(params, requests.Why)
+
+    async def run(opened: Opened) -> Fields:
+        return await _why(workspaces, opened, question, call)
+
+    return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What index and disk know of a path."""
+
+    generation: int
+    source: Source | None = None  # as it is indexed
+    verdict: Verdict | None = None  # of the search; None where it is not indexed
+    disk: SourceText | Refusal | None = None  # None: nothing is there, or nobody looked
+    close: tuple[str, ...] = ()
+
+
+def _explained(opened: Opened, request: Request) -> tuple[Answer, Fields]:
+    with opened.index.view(request.expired) as view:
+        answer = search(view, request)
+        judged = judge(view, request, lambda _: give_up_in_time(request))
+        return answer, answers.record(explain(view, request, judged, answer.hits))
+
+
+async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, call: Call) -> Fields:
+    asked = await prepare(opened, question, call, glob=question.glob, limit=question.limit)
+    root = opened.workspace.root
+    path = below(root, question.path)
+    seen = _Seen(opened.index.snapshot.generation)
+    stage = "outside"
+    if path is not None:
+        seen = await workspaces.read(_look, opened, asked.request, path, question.line)
+        stage = await _stage(workspaces, opened, seen, path)
+    mode = "keyword" if asked.meaning.vector is None else asked.request.mode
+    finding = Finding(
+        stage=stage,
+        root=str(root),
+        path=path or question.path,
+        line=question.line,
+        request=asked.request,
+        off=_off(asked, mode),
+        source=seen.source,
+        verdict=seen.verdict,
+        refusal=seen.disk if isinstance(seen.disk, Refusal) else None,
+        reason=_reason(opened, seen, path or ""),
+        close=seen.close,
+    )
+    made = frame(opened, asked, mode=mode, generation=seen.generation, timings_ms={})
+    return {"path": finding.path, "line": finding.line, **verdicts.told(finding), **made}
+
+
+def _look(opened: Opened, request: Request, path: str, line: int | None) -> _Seen:
+    """Walk what is indexed through the search; look at the disk where that does not return it."""
+    with opened.index.view(request.expired) as view:
+        generation = view.snapshot.generation
+        source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
+        verdict = why(view, request, source, line) if source else None
+        close = () if source else _close_names(view, path)
+    if (verdict and verdict.stage == "returned") or not opened.workspace.is_there():
+        return _Seen(generation, source, verdict, close=close)
+    config = opened.config
+    rules = Rules.load(opened.workspace.root, config.sources, config.ignore)
+    disk = look(opened.workspace.root, path, rules, now_ns=time.time_ns())
+    return _Seen(generation, source, verdict, disk, close)
+
+
+async def _stage(workspaces: Workspaces, opened: Opened, seen: _Seen, path: str) -> str:
+    """Return the first stage that dropped a path."""
+    if seen.verdict is not None and seen.verdict.stage == "returned":
+        return "returned"
+    if not opened.workspace.is_there():
+        return seen.verdict.stage if seen.verdict else "root-missing"
+    if isinstance(seen.disk, Refusal):
+        return "not-a-source"
+    stored, was_there = await workspaces.write(_stored, opened, path)
+    if seen.disk is None:
+        return "gone" if seen.verdict or was_there else "missing"
+    # An empty hash is forgotten on purpose: what is indexed is right, and looked at again.
+    if seen.verdict is None or stored not in {b"", seen.disk.hash}:
+        return "not-indexed"
+    return seen.verdict.stage
+
+
+def _stored(opened: Opened, path: str) -> tuple[bytes | None, bool]:
+    """Return, in the writing thread, the hash of what is indexed, and whether it was there before."""
+    writer = opened.index.writer
+    stamp = writer.stamp(path)
+    return stamp[1] if stamp else None, writer.gone_hash(path) is not None
+
+
+def _reason(opened: Opened, seen: _Seen, path: str) -> str:
+    """Return why a source is not indexed, or not as it is now."""
+    upkeep = opened.upkeep
+    if upkeep.scanning.skipped.get(path) == "failed":
+        return "failed"
+    if seen.source is not None:
+        return "changed"
+    if upkeep.indexing.waits(path):
+        return "waiting"
+    scanning = upkeep.scanning
+    is_due = scanning.running or scanning.last is None or scanning.since is not None
+    return "scanning" if is_due else "unnoticed"
+
+
+def _off(asked: Asked, mode: str) -> str:
+    """Return why the vector arm did not run; "" where it did."""
+    if asked.meaning.vector is None:
+        return next(iter(asked.meaning.degraded), asked.meaning.off)
+    return "other-model" if mode == "keyword" else ""
+
+
+def _close_names(view: View, path: str) -> tuple[str, ...]:
+    """Return sources with the same name, but for case, accents' form and suffix."""
+    wanted = _plain_name(path)
+    found = sorted(one.path for one in view.snapshot.sources.values() if _plain_name(one.path) == wanted)
+    return tuple(found[:CLOSE_NAMES])
+
+
+def _plain_name(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return unicodedata.normalize("NFC", name).casefold().removesuffix(".md").removesuffix(".markdown")

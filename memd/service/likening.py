@@ -1,0 +1,69 @@
+"""Which notes say nearly the same as one that is named?"""
+
+import time
+from typing import Any
+
+from memd.errors import InvalidError, NotFoundError
+from memd.index.reader import StoredChunk
+from memd.index.view import View
+from memd.search.judging import Request
+from memd.search.query import Query
+from memd.search.search import Answer
+from memd.search.similar import similar
+from memd.service import answers, requests
+from memd.service.asking import Asked, Meaning, frame, ms_since, narrowed, request_of, wait_for_sync
+from memd.service.call import Call
+from memd.service.naming import chunk_of, source_of
+from memd.service.opening import Opened
+from memd.service.workspaces import Workspaces
+
+Fields = dict[str, Any]
+
+
+async def similar_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``similar``: the chunks of other sources that are most like one, by its id or by path and line."""
+    started = time.perf_counter()
+    asked = requests.convert(params, requests.Similar)
+    if (asked.path is None) == (asked.id is None):
+        raise InvalidError("$: expected either path or id")
+    if asked.line is not None and asked.path is None:
+        raise InvalidError("$.line: a line is one of path")
+
+    async def run(opened: Opened) -> Fields:
+        return await _similar(workspaces, opened, asked, call)
+
+    return {**await workspaces.using(asked.workspace, run), "took_ms": ms_since(started)}
+
+
+async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Similar, call: Call) -> Fields:
+    synced = await wait_for_sync(opened, asked, call, vectors=True)
+    request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call)
+    chunk, place, answer = await workspaces.read(_found, opened, asked, request)
+    degraded: tuple[str, ...] = ()
+    if answer.mode == "keyword":
+        degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
+    made = Asked(request, Meaning(None, "", degraded), synced)
+    return {
+        "to": {"path": place, **answers.chunk(chunk)},
+        "hits": [answers.hit(hit) for hit in answer.hits],
+        **frame(opened, made, mode=answer.mode, generation=answer.generation, timings_ms=answer.timings_ms),
+    }
+
+
+def _found(opened: Opened, asked: requests.Similar, request: Request) -> tuple[StoredChunk, str, Answer]:
+    with opened.index.view(request.expired) as view:
+        chunk = _named(view, opened, asked)
+        return chunk, view.snapshot.sources[chunk.source].path, similar(view, chunk, request)
+
+
+def _named(view: View, opened: Opened, asked: requests.Similar) -> StoredChunk:
+    """Return the chunk that is meant: of a path the first one, or the first at its line."""
+    if asked.id is not None:
+        return chunk_of(view, asked.id)
+    assert asked.path is not None
+    source = source_of(view, opened.workspace.root, asked.path)
+    for chunk in view.reader.chunks_of(source.id):
+        if asked.line is None or chunk.start_line <= asked.line <= chunk.end_line:
+            return chunk
+    where = "" if asked.line is None else f" at line {asked.line}"
+    raise NotFoundError(f"{asked.path} has no text that is searched{where}")

@@ -1,0 +1,47 @@
+"""What does a request name: which source of the index, which chunk?"""
+
+import os
+from pathlib import Path
+
+from memd.errors import NotFoundError
+from memd.index.reader import StoredChunk
+from memd.index.view import View
+from memd.records import Source
+
+
+def chunk_of(view: View, chunk_id: int) -> StoredChunk:
+    """Return a chunk of a live source by its id.
+
+    Raises:
+        NotFoundError: there is none (any more).
+    """
+    chunk = view.reader.chunks([chunk_id]).get(chunk_id)
+    if chunk is None or chunk.source not in view.snapshot.sources:
+        raise NotFoundError(f"there is no chunk {chunk_id} (any more): search again")
+    return chunk
+
+
+def source_of(view: View, root: Path, path: str) -> Source:
+    """Return a live source by its path, as `below` takes it.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    wanted = below(root, path)
+    source = next((one for one in view.snapshot.sources.values() if one.path == wanted), None)
+    if source is None:
+        raise NotFoundError(
+            f"{path} is not an indexed source of {root}; memctl why says which rule or state it is"
+        )
+    return source
+
+
+def below(root: Path, path: str) -> str | None:
+    """Return a path relative to *root*, whichever way it was given; None where it is outside."""
+    if "\0" in path:
+        return path  # no file has such a name
+    full = Path(os.path.normpath(root / path))
+    for place in (full, Path(os.path.realpath(full.parent)) / full.name):
+        if place != root and place.is_relative_to(root):
+            return str(place.relative_to(root))
+    return None

@@ -1,0 +1,213 @@
+"""How is it told what became of a source? A sentence with its values, and what to do; pure."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from memd.search.explanation import Explained
+from memd.search.keyword import POOL
+from memd.search.ranking import PER_SOURCE
+from memd.service.findings import Finding, facts
+from memd.sources.refusal import told as refusal_told
+
+MAX_LIMIT = 1000  # that a request may ask for
+
+# Why the vector arm had no say of a whole query; codes of `degraded` stand for themselves.
+_OFF = {
+    "mode": "only words were asked for",
+    "no-words": "the query has no words",
+    "no-provider": "the workspace has no model",
+    "script": "the model does not read the query's script",
+    "other-model": "the model was changed a moment ago",
+}
+_NOT_INDEXED = {
+    "waiting": ("it waits in line", "memctl sync waits for it; so does memctl search --sync"),
+    "scanning": ("the folder is still being looked through", "memctl index waits until that is done"),
+    "unnoticed": ("no event told of it", "memctl index looks through the folder now"),
+    "changed": ("it has changed since", "memctl sync waits until the change is searchable"),
+    "failed": ("memd failed on it", "That is a bug: its log names the place"),
+}
+_WAYS_OUT = {
+    "directory": "Name a file in it",
+    "hidden": "Move or rename it: what is hidden is never searched",
+    "ignored": "Take the pattern out, or put !PATH into memory/.memdignore",
+    "build-output": "If these are notes, put !PATH into memory/.memdignore",
+    "foreign": "If it is a workspace, ask there: --workspace DIR",
+    "not-selected": "Add a pattern to sources in memory/config.toml",
+    "too-large": "Split it",
+    "not-utf8": "Convert it: iconv -t UTF-8",
+    "binary": "Convert it to text",
+    "folder-link": "Name it by its real path, if that is in the workspace",
+    "link-outside": "Copy the file into the workspace",
+    "unreadable": "Give yourself the right to read it",
+}
+
+
+def told(finding: Finding) -> dict[str, Any]:
+    """Return stage, sentence, advice and facts as they travel."""
+    text, advice = _SAYINGS[finding.stage](finding)
+    return {"stage": finding.stage, "text": text, "advice": advice, "facts": facts(finding)}
+
+
+def _outside(finding: Finding) -> tuple[str, str]:
+    return (
+        f"{finding.path} is outside of the workspace {finding.root}",
+        "Ask in the workspace that it is in (--workspace DIR), or make its folder one: memctl init DIR",
+    )
+
+
+def _missing(finding: Finding) -> tuple[str, str]:
+    close = f"Is it {' or '.join(finding.close)}?" if finding.close else "Paths are relative to the workspace"
+    return f"{finding.path} does not exist, and was not indexed", close
+
+
+def _not_a_source(finding: Finding) -> tuple[str, str]:
+    assert finding.refusal is not None
+    way_out = _WAYS_OUT.get(finding.refusal.reason, "").replace("PATH", finding.refusal.place)
+    return f"{finding.path} is not searched: {refusal_told(finding.refusal, finding.path)}", way_out
+
+
+def _root_missing(finding: Finding) -> tuple[str, str]:
+    return (
+        f"the folder {finding.root} is gone, and {finding.path} was not indexed before",
+        "Bring the folder back (is its disk mounted?); memd goes on by itself",
+    )
+
+
+def _not_indexed(finding: Finding) -> tuple[str, str]:
+    reason, way_out = _NOT_INDEXED[finding.reason]
+    how = "not indexed as it is now" if finding.source else "not indexed yet"
+    return f"{finding.path} is {how}: {reason}", way_out
+
+
+def _gone(finding: Finding) -> tuple[str, str]:
+    return (
+        f"{finding.path} is not on the disk any more",
+        "Bring it back, if that is not meant: what was indexed of it is kept for a day",
+    )
+
+
+def _empty(finding: Finding) -> tuple[str, str]:
+    if finding.line is None:
+        return f"{finding.path} has no text", ""
+    return (
+        f"{finding.path} has no text that is searched at line {finding.line}",
+        "Front matter and blank lines are in no chunk of their own: ask about another line or the whole file",
+    )
+
+
+def _filtered(finding: Finding) -> tuple[str, str]:
+    assert finding.verdict is not None
+    said = [
+        _SAID_OF_FILTERS[one.filter].format(value=one.value, source=finding.source)
+        for one in finding.verdict.missed
+    ]
+    return f"{_place(finding)} is filtered out: {'; '.join(said)}", "Leave that filter out"
+
+
+_SAID_OF_FILTERS = {
+    "path": "its path does not match {value!r}",
+    "tag": "it does not have the tag {value!r}",
+    "since": "it is of {source.day}, before {value}",
+    "until": "it is of {source.day}, after {value}",
+    "phrase": "{value!r} does not stand in it",
+    "excluded": "{value!r} stands in it, and is excluded",
+}
+
+
+def _unmatched(finding: Finding) -> tuple[str, str]:
+    text = f"neither arm finds {_place(finding)}: it has none of the words that are looked for, and"
+    return f"{text} {_meaning(finding)}", "Ask with words that stand in it"
+
+
+def _outside_pools(finding: Finding) -> tuple[str, str]:
+    explained = _explained(finding)
+    ranks = []
+    if explained.keyword and any(part.count for part in explained.keyword.terms):
+        ranks.append(f"rank {explained.keyword.rank:,} by words")
+    if explained.vector:
+        ranks.append(f"rank {explained.vector.rank:,} by meaning")
+    return (
+        f"neither arm has {_place(finding)} among its best {POOL}: {', '.join(ranks)}",
+        "Narrow the search (--path, --tag, --since), or ask with more of its own words",
+    )
+
+
+def _below_floor(finding: Finding) -> tuple[str, str]:
+    merged, floor = _explained(finding).merged, finding.request.min_score
+    return (
+        f"{_place(finding)} scores {merged:.3f}, below the floor of {floor:g} (min_score)",
+        f"memctl search --min-score {math.floor(merged * 1000) / 1000:g}",
+    )
+
+
+def _folded(finding: Finding) -> tuple[str, str]:
+    verdict = finding.verdict
+    assert verdict is not None
+    assert verdict.into is not None
+    into = f"{verdict.into.path}:{verdict.into.start_line}-{verdict.into.end_line}"
+    return f"{_place(finding)} is nearly the same as {into}, which stands for it as hit {verdict.rank}", ""
+
+
+def _per_source(finding: Finding) -> tuple[str, str]:
+    assert finding.verdict is not None
+    ranks = ", ".join(map(str, finding.verdict.better))
+    text = f"{_place(finding)} is cut: a file has {PER_SOURCE} hits at most, and better chunks of it are hits"
+    return f"{text} {ranks}", f"memctl get {finding.path}"
+
+
+def _outranked(finding: Finding) -> tuple[str, str]:
+    verdict, limit = finding.verdict, finding.request.limit
+    assert verdict is not None
+    assert verdict.rank is not None
+    scores = f"its score is {_explained(finding).score:.3f}"
+    if verdict.last is not None:
+        scores += f", that of the last hit {verdict.last.score:.3f}"
+    way_out = f"memctl search --limit {verdict.rank}" if verdict.rank <= MAX_LIMIT else "Narrow the search"
+    return f"{_place(finding)} would be hit {verdict.rank}, and {limit} were asked for: {scores}", way_out
+
+
+def _returned(finding: Finding) -> tuple[str, str]:
+    assert finding.verdict is not None
+    return f"{_place(finding)} is hit {finding.verdict.rank}", ""
+
+
+def _place(finding: Finding) -> str:
+    """Return the source with the lines of the chunk that is meant."""
+    chunk = finding.verdict.chunk if finding.verdict else None
+    return f"{finding.path}:{chunk.start_line}-{chunk.end_line}" if chunk else finding.path
+
+
+def _meaning(finding: Finding) -> str:
+    """Return why the vector arm does not find what has no word of the query."""
+    explained = _explained(finding)
+    if explained.vector is not None:
+        return f"nothing of the meaning ({explained.vector.score:.3f})"
+    if "no-vector-yet" in explained.unseen:
+        return "no vector yet"
+    return f"nothing was looked for by meaning ({_OFF.get(finding.off, finding.off)})"
+
+
+def _explained(finding: Finding) -> Explained:
+    assert finding.verdict is not None
+    assert finding.verdict.explained is not None
+    return finding.verdict.explained
+
+
+_SAYINGS: dict[str, Callable[[Finding], tuple[str, str]]] = {
+    "outside": _outside,
+    "missing": _missing,
+    "not-a-source": _not_a_source,
+    "root-missing": _root_missing,
+    "not-indexed": _not_indexed,
+    "gone": _gone,
+    "empty": _empty,
+    "filtered": _filtered,
+    "unmatched": _unmatched,
+    "outside-pools": _outside_pools,
+    "below-floor": _below_floor,
+    "folded": _folded,
+    "per-source": _per_source,
+    "outranked": _outranked,
+    "returned": _returned,
+}

@@ -1,0 +1,44 @@
+"""What do the tests of the first pass share? How its file is made, and what the scan of all vectors says."""
+
+from dataclasses import replace
+
+from memd.index.first_pass import DamagedFileError
+from memd.search.search import search
+
+
+def made(notes, slices: int | None = None) -> bool:
+    """Make the file anew, or do only so many pieces of it; tell whether it counts now."""
+    building = notes.index.first_pass.begin()
+    while not building.step(0.0 if slices is not None else 60.0):
+        if slices is not None:
+            slices -= 1
+            if slices <= 0:
+                return False
+    return notes.index.first_pass.adopt(building)
+
+
+def loaded(notes) -> bool:
+    """Read the file that is there, as a daemon does after its start; tell whether codes are used then."""
+    keeper = notes.index.first_pass
+    read = keeper.stored()
+    if read is not None:
+        try:
+            keeper.take(read())
+        except (DamagedFileError, OSError):
+            keeper.drop()
+    return notes.index.snapshot.first_pass is not None
+
+
+def the_file(notes):
+    """Return the path of the file that counts."""
+    [path] = notes.state.glob("first_pass.*.codes")
+    return path
+
+
+def answers(notes, text: str, *, exact: bool = False, **settings: object) -> list[tuple[int, float]]:
+    """Return (chunk, cosine) of the hits of a search by meaning; *exact*: without the first pass."""
+    request = notes.request(text, mode="vector", limit=200, min_score=0.0, **settings)
+    with notes.index.view() as view:
+        without = replace(view, snapshot=replace(view.snapshot, first_pass=None))
+        hits = search(without if exact else view, request).hits
+    return [(hit.chunk.id, round(hit.candidate.vector_score, 5)) for hit in hits]

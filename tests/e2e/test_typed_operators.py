@@ -1,0 +1,83 @@
+"""Does the RPC take in a query what it takes as parameters?"""
+
+import pytest
+
+from memctl.client import RpcError
+
+
+def paths(daemon, root, query, **params):
+    """Return where the hits are, in order."""
+    return daemon.found(query, workspace=root, min_score=0.0, limit=50, **params)
+
+
+@pytest.mark.parametrize(
+    ("typed", "params"),
+    [
+        ("path:recipes", {"path": "recipes"}),
+        ("path:logs/2026-05*", {"path": "logs/2026-05*"}),
+        ("since:2026-05-04", {"since": "2026-05-04"}),
+        ("until:2026-05-01", {"until": "2026-05-01"}),
+        ("after:2026-05-03", {"since": "2026-05-04"}),
+        ("before:2026-05-02", {"until": "2026-05-01"}),
+        ("path:logs after:2026-04-30", {"path": "logs", "since": "2026-05-01"}),
+        ("tag:none-such", {"tag": "none-such"}),
+    ],
+)  # fmt: skip
+def test_a_typed_filter_is_the_parameter(sample, typed, params):
+    """The same hits, in the same order, from search and in what recall sends."""
+    daemon, root = sample
+    given = paths(daemon, root, "the water", **params)
+    assert paths(daemon, root, f"the water {typed}") == given
+    recalled = daemon.call("recall", workspace=root, query=f"the water {typed}", budget_tokens=20_000)
+    assert {one["path"] for one in recalled["sources"]} <= set(given)
+
+
+def test_phrases_and_exclusions_narrow_an_answer(sample):
+    """Every hit holds the phrase, none holds what is excluded."""
+    daemon, root = sample
+    hits = daemon.call("search", workspace=root, query='"breast cancer" gene', limit=50)["hits"]
+    assert all("breast cancer" in read(daemon, root, hit).lower() for hit in hits)
+    everything = paths(daemon, root, "water")
+    without = paths(daemon, root, "water -tomatoes")
+    assert without
+    assert "home/tomatoes.md" in everything
+    assert "home/tomatoes.md" not in without
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "",
+        "*",
+        "NEAR(",
+        '"',
+        "a OR b",
+        "col:",
+        "'; DROP TABLE chunks; --",
+        "\0",
+        "\u0301",
+        "\u202e",
+        "%_\\",
+        "👩‍👩‍👧‍👦",
+        "x" * 10_000,
+        "会" * 10_000,
+    ],
+)
+def test_any_text_travels_and_is_answered(sample, raw):
+    """An answer, perhaps an empty one; never an error."""
+    daemon, root = sample
+    assert isinstance(daemon.call("search", workspace=root, query=raw)["hits"], list)
+
+
+def test_bytes_that_are_no_text_are_refused_by_name(sample):
+    """A lone surrogate stands for a byte that is no UTF-8: the caller is told, and the connection lives."""
+    daemon, root = sample
+    with daemon.client() as client:
+        with pytest.raises(RpcError) as caught:
+            client.call("search", {"workspace": root, "query": "caf\udce9"})
+        assert (caught.value.code, caught.value.callers_fault) == ("MEMD_INVALID", True)
+        assert client.call("search", {"workspace": root, "query": "café"})["hits"] is not None
+
+
+def read(daemon, root, hit):
+    return daemon.call("get", workspace=root, id=hit["id"])["text"]

@@ -1,0 +1,252 @@
+"""Does a daemon say why a note is not among the hits, and what made the score of those that are?"""
+
+import json
+import math
+import os
+
+import pytest
+from daemon_process import Daemon, until
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memctl.client import RpcError
+from memd.service.findings import STAGES
+
+COPIED = "The heron nests by the weir each spring and leaves it when the water falls in autumn again.\n"
+NOTES = {
+    "birds/heron.md": "# Herons\n\nThe grey heron stands in the shallows and waits.\n",
+    "birds/copy.md": f"# Weir\n\n{COPIED}",
+    "birds/copy-2.md": f"# Weir\n\n{COPIED}",
+    "2026-05-01.md": "---\ntags: [daily]\n---\nSaw a heron on the way to work.\n",
+    "cook/pesto.md": "# Pesto\n\nBasil, pine nuts, garlic and oil.\n",
+    "empty.md": "\n",
+    "drafts/x.md": "A heron that is ignored.\n",
+    ".gitignore": "# not yet\ndrafts/\n",
+    "table.csv": "heron,1\n",
+    "latin1.md": b"caf\xe9 heron\n",
+}
+
+
+@pytest.fixture(scope="module")
+def river(tmp_path_factory):
+    """A daemon with these notes, for tests that only read."""
+    home = tmp_path_factory.mktemp("river")
+    root = home / "notes"
+    for path, text in NOTES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    daemon = Daemon(home)
+    daemon.start()
+    yield daemon, daemon.add(root)
+    daemon.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "stage", "said"),
+    [
+        ("birds/heron.md", {}, "returned", "is hit "),
+        ("/etc/passwd", {}, "outside", "is outside of the workspace"),
+        ("heron.md", {}, "missing", "does not exist"),
+        ("table.csv", {}, "not-a-source", "patterns of sources"),
+        ("drafts/x.md", {}, "not-a-source", "drafts/ is ignored by .gitignore:2: drafts/"),
+        ("latin1.md", {}, "not-a-source", "it is not UTF-8 text"),
+        ("birds", {}, "not-a-source", "it is a folder"),
+        ("empty.md", {}, "empty", "has no text"),
+        ("birds/heron.md", {"line": 99}, "empty", "at line 99"),
+        ("birds/heron.md", {"glob": "cook/**"}, "filtered", "its path does not match 'cook/**'"),
+        ("birds/heron.md", {"tag": "daily"}, "filtered", "it does not have the tag 'daily'"),
+        ("2026-05-01.md", {"since": "2026-06-01"}, "filtered", "it is of 2026-05-01, before 2026-06-01"),
+        ("2026-05-01.md", {"until": "2026-04-01"}, "filtered", "it is of 2026-05-01, after 2026-04-01"),
+        ("birds/heron.md", {"query": '"heron grey"'}, "filtered", "'heron grey' does not stand in it"),
+        ("birds/heron.md", {"query": "heron -grey"}, "filtered", "'grey' stands in it, and is excluded"),
+        ("cook/pesto.md", {"mode": "keyword"}, "unmatched", "(only words were asked for)"),
+        ("birds/heron.md", {"min_score": 0.99}, "below-floor", "below the floor of 0.99"),
+        (
+            "birds/heron.md",
+            {"query": "weir", "limit": 1, "min_score": 0.0},
+            "outranked",
+            "and 1 were asked for",
+        ),
+    ],
+)
+def test_each_stage_is_named_with_its_values(river, path, params, stage, said):
+    """One record: stage, a sentence, what to do, and how the answer was made."""
+    daemon, root = river
+    answer = daemon.call("why", **{"workspace": root, "path": path, "query": "heron", **params})
+    assert (answer["stage"], said in answer["text"]) == (stage, True), answer["text"]
+    assert answer["stage"] in STAGES
+    assert set(answer) == {
+        "workspace", "path", "line", "stage", "text", "advice", "facts", "mode", "degraded", "index",
+        "timings_ms", "took_ms",
+    }  # fmt: skip
+
+
+def test_a_copy_names_the_hit_that_stands_for_it(river):
+    """With its lines and its rank."""
+    daemon, root = river
+    hits = daemon.call("search", workspace=root, query="heron weir spring water", min_score=0.0)["hits"]
+    [rank] = [n for n, hit in enumerate(hits, 1) if hit["folded"]]
+    [folded] = hits[rank - 1]["folded"]
+    answer = daemon.call(
+        "why", workspace=root, path=folded["path"], query="heron weir spring water", min_score=0.0
+    )
+    assert (answer["stage"], answer["facts"]["rank"]) == ("folded", rank)
+    assert answer["facts"]["into"]["path"] == hits[rank - 1]["path"]
+
+
+def test_the_advice_of_why_brings_the_note_back(river):
+    """The limit and the floor that it names are the ones that do."""
+    daemon, root = river
+    for wanted, key in (({"limit": 1, "min_score": 0.0}, "limit"), ({"min_score": 0.99}, "min-score")):
+        asked = {"workspace": root, "path": "birds/heron.md", "query": "weir", **wanted}
+        advice = daemon.call("why", **asked)["advice"].split()
+        assert advice[:3] == ["memctl", "search", f"--{key}"]
+        better = json.loads(advice[3])
+        assert daemon.call("why", **asked | {key.replace("-", "_"): better})["stage"] == "returned"
+
+
+def test_in_this_script_only_words_were_looked_for(river):
+    """A note without them is unmatched, because the model does not read the query."""
+    daemon, root = river
+    answer = daemon.call("why", workspace=root, path="cook/pesto.md", query="цапля")
+    assert (answer["stage"], answer["facts"]["vector_arm"]) == ("unmatched", "script")
+    assert answer["facts"]["lacks"] == ["цапля"]
+
+
+def test_a_note_that_was_just_saved_waits_and_is_waited_for(daemon, tmp_path):
+    """Without sync it may not be there yet, with it it is; a deleted one is gone, then missing."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    workspace = daemon.add(root)
+    (root / "new.md").write_text("The gannet dives.\n")
+    stage = daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"]
+    assert stage in {"not-indexed", "returned"}
+    answer = daemon.call("why", workspace=workspace, path="new.md", query="gannet", sync=True)
+    assert (answer["stage"], answer["synced"]) == ("returned", True)
+    (root / "new.md").unlink()
+    assert daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"] == "gone"
+    daemon.call("index", workspace=workspace, purge=True)
+    assert daemon.call("why", workspace=workspace, path="new.md", query="gannet")["stage"] == "missing"
+
+
+def test_while_the_folder_is_away_why_says_so(daemon, tmp_path):
+    """Of what was not indexed; the rest goes through the stages as always."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "a.md").write_text("The gannet dives.\n")
+    workspace = daemon.add(root)
+    root.rename(tmp_path / "away")
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "missing")
+    assert daemon.call("why", workspace=workspace, path="a.md", query="gannet")["stage"] == "returned"
+    assert daemon.call("why", workspace=workspace, path="b.md", query="gannet")["stage"] == "root-missing"
+    (tmp_path / "away").rename(root)
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"query": "x"}, "path"),
+        ({"path": "a.md"}, "query"),
+        ({"path": 3, "query": "x"}, "$.path: expected str, got int"),
+        ({"path": "", "query": "x"}, "$.path: expected str of length >= 1"),
+        ({"path": "a.md", "query": "x", "line": 0}, "$.line: expected int >= 1"),
+        ({"path": "a.md", "query": "x", "explain": True}, "$.explain: unknown parameter"),
+    ],
+)
+def test_a_wrong_parameter_of_why_is_named(river, params, told):
+    """As in every method."""
+    daemon, root = river
+    with pytest.raises(RpcError) as caught:
+        daemon.call("why", workspace=root, **params)
+    assert (caught.value.code, told in caught.value.message) == ("MEMD_INVALID", True), caught.value.message
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+@pytest.mark.parametrize(
+    "query", ["heron weir", "the grey heron of the shallows", "цапля heron", '"grey heron"']
+)
+def test_an_explained_search_is_the_same_answer_and_adds_up(river, fusion, query):
+    """Score and order from the numbers that came over the wire; the stages add up to all chunks."""
+    daemon, root = river
+    asked = {"workspace": root, "query": query, "fusion": fusion, "min_score": 0.0}
+    plain, told = daemon.call("search", **asked), daemon.call("search", **asked, explain=True)
+    for hit, other in zip(plain["hits"], told["hits"], strict=True):
+        explanation = other.pop("explanation")
+        assert hit == other
+        reachable = sum(term["idf"] * term["times"] for term in told["explanation"]["terms"])
+        assert explanation["keyword"]["reachable"] == pytest.approx(reachable, abs=1e-5)
+        assert _score(explanation) == pytest.approx(hit["score"], abs=2e-5)
+    stages = dict(told["explanation"]["stages"])
+    assert stages.pop("chunks") == sum(stages.values())
+    assert stages["hits"] == len(told["hits"])
+    assert plain["confidence"] == told["confidence"]
+    assert "explanation" not in plain
+
+
+def test_more_hits_than_can_be_explained_are_refused(river):
+    """Each brings a table; a limit of the configuration is cut."""
+    daemon, root = river
+    with pytest.raises(RpcError, match="at most 100 hits can be explained"):
+        daemon.call("search", workspace=root, query="heron", limit=101, explain=True)
+    daemon.call("search", workspace=root, query="heron", limit=100, explain=True)
+
+
+def _score(explanation: dict) -> float:
+    score = 0.0
+    if vector := explanation["vector"]:
+        share = vector["source_share"]
+        cosine = (1 - share) * vector["cosine"] + share * vector["source_cosine"]
+        score += vector["weight"] * max(0.0, cosine)
+    if words := explanation["keyword"]:
+        evidence = sum(
+            words["shares"][share] * t["idf"] * t["times"] * t[count] / (t[count] + words[length]["norm"])
+            for share, count, length in (
+                ("chunk", "count", "length"),
+                ("first", "first_count", "first_length"),
+                ("file", "file_count", "file_length"),
+            )
+            for t in words["terms"]
+        )
+        score += words["weight"] * math.tanh(2 * evidence / words["reachable"])
+    return score * explanation["decay"]["factor"]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    path=st.text(min_size=1, max_size=30)
+    | st.sampled_from([*NOTES, "../x", "/", ".", "a" * 5000, "a/" * 300]),
+    query=st.text(max_size=30) | st.sampled_from(["path:..", "-", '"', "since:2026-01-01", "x" * 20_000]),
+    line=st.none() | st.integers(1, 2**40),
+)
+def test_any_path_and_query_have_an_answer(river, path, query, line):
+    """A stage, or what is wrong with the parameter; never an error of ours."""
+    daemon, root = river
+    asked = {"workspace": root, "path": path, "query": query, "line": line}
+    try:
+        assert daemon.call("why", **asked)["stage"] in STAGES
+    except RpcError as error:
+        assert (error.code, len(path) > 4096) == ("MEMD_INVALID", True)  # noqa: PT017 - either is right
+    daemon.call("search", workspace=root, query=query, explain=True)
+    try:
+        daemon.call("similar", workspace=root, path=path, line=line)
+    except RpcError as error:
+        assert error.code in {"MEMD_NOT_FOUND", "MEMD_INVALID"}  # noqa: PT017
+
+
+def test_memctl_takes_the_paths_that_it_prints(river):
+    """From a folder below, relative to it or to the workspace, absolute, with a line, or gone."""
+    daemon, root = river
+    below, environment = f"{root}/birds", {"PYTHONPATH": os.getcwd()}  # noqa: PTH109
+
+    def asked(*argv: str) -> tuple[int, str]:
+        done = daemon.memctl("why", *argv, cwd=below, env=environment)
+        return done.returncode, done.stdout.partition("\n")[0]
+
+    for path in ("heron.md", "birds/heron.md", f"{root}/birds/heron.md", "heron.md:3", "../birds/heron.md"):
+        code, line = asked(path, "grey", "heron")
+        assert (code, line.startswith("returned: birds/heron.md:1-3 is hit ")) == (0, True), line
+    assert asked("../cook/pesto.md", "--mode", "keyword", "heron")[0] == 1
+    assert asked("nothing.md", "heron")[1].startswith("missing: birds/nothing.md does not exist")
+    assert asked("../../log", "heron")[1].startswith("outside: ")
+    assert asked("heron.md", "--path", "cook/**", "--", "heron")[1].startswith("filtered: ")
+    assert asked("heron.md")[0] == 2

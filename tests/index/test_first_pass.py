@@ -1,0 +1,443 @@
+"""Does the file of codes change nothing but the time, whatever is done to it?"""
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from zlib import crc32
+
+import pytest
+from codes_support import answers, loaded, made, the_file
+from tests_support import Notes, OtherHashEmbedder
+
+from memd.errors import NoSpaceError, StorageError
+from memd.index import check, files, first_pass, first_pass_build, first_pass_keeper
+from memd.index.first_pass import DATA_AT
+from memd.index.first_pass_build import TooRoughError
+from memd.index.repair import repair
+from memd.search.vector import VectorArm
+
+pytest.importorskip("faiss")
+
+WORDS = "heron weir badger sett otter river lamp oil bread rye salt kiln clay glaze wheel loom yarn dye"
+QUERIES = ["heron weir", "bread rye salt", "clay wheel kiln glaze", "word7", "path:n1*.md otter lamp"]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """Files for a handful of rows, and candidates that are few among them."""
+    monkeypatch.setattr(first_pass_keeper, "MIN_ROWS", 40)
+    monkeypatch.setattr(first_pass_build, "CANDIDATES", 150)
+    monkeypatch.setattr(first_pass_build, "SLICE_ROWS", 32)
+    monkeypatch.setattr("memd.search.vector.GATHERED", 3)
+    monkeypatch.setattr("memd.search.vector.POOL", 20)
+
+
+def texts(count: int, first: int = 0, seed: int = 1) -> dict[str, str]:
+    rng = random.Random(seed)
+    return {
+        f"n{number}.md": f"word{number} {' '.join(rng.choices(WORDS.split(), k=4))}\n"
+        for number in range(first, first + count)
+    }
+
+
+def agree(notes) -> bool:
+    """Tell whether the ten best of every search by meaning have the cosines of the scan of all vectors."""
+    return all(
+        [cosine for _, cosine in answers(notes, text)[:10]]
+        == [cosine for _, cosine in answers(notes, text, exact=True)[:10]]
+        for text in QUERIES
+    )
+
+
+def way(notes, text: str = "heron weir", mask=None) -> str:
+    """Return how the vector arm looks for the nearest chunks."""
+    with notes.index.view() as view:
+        everything = view.snapshot.columns.source != 0
+        query_vec = notes.embedder.embed_query(text)
+        return VectorArm(view.snapshot, query_vec, everything if mask is None else mask(everything)).way
+
+
+def mend(notes) -> None:
+    """Repair what the check finds."""
+    repair(notes.index, list(check.findings(notes.index)))
+
+
+@pytest.fixture
+def many(notes):
+    """Two hundred notes with a file of codes."""
+    notes.save(texts(200))
+    assert made(notes)
+    assert way(notes) == "codes"
+    return notes
+
+
+def test_the_nearest_are_those_of_the_scan(many):
+    """The same hits with the same cosines, under filters too."""
+    assert agree(many)
+    found, exact = answers(many, "heron weir"), dict(answers(many, "heron weir", exact=True))
+    assert found == answers(many, "heron weir"), "each time"
+    assert [exact[number] for number, _ in found[:10]] == [cosine for _, cosine in found[:10]]
+
+
+def test_a_few_allowed_chunks_are_looked_at_one_by_one(many, monkeypatch):
+    """A filter that leaves less than the first pass costs needs none."""
+    monkeypatch.setattr("memd.search.vector.GATHERED", 20)
+
+    def some(mask):
+        mask = mask.copy()
+        mask[21:] = False
+        return mask
+
+    assert way(many, mask=some) == "few"
+    assert way(many) == "codes"
+    assert agree(many)
+
+
+def test_without_a_first_pass_all_are_scanned_or_the_few_that_may_answer(notes):
+    """A tenth of the rows is the border."""
+    notes.save(texts(60))
+
+    def some(mask):
+        mask = mask.copy()
+        mask[7:] = False
+        return mask
+
+    assert way(notes) == "all"
+    assert way(notes, mask=some) == "few"
+
+
+def test_rows_that_came_later_are_found(many):
+    """Those beyond the file are scanned; their order among the others is that of the cosines."""
+    many.save(texts(30, first=200, seed=2))
+    assert many.index.snapshot.rows.count == 230
+    assert many.index.snapshot.first_pass.facts.rows == 200
+    assert many.found((many.root / "n215.md").read_text(), mode="vector")[0] == "n215.md"
+    assert agree(many)
+
+
+def test_chunks_that_left_are_not_found_and_take_nobodys_place(many):
+    """Their rows stay in the file until the next one."""
+    many.remove(*(f"n{number}.md" for number in range(180)))
+    assert agree(many)
+    assert answers(many, "heron weir otter river")
+
+
+def test_a_text_that_stands_in_many_notes_is_found_in_each(many):
+    """They share one row."""
+    many.save({f"copy{number}.md": "word7 heron weir otter\n" for number in range(5)})
+    assert made(many)
+    many.save({f"copy{number}.md": "word7 heron weir otter\n" for number in range(5, 8)})
+    assert agree(many)
+
+
+def test_a_restart_reads_the_file_again(many):
+    """Not while the index is opened: until somebody does, every vector is scanned."""
+    many.reopen()
+    assert way(many) == "all"
+    assert loaded(many)
+    assert way(many) == "codes"
+    assert agree(many)
+
+
+def test_a_deleted_file_is_done_without(many):
+    """Under a running index nothing changes; after a restart there is none, and another can be made."""
+    the_file(many).unlink()
+    assert agree(many)
+    many.reopen()
+    assert not loaded(many)
+    assert agree(many)
+    assert many.index.first_pass.is_due(is_busy=False)
+    assert made(many)
+    assert agree(many)
+
+
+@pytest.mark.parametrize("place", [0, 9, 13, 20, 40, 70, 80, 90, 100, DATA_AT, DATA_AT + 500, -1])
+def test_a_flipped_bit_is_noticed(many, place):
+    """In the header when the index is opened, in the codes when they are read; then there is no file."""
+    block = bytearray(the_file(many).read_bytes())
+    block[place] ^= 4
+    the_file(many).write_bytes(block)
+    many.reopen()
+    assert (many.index.first_pass.stored() is None) == (0 <= place < DATA_AT)
+    assert not loaded(many)
+    assert not list(many.state.glob("first_pass.*"))
+    assert agree(many)
+    assert made(many)
+
+
+@pytest.mark.parametrize("size", [0, 100, DATA_AT, -1, 1])
+def test_a_cut_or_longer_file_is_noticed(many, size):
+    """Relative to its end below 0 and above 0."""
+    path = the_file(many)
+    block = path.read_bytes()
+    path.write_bytes(block + b"!" if size == 1 else block[:size])
+    many.reopen()
+    assert not loaded(many)
+    assert agree(many)
+
+
+def test_the_file_of_another_index_is_none(many, tmp_path):
+    """Under our name, too: its header has its own."""
+    (tmp_path / "other").mkdir()
+    other = Notes(tmp_path / "other")
+    other.save(texts(200, seed=9))
+    assert made(other)
+    shutil.copy(the_file(other), the_file(many))
+    shutil.copy(the_file(other), many.state)
+    other.index.close()
+    many.reopen()
+    assert not loaded(many)
+    assert not list(many.state.glob("first_pass.*"))
+    assert agree(many)
+
+
+def test_an_older_file_under_the_newer_ones_name_is_none(many):
+    """As a sync tool that brings a folder back would leave it."""
+    old = the_file(many).read_bytes()
+    many.save(texts(40, first=200))
+    assert made(many)
+    the_file(many).write_bytes(old)
+    many.reopen()
+    assert not loaded(many)
+    assert agree(many)
+
+
+def test_a_file_with_more_rows_than_the_matrix_is_none(many):
+    """Where the matrix has lost its end, other rows will take their place."""
+    [matrix] = many.state.glob("vectors.*")
+    many.index.close()
+    os.truncate(matrix, 150 * 64 * 4)
+    many.open()
+    assert not loaded(many)
+    many.embed()
+    assert agree(many)
+    assert made(many)
+    assert agree(many)
+
+
+def test_a_link_or_a_folder_in_its_place_is_none(many, tmp_path):
+    """It is neither read nor followed."""
+    path = the_file(many)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    many.reopen()
+    assert not loaded(many)
+    assert (tmp_path / "elsewhere").exists()
+    assert agree(many)
+
+
+def test_another_version_of_the_library_makes_its_own_file(many, monkeypatch):
+    """How codes lie in memory is its own affair."""
+    import faiss
+
+    monkeypatch.setattr(faiss, "__version__", "0.0")
+    many.reopen()
+    assert not loaded(many)
+    assert agree(many)
+    assert made(many)
+    many.reopen()
+    assert loaded(many)
+
+
+def test_without_the_library_every_vector_is_scanned(many, monkeypatch):
+    """The file stays: it may be used again; what is not needed is not made."""
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    many.reopen()
+    assert not loaded(many)
+    assert not many.index.first_pass.is_due(is_busy=False)
+    assert agree(many)
+    assert the_file(many)
+    monkeypatch.undo()
+    many.reopen()
+    assert loaded(many)
+
+
+def test_opening_an_index_does_not_load_the_library(many):
+    """It costs 0.2 s, and a query that comes first would wait for it."""
+    many.index.close()
+    code = "import sys; from pathlib import Path; from memd.index.index import Index; "
+    code += "Index(Path(sys.argv[1])).close(); sys.exit('faiss' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code, many.state], check=False).returncode == 0
+    many.open()
+
+
+def test_a_compaction_begins_without_codes(many):
+    """Another matrix: the old file is gone with the old rows, at once."""
+    many.remove(*(f"n{number}.md" for number in range(100)))
+    many.index.purge(None, 200)
+    many.compact()
+    assert way(many) == "all"
+    assert not list(many.state.glob("first_pass.*"))
+    assert agree(many)
+    many.reopen()
+    assert not loaded(many)
+    assert made(many)
+    assert agree(many)
+
+
+def test_a_compaction_after_a_restart_removes_the_file_that_nobody_read(many):
+    """What was purged does not stay in it."""
+    many.remove(*(f"n{number}.md" for number in range(100)))
+    many.reopen()
+    many.index.purge(None, 200)
+    many.compact()
+    assert not list(many.state.glob("first_pass.*"))
+
+
+def test_another_model_begins_without_codes(many):
+    """Once its vectors answer; until then the old ones have theirs."""
+    many.switch(OtherHashEmbedder())
+    many.embed()
+    assert many.index.snapshot.first_pass is not None
+    assert many.index.finish_building(frozenset())
+    assert way(many) == "all"
+    assert agree(many)
+    assert made(many)
+    assert agree(many)
+
+
+def test_a_file_that_is_being_made_of_an_old_matrix_is_not_taken(many):
+    """The matrix changed meanwhile."""
+    building = many.index.first_pass.begin()
+    while not building.step(0.0):
+        pass
+    many.remove(*(f"n{number}.md" for number in range(100)))
+    many.index.purge(None, 200)
+    many.compact()
+    assert not many.index.first_pass.adopt(building)
+    assert not list(many.state.glob("first_pass.*"))
+    assert agree(many)
+
+
+@pytest.mark.parametrize("slices", [1, 2, 5, 8, 9])
+def test_a_crash_while_it_is_made_leaves_the_old_one(many, tmp_path, slices):
+    """What was written of the new one belongs to nothing."""
+    many.save(texts(30, first=200))
+    made(many, slices)
+    assert len(list(many.state.glob("first_pass.*"))) == 2
+    (tmp_path / "after").mkdir()
+    after = many.crashed(tmp_path / "after")
+    assert len(list(after.state.glob("first_pass.*"))) == 1
+    assert after.findings() == []
+    assert loaded(after)
+    assert agree(after)
+    after.index.close()
+
+
+def test_one_that_is_given_up_leaves_nothing(many):
+    """Whoever gives it up, at any moment."""
+    before = the_file(many)
+    for slices in range(1, 12):
+        building = many.index.first_pass.begin()
+        for _ in range(slices):
+            building.step(0.0)
+        building.abandon()
+        assert building.step(0.0)
+        assert not many.index.first_pass.adopt(building)
+        assert the_file(many) == before
+    assert agree(many)
+
+
+@pytest.mark.parametrize("call", ["create", "write_at", "sync", "sync_folder", "read_at"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_refuses_leaves_the_old_one(many, monkeypatch, call, code):
+    """The index goes on: it is no failure of what was stored."""
+
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
+
+    before = the_file(many)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, call, refuse)
+        with pytest.raises((NoSpaceError, StorageError)):
+            made(many)
+    assert the_file(many) == before
+    assert many.index.failed is None
+    assert agree(many)
+    assert made(many)
+
+
+def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
+    """Measured before it counts; asked again when there are twice as many."""
+    monkeypatch.setattr(first_pass_build, "CANDIDATES", 1)
+    monkeypatch.setattr(first_pass_build, "MAX_CANDIDATES", 2)
+    notes.save(texts(60))
+    building = notes.index.first_pass.begin()
+    with pytest.raises(TooRoughError):
+        building.step(60.0)
+    notes.index.first_pass.refuse(building)
+    assert not list(notes.state.glob("first_pass.*"))
+    assert not notes.index.first_pass.is_due(is_busy=False)
+    notes.save(texts(60, first=60))
+    assert notes.index.first_pass.is_due(is_busy=False)
+
+
+def test_more_candidates_are_taken_where_that_helps(notes, monkeypatch):
+    """The file says how many."""
+    monkeypatch.setattr(first_pass_build, "CANDIDATES", 2)
+    notes.save(texts(200))
+    assert made(notes)
+    assert notes.index.snapshot.first_pass.facts.candidates > 8
+    assert agree(notes)
+
+
+def test_it_is_due_when_many_rows_came_since(notes):
+    """At first when there are many, then when a share is new; a larger one while there is other work."""
+    due = notes.index.first_pass.is_due
+    notes.save(texts(39))
+    assert not due(is_busy=False)
+    notes.save(texts(161, first=39))
+    assert due(is_busy=False)
+    assert due(is_busy=True)
+    assert made(notes)
+    notes.save(texts(4, first=200))
+    assert not due(is_busy=False)
+    notes.save(texts(1, first=204))
+    assert due(is_busy=False)
+    assert not due(is_busy=True)
+    notes.save(texts(46, first=205))
+    assert due(is_busy=True)
+
+
+def test_a_stray_file_is_named_and_removed(many):
+    """By the check while the index is open, else by the next start."""
+    stray = many.state / "first_pass.0123456789abcdef.codes"
+    stray.write_bytes(b"x")
+    assert many.findings() == [f"stray: {stray.name} belongs to nothing"]
+    mend(many)
+    assert not stray.exists()
+    stray.write_bytes(b"x")
+    many.reopen()
+    assert not stray.exists()
+    assert loaded(many)
+
+
+def test_the_check_finds_codes_that_are_not_those_of_their_rows(many):
+    """The file was exchanged for a sound one of other rows; repair drops it."""
+    keeper = many.index.first_pass
+    path, facts = the_file(many), keeper.loaded.facts
+    body = bytearray(path.read_bytes()[DATA_AT:])
+    body[-3_000:] = bytes(3_000)
+    false = first_pass.header_of(replace(facts, crc=crc32(body)))
+    path.write_bytes(false + body)
+    many.reopen()
+    assert loaded(many)
+    [found] = many.findings()
+    assert found.startswith("codes: ")
+    mend(many)
+    assert way(many) == "all"
+    assert agree(many)
+
+
+def test_the_check_finds_a_damaged_file(many):
+    """What is in memory is right, what is on the disk is not."""
+    with the_file(many).open("r+b") as stream:
+        stream.seek(-5, os.SEEK_END)
+        stream.write(b"\xff\x00")
+    assert many.findings() == ["codes: the codes of the first pass: its codes are not what was written"]
+    mend(many)
+    assert many.findings() == []

@@ -1,0 +1,187 @@
+"""Do searches by meaning say what a scan says, whatever happens to matrix and codes in whatever order?"""
+
+import os
+import random
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from codes_support import answers, loaded, made
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder
+
+from memd.index import first_pass_build, first_pass_keeper
+from memd.search import vector
+
+pytest.importorskip("faiss")
+
+EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "10"))  # lives; more at night
+PATHS = st.sampled_from([f"n{number}.md" for number in range(60)])
+WORDS = st.sampled_from(
+    [
+        "heron",
+        "weir",
+        "badger",
+        "sett",
+        "otter",
+        "river",
+        "lamp",
+        "oil",
+        "bread",
+        "rye",
+        "salt",
+        "kiln",
+        "clay",
+    ]
+)
+TEXTS = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
+SMALL = {
+    (first_pass_keeper, "MIN_ROWS"): 20,
+    (first_pass_build, "SLICE_ROWS"): 32,
+    (vector, "GATHERED"): 2,
+}
+
+
+class Life(RuleBasedStateMachine):
+    """One index through saves, deletions, compactions, models, restarts, crashes; codes at any moment.
+
+    There are more candidates than rows: a code that is a little wrong is not the point here.
+    """
+
+    @initialize()
+    def begin(self):
+        self.kept = {(module, name): getattr(module, name) for module, name in SMALL}
+        for (module, name), value in SMALL.items():
+            setattr(module, name, value)
+        self.folder = Path(tempfile.mkdtemp(prefix="memd-codes-"))
+        self.notes = Notes(self.folder)
+        self.notes.save({f"n{number}.md": f"word{number} heron weir\n" for number in range(60)})
+        self.clock = self.crashes = 0
+        self.building = None
+        self.held = None
+
+    @rule(several=st.dictionaries(PATHS, TEXTS, min_size=1, max_size=20), embed=st.booleans())
+    def save(self, several, embed):
+        self.notes.save(several, embed=embed)
+
+    @rule(paths=st.sets(PATHS, max_size=30))
+    def delete(self, paths):
+        self.clock += 1
+        for path in paths:
+            (self.notes.root / path).unlink(missing_ok=True)
+        self.notes.indexer.apply(sorted(paths), at_s=self.clock)
+
+    @rule()
+    def compact(self):
+        self.notes.index.purge(None, 60)
+        self.notes.compact()
+
+    @rule()
+    def take_the_other_model(self):
+        embedder = (
+            OtherHashEmbedder() if self.notes.embedder.dim == WordHashEmbedder.dim else WordHashEmbedder()
+        )
+        self.notes.switch(embedder)
+        self.notes.embed()
+        self.notes.index.finish_building(frozenset())
+
+    @precondition(lambda self: self.notes.index.snapshot.rows.count >= 20)
+    @rule()
+    def make_a_file(self):
+        assert made(self.notes)
+        self.building = None
+
+    @precondition(lambda self: self.notes.index.snapshot.rows.count >= 20)
+    @rule(slices=st.integers(1, 8))
+    def make_a_part_of_a_file(self, slices):
+        keeper = self.notes.index.first_pass
+        self.building = self.building or keeper.begin()
+        if any(self.building.step(0.0) for _ in range(slices)):
+            keeper.adopt(self.building)
+            self.building = None
+
+    @rule()
+    def give_a_file_up(self):
+        if self.building is not None:
+            self.building.abandon()
+            self.building = None
+
+    @rule()
+    def drop_the_file(self):
+        self.notes.index.first_pass.drop()
+
+    @rule(chance=st.randoms(use_true_random=False))
+    def flip_a_bit(self, chance: random.Random):
+        """Of a file that nobody has read yet."""
+        self._let_go()
+        self._reopen(load=False)
+        for path in self.notes.state.glob("first_pass.*"):
+            block = bytearray(path.read_bytes())
+            block[chance.randrange(len(block))] ^= 1 << chance.randrange(8)
+            path.write_bytes(block)
+        loaded(self.notes)
+
+    @rule(load=st.booleans())
+    def restart(self, load):
+        self._reopen(load=load)
+
+    @rule()
+    def crash(self):
+        self._let_go()
+        self.crashes += 1
+        folder = self.folder / f"crash{self.crashes}"
+        folder.mkdir()
+        after = self.notes.crashed(folder)
+        self.notes.index.close()
+        self.notes, self.building = after, None
+        loaded(self.notes)
+
+    @precondition(lambda self: self.held is None)
+    @rule()
+    def begin_a_query(self):
+        context = self.notes.index.view()
+        self.held = (context, context.__enter__())
+
+    @precondition(lambda self: self.held is not None)
+    @rule()
+    def end_a_query(self):
+        self._let_go()
+
+    @invariant()
+    def the_nearest_are_those_of_the_scan(self):
+        for text in ("heron weir", "bread rye salt", "word7"):
+            found, exact = (answers(self.notes, text, exact=exact) for exact in (False, True))
+            assert [cosine for _, cosine in found[:10]] == [cosine for _, cosine in exact[:10]]
+            assert {number for number, _ in found} <= {number for number, _ in exact}
+
+    @invariant()
+    def nothing_is_wrong(self):
+        assert self.notes.findings() == []
+
+    def teardown(self):
+        self._let_go()
+        self.notes.index.close()
+        for (module, name), value in self.kept.items():
+            setattr(module, name, value)
+        shutil.rmtree(self.folder)
+
+    def _reopen(self, *, load: bool) -> None:
+        self._let_go()
+        self.notes.reopen()
+        self.building = None
+        if load:
+            loaded(self.notes)
+
+    def _let_go(self):
+        if self.held is not None:
+            self.held[0].__exit__(None, None, None)
+            self.held = None
+
+
+TestCodesLife = Life.TestCase
+TestCodesLife.settings = settings(
+    max_examples=EXAMPLES, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -1,0 +1,425 @@
+"""Does `memctl eval` measure with a real daemon, leave nothing behind, and end with the right exit code?"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from daemon_process import Daemon, until
+from scripted_peer import AS_IN_A_TERMINAL
+
+from memctl import exits
+
+FILLER = "It was settled in the weekly round, and nobody has looked back since then.\n"
+# What a heading says and what stands below it mean the same and share no word.
+NOTES = {
+    "queue.md": "---\ntitle: Retiring the message broker\n---\n# Retiring the message broker\n\n"
+    f"We left Kafka and RabbitMQ for tables in Postgres.\n{FILLER}",
+    "people/ada.md": "Ada\n\nFavourite hot beverages\n---\n\n"
+    f"She drinks smoked tea in a cup, never coffee.\n{FILLER}",
+    "daily/2026-05-01-standup.md": "# Quarrel about button colours\n\n"
+    f"The designers disagree: red or green for what users click on.\n{FILLER}",
+    "index.md": "# Contents\n\n- [Retiring the message broker](queue.md)\n- something else entirely\n",
+    "plain.md": f"Nothing with a heading.\n{FILLER}",
+}
+SAMPLE = Path(__file__).parents[1] / "sample"
+IGNORED = {"drafts/secret.md": f"# Unpublished xylophone memoirs\n\nNever to be copied.\n{FILLER}"}
+GOLDEN = """\
+# asked last week
+{"query": "which tea does Ada drink", "path": "people/ada.md", "line": 6}
+{"query": "kafka", "path": "queue.md"}
+"""
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    """A running daemon with a workspace; memctl runs in it."""
+    home = tmp_path_factory.mktemp("eval")
+    root = home / "notes"
+    for path, text in (NOTES | IGNORED).items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    (root / ".gitignore").write_text("drafts/\n")
+    daemon = Daemon(home)
+    daemon.start()
+    daemon.root = Path(daemon.add(root))
+    # Enough notes that a signal comes before the end.
+    shutil.copytree(SAMPLE, home / "sample")
+    daemon.large = Path(daemon.add(home / "sample"))
+    yield daemon
+    daemon.close()
+
+
+@pytest.fixture
+def memctl(daemon):
+    """Run memctl in the workspace; afterwards nothing is left, and no note has changed."""
+
+    def run(*argv, **options):
+        return daemon.memctl(*argv, cwd=daemon.root, **options)
+
+    run.root = daemon.root
+    before = told_of(daemon.root)
+    yield run
+    assert left_behind(daemon) == []
+    assert told_of(daemon.root) == before
+
+
+def told_of(root):
+    """Return path → text and stamp of all that is in a folder."""
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def left_behind(daemon):
+    """Return what there is beyond the one workspace: folders of copies, their indexes, registrations."""
+    registered = {one["root"] for one in daemon.call("workspace.list")["workspaces"]}
+    own = {str(daemon.root), str(daemon.large)}
+    indexes = {hashlib.sha256(root.encode()).hexdigest()[:16] for root in own}
+    return [*(registered - own), *({path.name for path in daemon.state.iterdir() if path.is_dir()} - indexes)]
+
+
+@pytest.fixture
+def golden(tmp_path):
+    """Write a golden file and return its path."""
+
+    def write(text=GOLDEN):
+        (tmp_path / "golden.jsonl").write_text(text)
+        return str(tmp_path / "golden.jsonl")
+
+    return write
+
+
+def test_headings_are_asked_of_a_copy_and_the_table_is_printed(memctl):
+    """Without options: what is done is said beforehand on stderr, the table is on stdout."""
+    done = memctl("eval")
+    assert done.returncode == exits.OK, done.stderr
+    assert "3 questions from headings of 5 notes, asked of a copy without these headings" in done.stdout
+    for arm in ("hybrid", "vector", "keyword", "grep"):
+        assert re.search(rf"(?m)^{arm} +\d\.\d\d\d ", done.stdout)
+    assert re.search(
+        r"private copy of 5 notes .* about \d+ chunks: roughly \d+ s\. Ctrl-C ends it", done.stderr
+    )
+
+
+def test_json_has_every_figure_and_every_result(memctl):
+    """One object; the answers are named as the user's notes are, whatever their names were in the copy."""
+    done = memctl("eval", "--json", "--seed", "7")
+    told = json.loads(done.stdout)
+    assert told["workspace"] == str(memctl.root)
+    assert told["questions"] == {
+        "from": "headings", "notes": 5, "headings": 4, "left_out": {"too general": 1}, "usable": 3, "seed": 7,
+    }  # fmt: skip
+    assert set(told["arms"]) == {"hybrid", "vector", "keyword", "grep"}
+    assert set(told["arms"]["hybrid"]) == {"measures", "interval", "latency_ms", "degraded"}
+    assert [one["over"] for one in told["differences"]] == ["vector", "keyword", "grep"]
+    tea = next(one for one in told["results"] if one["query"] == "Favourite hot beverages")
+    assert tea["answers"] == [{"path": "people/ada.md", "line": 6}]
+    assert set(tea["arms"]["hybrid"]["paths"]) <= set(NOTES)
+    assert tea["arms"]["vector"]["rank"] == 1
+    assert tea["arms"]["vector"]["passage@10"] == 1
+
+
+def test_a_heading_that_is_asked_for_is_held_out(memctl):
+    """No arm that goes by words finds a word that stood in the heading alone, not even in the index note."""
+    told = json.loads(memctl("eval", "--json").stdout)
+    queries = {one["query"] for one in told["results"]}
+    assert "Retiring the message broker" in queries
+    for one in told["results"]:
+        assert one["arms"]["keyword"]["paths"] == []
+        assert one["arms"]["grep"]["paths"] == []
+        assert one["arms"]["vector"]["rank"]
+
+
+def test_in_the_notes_themselves_these_words_are_found(memctl):
+    """So it is the holding out that hides them."""
+    assert set(memctl("search", "--mode", "keyword", "--files", "broker").stdout.split()) == {
+        "queue.md",
+        "index.md",
+    }
+
+
+def test_only_sources_are_copied(daemon, memctl):
+    """What .gitignore names is not among the notes that are counted, asked for or copied."""
+    told = json.loads(memctl("eval", "--json").stdout)
+    assert told["questions"]["notes"] == len(NOTES)
+    assert not any("xylophone" in one["query"] for one in told["results"])
+
+
+def test_a_golden_file_asks_the_index_as_it_is(memctl, golden):
+    """Words of headings are found, lines are judged apart, comments are passed over."""
+    told = json.loads(memctl("eval", "--json", "--golden", golden()).stdout)
+    tea, queue = told["results"]
+    assert (tea["query"], tea["arms"]["hybrid"]["rank"], tea["arms"]["hybrid"]["passage@10"]) == (
+        "which tea does Ada drink", 1, 1,
+    )  # fmt: skip
+    assert queue["arms"]["grep"]["paths"] == ["queue.md"]
+    assert "passage@10" not in queue["arms"]["hybrid"]
+
+
+def test_paths_that_are_no_sources_are_named_and_count_as_not_found(memctl, golden):
+    """Ignored, missing, and beside one that is right."""
+    missed = '{"query": "memoirs", "path": ["drafts/secret.md", "gone.md"]}'
+    text = '{"query": "kafka", "path": "queue.md"}\n' + missed
+    done = memctl("eval", "--json", "--golden", golden(text))
+    assert "no sources, so not found: drafts/secret.md, gone.md" in done.stderr
+    told = json.loads(done.stdout)
+    assert told["questions"]["no_sources"] == ["drafts/secret.md", "gone.md"]
+    assert told["arms"]["hybrid"]["measures"]["recall@10"] == 0.5
+    assert told["arms"]["grep"]["measures"]["recall@10"] == 0.5  # though grep sees drafts/
+
+
+def test_a_golden_file_of_another_workspace_is_said_to_be_one(memctl, golden):
+    """Exit code 5: what was named is not there."""
+    done = memctl("eval", "--golden", golden('{"query": "x", "path": "elsewhere.md"}\n'))
+    assert done.returncode == exits.NOT_FOUND
+    assert "is it the right one?" in done.stderr
+
+
+def test_failures_are_listed_with_the_command_that_says_why(memctl, golden):
+    """A question whose answer is no source can't be answered."""
+    text = '{"query": "kafka", "path": "queue.md"}\n{"query": "loud memoirs", "path": "drafts/secret.md"}\n'
+    done = memctl("eval", "--failures", "--golden", golden(text))
+    assert "without an answer among the first 10 of hybrid: 1 of 2" in done.stdout
+    assert "memctl why drafts/secret.md 'loud memoirs'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("demands", "status"),
+    [
+        (["0.1"], exits.OK),
+        (["recall@10=1", "MRR@10=0.9"], exits.OK),
+        (["0.1", "passage@10=1"], exits.OK),
+    ],
+)
+def test_a_gate_that_is_reached_is_0(memctl, golden, demands, status):
+    """One figure or several, nDCG@10 without a name."""
+    options = [option for demand in demands for option in ("--fail-under", demand)]
+    assert memctl("eval", "--golden", golden(), *options).returncode == status
+
+
+def test_a_gate_that_is_missed_is_9_and_named(memctl, golden):
+    """The report is printed all the same."""
+    text = GOLDEN + '{"query": "memoirs", "path": "drafts/secret.md"}\n'
+    done = memctl(
+        "eval", "--json", "--golden", golden(text), "--fail-under", "recall@10=0.9", "--fail-under", "0.1"
+    )
+    assert done.returncode == exits.UNHEALTHY
+    assert "recall@10 of hybrid is 0.667, below 0.9" in done.stderr
+    assert [one["ok"] for one in json.loads(done.stdout)["gates"]] == [False, True]
+
+
+@pytest.mark.parametrize("wrong", ["1.5", "-1", "x", "recall@7=0.5", "=", "ndcg@10="])
+def test_a_gate_must_be_a_figure_and_a_number(memctl, wrong):
+    """Exit code 2 before anything is measured."""
+    done = memctl("eval", f"--fail-under={wrong}")
+    assert done.returncode == exits.USAGE
+    assert "--fail-under" in done.stderr
+
+
+def test_a_passage_gate_needs_lines(memctl, golden):
+    """It would be reached by a file that judges no line."""
+    done = memctl(
+        "eval",
+        "--golden",
+        golden('{"query": "kafka", "path": "queue.md"}\n'),
+        "--fail-under",
+        "passage@10=0.5",
+    )
+    assert done.returncode == exits.USAGE
+    assert "names a line of a note" in done.stderr
+    assert "asking" not in done.stderr
+
+
+def test_the_plot_is_an_svg_of_the_same_figures(memctl, golden, tmp_path):
+    """Written where it was asked for, with a word on stderr."""
+    target = tmp_path / "quality.svg"
+    done = memctl("eval", "--golden", golden(), "--json", "--plot", str(target))
+    texts = [text.text for text in ET.parse(target).getroot().iter("{http://www.w3.org/2000/svg}text")]
+    figure = json.loads(done.stdout)["arms"]["hybrid"]["measures"]["ndcg@10"]
+    assert {"2 questions of a golden file", f"{figure:.2f}"} <= set(texts)
+    assert str(target) in done.stderr
+
+
+@pytest.mark.parametrize("target", ["notes.md", "quality.png", "/no/such/folder/q.svg"])
+def test_a_plot_that_cannot_be_written_is_refused_at_once(memctl, target):
+    """And not after minutes; never over a note."""
+    done = memctl("eval", "--plot", target)
+    assert done.returncode == exits.USAGE
+    assert target in done.stderr
+    assert "asking" not in done.stderr
+
+
+def test_a_smaller_sample_of_notes_can_be_copied(memctl):
+    """Twenty of 65; stderr says so."""
+    done = memctl("eval", "--json", "--max-notes", "20", "-w", "../sample")
+    assert json.loads(done.stdout)["questions"]["notes"] == 20
+    assert "private copy of 20 notes" in done.stderr
+
+
+def test_without_a_model_there_is_no_vector_arm(daemon, tmp_path):
+    """Memd would answer by words, and the table would call that vectors."""
+    root = tmp_path / "words"
+    for path, text in NOTES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    daemon.add(root)
+    daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
+    done = daemon.memctl("eval", "--json", cwd=root)
+    daemon.call("workspace.remove", path=str(root))
+    assert set(json.loads(done.stdout)["arms"]) == {"hybrid", "keyword", "grep"}
+    assert "provider = none" in done.stderr
+
+
+def test_grep_can_be_left_out(memctl, golden):
+    """The others stay."""
+    told = json.loads(memctl("eval", "--json", "--no-grep", "--golden", golden()).stdout)
+    assert set(told["arms"]) == {"hybrid", "vector", "keyword"}
+
+
+def test_without_grep_on_the_system_the_others_are_measured(memctl, golden, tmp_path):
+    """With a word about it."""
+    (tmp_path / "bin").mkdir()
+    done = memctl("eval", "--json", "--golden", golden(), env={"PATH": str(tmp_path / "bin")})
+    assert "grep is not installed" in done.stderr
+    assert "grep" not in json.loads(done.stdout)["arms"]
+
+
+def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path):
+    """Counts, and the way out: a golden file."""
+    root = tmp_path / "bare"
+    root.mkdir()
+    (root / "a.md").write_text("# Notes\n\n" + FILLER)
+    daemon.add(root)
+    done = daemon.memctl("eval", cwd=root)
+    daemon.call("workspace.remove", path=str(root))
+    assert done.returncode == exits.NONE
+    assert "none of 1 heading in 1 note makes a question (1 too general)" in done.stderr
+    assert "golden file" in done.stderr
+
+
+# -- nothing is left behind ------------------------------------------------------------------------------
+
+
+def copies(daemon):
+    """Return the folders of copies that are there now."""
+    return sorted(daemon.state.glob("eval-*"))
+
+
+def started(daemon, *argv):
+    """Start memctl eval as a terminal would, and wait until its copy is a workspace."""
+    process = subprocess.Popen(
+        [*AS_IN_A_TERMINAL, "eval", *argv],
+        env=daemon.environment | {"PYTHONPATH": str(Path(exits.__file__).parents[1])},
+        cwd=daemon.large, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    own = {str(daemon.root), str(daemon.large)}
+    until(
+        lambda: {one["root"] for one in daemon.call("workspace.list")["workspaces"]} - own or process.poll()
+    )
+    return process
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(signal.SIGINT, exits.INTERRUPTED), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+)
+def test_a_signal_ends_it_and_the_copy_is_gone(daemon, memctl, sent, status):
+    """Ctrl-C, a service manager, a closed terminal: the workspace is forgotten, all is deleted."""
+    process = started(daemon)
+    assert copies(daemon)
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == status, err.decode()
+    assert b"Traceback" not in err
+
+
+def test_the_copy_is_private_while_it_is_there(daemon, memctl):
+    """0700, below memd's own folder; its config has the patterns and the sidecars of the copy alone."""
+    process = started(daemon)
+    [folder] = copies(daemon)
+    assert folder.stat().st_mode & 0o077 == 0
+    config = (folder / "notes/memory/config.toml").read_text()
+    assert 'sources = ["**/*.md"]' in config
+    assert "sidecars = false" in config
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+
+
+def test_an_error_of_the_daemon_leaves_no_copy(daemon, memctl, monkeypatch):
+    """A search that fails in the middle: exit code of the error, and all is cleaned up."""
+    golden_of_a_wrong_mode = "from memctl.evaluation import measuring; measuring.MODES = ('nonsense',)"
+    program = (
+        f"import sys; {golden_of_a_wrong_mode}; from memctl.__main__ import main; sys.exit(main(['eval']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=daemon.environment | {"PYTHONPATH": str(Path(exits.__file__).parents[1])},
+        cwd=daemon.root, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == exits.USAGE, done.stderr
+    assert "$.mode" in done.stderr
+
+
+def test_what_a_killed_run_left_is_cleaned_up_by_the_next(daemon, memctl):
+    """Nobody can answer kill -9."""
+    killed = started(daemon)
+    killed.kill()
+    killed.communicate()
+    [old] = copies(daemon)
+    assert memctl("eval").returncode == exits.OK
+    assert not old.exists()
+
+
+def test_the_copy_of_a_run_that_is_alive_stays(daemon, memctl):
+    """Two runs at once do not disturb each other."""
+    running = started(daemon)
+    running.send_signal(signal.SIGSTOP)
+    [folder] = copies(daemon)
+    try:
+        assert memctl("eval").returncode == exits.OK
+        assert folder.exists()
+    finally:
+        running.send_signal(signal.SIGCONT)
+    assert running.wait(60) == exits.OK
+    running.communicate()
+
+
+def test_a_daemon_that_dies_meanwhile_leaves_no_copy(tmp_path):
+    """The one that is started for cleaning up forgets the workspace."""
+    root = tmp_path / "notes"
+    shutil.copytree(SAMPLE, root)
+    own = Daemon(tmp_path)
+    own.start()
+    own.root = own.large = Path(own.add(root))
+    try:
+        process = started(own)
+        own.process.kill()
+        own.process.wait()
+        _, err = process.communicate(timeout=60)
+        assert process.returncode in {exits.UNREACHABLE, exits.OK}, err.decode()
+        until(own.listens)
+        assert left_behind(own) == []
+    finally:
+        own.close()
+
+
+def test_other_commands_do_not_load_it():
+    """They start as fast as before: nothing of evaluation is imported for any of them."""
+    program = (
+        "import sys; from memctl.__main__ import main; from memctl.commands import COMMANDS\n"
+        "for name in COMMANDS: name == 'eval' or main([name, '--help'])\n"
+        "sys.exit([name for name in sys.modules if 'evaluat' in name or name == 'subprocess'] or 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": str(Path(exits.__file__).parents[1])},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")

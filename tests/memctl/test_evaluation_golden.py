@@ -1,0 +1,117 @@
+"""Is a golden file understood, or refused with the line that is wrong?"""
+
+import pytest
+
+from memctl import exits
+from memctl.evaluation import golden
+from memctl.evaluation.questions import Place, Question
+from memctl.exits import CommandError
+
+ROOT = "/home/ada/notes"
+
+
+def parsed(*lines):
+    """Return the questions of these lines."""
+    return golden.parse("\n".join(lines), "golden.jsonl", ROOT)
+
+
+def refused(*lines):
+    """Return what is said of these lines."""
+    with pytest.raises(CommandError) as refusal:
+        parsed(*lines)
+    assert refusal.value.status == exits.USAGE
+    return str(refusal.value)
+
+
+def test_a_line_is_a_query_with_what_answers_it():
+    """A path, or several, or one with a line."""
+    assert parsed(
+        '{"query": "kafka", "path": "queue.md"}',
+        '{"query": "flaky", "path": ["ci.md", "daily/2026-05-01.md"], "note": "both say it"}',
+        '{"query": "vpn", "path": "vpn.md", "line": 14}',
+    ) == [
+        Question("kafka", (Place("queue.md", None),)),
+        Question("flaky", (Place("ci.md", None), Place("daily/2026-05-01.md", None))),
+        Question("vpn", (Place("vpn.md", 14),)),
+    ]
+
+
+def test_blank_lines_and_comments_are_passed_over():
+    """Also line ends of Windows and spaces in front of a comment."""
+    assert len(parsed("# my questions\r", "", '{"query": "a b", "path": "x.md"}\r', "  # more", "   ")) == 1
+
+
+def test_lines_that_ask_the_same_are_one_question():
+    """Its answers are those of all of them, each once."""
+    [question] = parsed(
+        '{"query": "vpn", "path": "a.md", "line": 3}',
+        '{"query": " vpn ", "path": "b.md"}',
+        '{"query": "vpn", "path": "a.md", "line": 3}',
+    )
+    assert question.places == (Place("a.md", 3), Place("b.md", None))
+
+
+@pytest.mark.parametrize("path", ["x/y.md", "./x/y.md", "x//y.md", f"{ROOT}/x/y.md"])
+def test_a_path_may_be_written_in_several_ways(path):
+    """It becomes the one that memd uses."""
+    assert parsed(f'{{"query": "q", "path": "{path}"}}')[0].paths == {"x/y.md"}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("{query: vpn}", "expected a JSON object"),
+        ("[" * 100_000, "expected a JSON object"),
+        ('["vpn", "a.md"]', "expected an object with query and path, found a list"),
+        ('{"query": "vpn"}', '"path": expected a text or a list of texts, found nothing'),
+        ('{"query": "vpn", "path": []}', '"path": expected'),
+        ('{"query": "vpn", "path": ["a.md", 3]}', '"path": expected'),
+        ('{"query": "vpn", "path": " "}', "found an empty text"),
+        ('{"query": "", "path": "a.md"}', '"query": expected a text that is not empty, found an empty text'),
+        ('{"query": 5, "path": "a.md"}', "found the number 5"),
+        ('{"query": "\\ud800", "path": "a.md"}', "half a character"),
+        ('{"query": "vpn", "path": "a.md", "line": 0}', '"line": expected a whole number from 1'),
+        ('{"query": "vpn", "path": "a.md", "line": true}', "found true or false"),
+        ('{"query": "vpn", "path": "a.md", "line": "3"}', "found a text"),
+        ('{"query": "vpn", "path": ["a.md", "b.md"], "line": 3}', '"line" goes with one path'),
+        ('{"query": "vpn", "paths": ["a.md"]}', "unknown key 'paths'; allowed are query, path, line, note"),
+        ('{"query": "vpn", "path": "../a.md"}', "is not below the workspace /home/ada/notes"),
+        ('{"query": "vpn", "path": "/etc/passwd"}', "is not below the workspace /home/ada/notes"),
+    ],
+)
+def test_a_wrong_line_is_named_with_what_was_expected(line, expected):
+    """Its number counts comments and blank lines, as an editor does."""
+    said = refused("# comment", "", line)
+    assert said.startswith("golden.jsonl:3: ")
+    assert expected in said
+
+
+def test_all_wrong_lines_are_named_at_once_up_to_a_page():
+    """Five of eight, and how many more."""
+    said = refused(*["nonsense"] * 8).splitlines()
+    assert [line.split(" ")[0] for line in said[:5]] == [f"golden.jsonl:{number}:" for number in range(1, 6)]
+    assert said[5] == "and 3 more"
+    assert '"query"' in said[6]
+
+
+def test_a_file_that_asks_nothing_is_refused():
+    """With an example of a line."""
+    assert "asks nothing" in refused("# nothing here", "")
+
+
+def test_a_file_that_is_not_there_or_no_text_is_said_so(tmp_path):
+    """Exit code 5 for a missing one, as for whatever was named and is not there."""
+    with pytest.raises(CommandError, match="there is no golden file") as missing:
+        golden.load(tmp_path / "none.jsonl", ROOT)
+    assert missing.value.status == exits.NOT_FOUND
+    (tmp_path / "latin.jsonl").write_bytes(b'{"query": "caf\xe9"}')
+    with pytest.raises(CommandError, match="not UTF-8"):
+        golden.load(tmp_path / "latin.jsonl", ROOT)
+    with pytest.raises(CommandError, match="cannot be read"):
+        golden.load(tmp_path, ROOT)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    """Windows' editors write one."""
+    (tmp_path / "golden.jsonl").write_bytes(b'\xef\xbb\xbf{"query": "q", "path": "a.md"}\n')
+    assert golden.load(tmp_path / "golden.jsonl", ROOT)[0].text == "q"

@@ -1,0 +1,261 @@
+"""Which headings are found, which make questions, and what is left of the notes without them?"""
+
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from memctl.evaluation.choosing import choose
+from memctl.evaluation.headings import front_matter_end, headings, lines_of, visible
+from memctl.evaluation.held_out import hold_out, neutral_names
+from memctl.evaluation.words import content_words
+
+SAMPLE = Path(__file__).parents[1] / "sample"
+BODY = "Enough text stands below this heading for an answer to be there at all.\n"
+
+TRICKY = {
+    "atx": "# One\n## Two ##\n### Three #### \n#Not\n####### Not\n#\tTabbed\n   ### Indented\n    # Code\n",
+    "empty": "#\n##   \n### ###\n",
+    "setext": "One\n===\nTwo\nlines\n---\n\n---\n===\n\nafter a rule\n***\n---\n",
+    "setext or table": "| a | b |\n|---|---|\n| 1 | 2 |\n\n# After\n",
+    "fences": "```sh\n# no\n```\n# Yes\n~~~~\n# no\n~~~\n# no\n~~~~\n# Yes too\n``` not`a fence\n# Third\n",
+    "fence that never ends": "# One\n```\n# no\n",
+    "fence in a list": "- item\n\n  ```sh\n  # no\n  ```\n\n# Yes\n",
+    "fence closed by more": "````\n# no\n```\n# no\n`````\n# Yes\n",
+    "indented code": "text\n\n    # no\n\n\t# no\n\n    code\n---\n# Yes\n",
+    "paragraph goes on": "text\n    # no\n# Yes\n",
+    "list": "- item\n  # in the item\n\n  # also\n\n1. one\n   ===\n\n# Yes\n- # in a list\n",
+    "quote": "> # no\n> text\n# Yes\n> lazy\nline\n===\n",
+    "lazy item": "- item\nline\n===\n\nnew\n===\n\n1. one\n\n   more\nlazy\n---\n# Yes\n",
+    "comment": "<!-- a comment\n# no\n\n# no\n-->\n# Yes\n<!-- one line -->\n# Yes too\n",
+    "html": "<details>\n# no\n\n# Yes\n<pre>\n\n# no\n</pre>\n# Yes too\n<a name='x'></a>\n# Three\n",
+    "html in a paragraph": "text <b>\n<span>\n# Yes\n<span>\n# no\n\n<?php\n# no\n?>\n# Last\n",
+    "rules": "***\n# One\n- - -\n# Two\n___\n",
+    "line ends": "# One\r\nTwo\r\n===\r\ntext\r\n",
+    "unicode": "# 日本語の見出し\n\n# Überschrift\u00a0mit Leerzeichen\n",
+    "definition": "[a]: b\n\n# Yes\n",
+}
+
+
+def reference(text):
+    """Return what a CommonMark parser says: level, first line and line behind each outermost heading."""
+    lines = lines_of(text)
+    first = front_matter_end(lines)
+    tokens = MarkdownIt("commonmark").enable("table").parse("\n".join([""] * first + lines[first:]))
+    return [
+        (int(token.tag[1:]), *token.map)
+        for position, token in enumerate(tokens)
+        if token.type == "heading_open" and token.level == 0 and tokens[position + 1].content
+    ]
+
+
+def places(text):
+    """Return the same of our own scan."""
+    return [(heading.level, heading.start, heading.end) for heading in headings(lines_of(text))]
+
+
+def titles(text):
+    """Return the headings as a reader sees them."""
+    return [heading.text for heading in headings(lines_of(text))]
+
+
+@pytest.mark.parametrize("name", TRICKY)
+def test_the_scan_finds_what_a_commonmark_parser_finds(name):
+    """Fences, comments, lists, quotes, Setext: each heading at its lines, and nothing else."""
+    assert places(TRICKY[name]) == reference(TRICKY[name])
+
+
+def test_the_scan_agrees_with_a_parser_on_real_notes():
+    """All of the sample's."""
+    for note in sorted(SAMPLE.rglob("*.md")):
+        text = note.read_text(encoding="utf-8")
+        assert places(text) == reference(text), note
+
+
+def test_front_matter_has_no_headings():
+    """A comment in YAML looks like one; without an end it is none, and its marks are a rule."""
+    assert titles("---\n# comment\ntitle: x\n---\n# One\n") == ["One"]
+    assert titles("---\n# One\n") == ["One"]
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("**Why** we _left_ `kafka`", "Why we left kafka"),
+        ("Use `__init__` and \\*stars\\*", "Use __init__ and *stars*"),
+        ("A [link](http://x/(y) 'title') and ![image](i.png)", "A link and image"),
+        ("[![badge](b.svg)](http://x) Title", "badge Title"),
+        ("See [[notes/queue|the queue]] and [[Kafka]]", "See the queue and Kafka"),
+        ("Tea &amp; coffee <br> x <https://a.b>", "Tea & coffee x https://a.b"),
+        ("snake_case_names stay", "snake_case_names stay"),
+        ("Anchored {#anchored}", "Anchored"),
+        ("***Loud***", "Loud"),
+    ],
+)
+def test_a_title_is_what_a_reader_sees(markup, text):
+    """Without emphasis, code marks, link targets and anchors."""
+    assert visible(markup) == text
+
+
+@pytest.mark.parametrize("hostile", ["# " + "[" * 200_000, "# a" + " " * 200_000 + "b", "# " + "`" * 100_000])
+def test_a_hostile_line_is_read_in_time(hostile):
+    """The patterns see a piece of it only; the suite's own timeout is the judge."""
+    headings([hostile])
+
+
+# -- which headings make questions -----------------------------------------------------------------------
+
+
+def chosen(notes, **options):
+    """Choose among notes: path → text."""
+    texts = {path: text.split("\n") for path, text in notes.items()}
+    return choose(texts, **{"wanted": 100, "seed": 1, **options})
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("Notes", 0),
+        ("TODO", 0),
+        ("Meeting notes 2026-05-01", 0),
+        ("What is this?", 0),
+        ("Postgres setup", 1),
+        ("Why we left Kafka", 2),
+        ("日本語の見出し", 3),
+        ("会議", 1),
+    ],
+)
+def test_content_words_are_those_that_say_something(text, amount):
+    """Function words, parts of notes, numbers and single letters do not; unspaced scripts count by length."""
+    assert content_words(text) == amount
+
+
+def test_headings_that_say_nothing_are_left_out_and_counted():
+    """General ones, ones of several notes, ones without a text below."""
+    found = chosen(
+        {
+            "a.md": f"# Notes\n{BODY}\n# Release checklist draft\n{BODY}",
+            "b.md": f"# Release checklist DRAFT\n{BODY}\n# Rotating backup tapes\nshort\n",
+            "c.md": f"# Moving off Kafka\n{BODY}",
+        }
+    )
+    assert [(choice.path, choice.query) for choice in found.choices] == [("c.md", "Moving off Kafka")]
+    assert found.left_out == {"too general": 1, "in several notes": 2, "nothing below": 1}
+    assert found.headings == 5
+
+
+def test_a_note_is_asked_for_by_one_heading():
+    """Two held out of one note would take more than a reader ever misses."""
+    found = chosen(
+        {"a.md": "".join(f"# Heading alpha{number} beta{number}\n{BODY}\n" for number in range(9))}
+    )
+    assert len(found.choices) == 1
+    assert found.headings == 9
+
+
+def test_the_text_of_a_section_is_what_counts_as_below():
+    """Deeper headings belong to it, but are no text; the next of its level ends it."""
+    text = f"# Outer kettle story\n\n## Inner lamp story\n\n{BODY}\n# Empty teapot story\n"
+    found = chosen({"a.md": text})
+    assert found.left_out == {"nothing below": 1}
+    [choice] = found.choices
+    assert choice.first_line == 4
+
+
+def test_a_sample_stays_when_a_note_is_added():
+    """The same seed chooses the same, but for what is new; another seed chooses others."""
+    notes = {f"n{number}.md": f"# Story number{number} alpha{number}\n{BODY}" for number in range(100)}
+    before = {choice.path for choice in chosen(notes, wanted=20).choices}
+    after = {
+        choice.path
+        for choice in chosen(notes | {"new.md": f"# A brand fresh tale\n{BODY}"}, wanted=20).choices
+    }
+    other = {choice.path for choice in chosen(notes, wanted=20, seed=2).choices}
+    assert len(before) == 20
+    assert len(before - after) <= 1
+    assert before != other
+
+
+@pytest.mark.parametrize(
+    ("heading", "query"),
+    [
+        ('Say "never again" to cron', "Say never again to cron"),
+        ("Using tag:urgent -draft path:a since:2026", "Using tag urgent draft path a since 2026"),
+        ("Ratio a:b and well-known words", "Ratio a:b and well-known words"),
+    ],
+)
+def test_a_heading_is_asked_for_as_words(heading, query):
+    """Nothing in it is an operator of the search."""
+    [choice] = chosen({"a.md": f"# {heading}\n{BODY}"}).choices
+    assert choice.query == query
+
+
+# -- what is left without them ---------------------------------------------------------------------------
+
+
+def held(notes, **options):
+    """Hold the chosen headings out of notes: path → text."""
+    texts = {path: text.split("\n") for path, text in notes.items()}
+    found = choose(texts, **{"wanted": 100, "seed": 1, **options})
+    return {path: "\n".join(lines) for path, lines in hold_out(texts, found.choices).items()}
+
+
+def test_a_heading_goes_and_its_line_stays_as_a_blank_one():
+    """Every other line has its number and its text."""
+    text = f"intro\n\n## Moving off Kafka\n\n{BODY}"
+    assert held({"a.md": text})["a.md"] == text.replace("## Moving off Kafka", "")
+
+
+def test_a_setext_heading_goes_with_its_underline():
+    """Else the underline would make a heading of the line above."""
+    assert held({"a.md": f"Moving off\nKafka\n===\n{BODY}"})["a.md"] == f"\n\n\n{BODY}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "title: Moving off Kafka",
+        'title: "Moving off **Kafka**"',
+        "permalink: /queue/moving-off-kafka/",
+        "aliases: [queue, moving off kafka]",
+    ],
+)
+def test_front_matter_that_says_the_heading_is_blanked(line):
+    """Title, link and alias; the other keys stay."""
+    kept = held({"a.md": f"---\n{line}\ntags: [infra]\n---\n# Moving off Kafka\n{BODY}"})["a.md"]
+    assert kept == f"---\n\ntags: [infra]\n---\n\n{BODY}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [Moving off Kafka](queue/kafka.md)",
+        "* [[queue/kafka|Moving off Kafka]]",
+        "1. Moving off Kafka",
+        "> ### moving off kafka!",
+        "- [ ] Moving off Kafka",
+        "**Moving off Kafka**",
+    ],
+)
+def test_a_line_that_says_nothing_but_the_heading_is_blanked_in_every_note(line):
+    """An index note that lists all titles would answer each question in their place."""
+    kept = held({"a.md": f"# Moving off Kafka\n{BODY}", "index.md": f"Contents\n\n{line}\n- other\n"})
+    assert kept["index.md"] == "Contents\n\n\n- other\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Moving off Kafka took a year.", "We were moving, off Kafka", "- Kafka", "title: Moving off Kafka"],
+)
+def test_what_says_more_or_less_stays(line):
+    """Sentences are the note; only front matter has keys."""
+    assert line in held({"a.md": f"# Moving off Kafka\n{BODY}{line}\n"})["a.md"]
+
+
+def test_a_note_that_is_asked_for_gets_a_name_that_says_nothing():
+    """In its folder, with its ending and its day, and never one that is taken."""
+    taken = ["queue/kafka.md", "daily/2026-05-01-standup.markdown", "queue/Note-0002.MD"]
+    assert neutral_names(taken[:2], taken) == {
+        "daily/2026-05-01-standup.markdown": "daily/2026-05-01-note-0001.markdown",
+        "queue/kafka.md": "queue/note-0003.md",
+    }

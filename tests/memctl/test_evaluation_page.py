@@ -1,0 +1,199 @@
+"""Do the table, the list of failures and the picture say what was measured?"""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from memctl.evaluation import plot
+from memctl.evaluation.asking import Answer
+from memctl.evaluation.questions import Place, Question
+from memctl.evaluation.report import failures, standing, summed_up
+from memctl.render import evaluation as page
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def answer(*paths, took_ms=2.0, lines=None):
+    """Return an answer with a hit a path; grep's has None for lines."""
+    hits = (
+        None
+        if lines is None
+        else tuple((path, first, last) for path, (first, last) in zip(paths, lines, strict=True))
+    )
+    return Answer(tuple(dict.fromkeys(paths)), hits, took_ms)
+
+
+def report(amount=12, **about):
+    """Return a report over questions whose answer hybrid has first, keyword third, grep never."""
+    questions = [Question(f"question {number}", (Place("a.md", 5),)) for number in range(amount)]
+    answers = [
+        {
+            "hybrid": answer("a.md", "b.md", took_ms=3.0 + number, lines=[(4, 9), (1, 2)]),
+            "keyword": answer("x.md", "y.md", "a.md", took_ms=0.5, lines=[(1, 2), (1, 2), (1, 4)]),
+            "grep": answer("x.md", took_ms=40.0),
+        }
+        for number in range(amount)
+    ]
+    return summed_up(
+        questions,
+        answers,
+        about={"from": "golden", "file": "golden.jsonl", "no_sources": [], "seed": 1, **about},
+    )
+
+
+def test_each_arm_has_its_means_intervals_and_times():
+    """Figures as the questions were answered; half of the answers are as fast as p50."""
+    arms = report()["arms"]
+    assert arms["hybrid"]["measures"] == {
+        "ndcg@10": 1, "recall@1": 1, "recall@5": 1, "recall@10": 1, "mrr@10": 1, "passage@10": 1,
+    }  # fmt: skip
+    assert arms["keyword"]["measures"] == pytest.approx(
+        {"ndcg@10": 0.5, "recall@1": 0, "recall@5": 1, "recall@10": 1, "mrr@10": 1 / 3, "passage@10": 0},
+        abs=1e-4,
+    )
+    assert arms["hybrid"]["latency_ms"] == {"p50": 8.0, "p95": 14.0}
+    assert arms["keyword"]["interval"] == [0.5, 0.5]
+
+
+def test_lines_are_a_judgement_of_their_own():
+    """A note counts wherever in it the hit is; grep, which names no lines, has no passages."""
+    arms = report()["arms"]
+    assert (arms["keyword"]["measures"]["recall@10"], arms["keyword"]["measures"]["passage@10"]) == (1, 0)
+    assert "passage@10" not in arms["grep"]["measures"]
+
+
+def test_a_line_must_stand_in_one_of_the_first_ten_hits():
+    """The eleventh is on the next page."""
+    question = Question("q", (Place("a.md", 5),))
+    hits = [("b.md", (1, 2))] * 9 + [("a.md", (1, 5))]
+    ten = answer(*(path for path, _ in hits), lines=[span for _, span in hits])
+    eleven = answer("b.md", *(path for path, _ in hits), lines=[(1, 2), *(span for _, span in hits)])
+    about = {"from": "golden", "seed": 1}
+    found = [summed_up([question], [{"hybrid": one}], about=about)["arms"]["hybrid"] for one in (ten, eleven)]
+    assert [one["measures"]["passage@10"] for one in found] == [1, 0]
+
+
+def test_a_note_on_the_next_page_is_not_found():
+    """Thirty hits are asked for, and the first ten notes count."""
+    paths = [*(f"x{number}.md" for number in range(10)), "a.md"]
+    asked = {"hybrid": answer(*paths, lines=[(1, 2)] * 11)}
+    told = summed_up([Question("q", (Place("a.md", None),))], [asked], about={"from": "golden", "seed": 1})
+    assert told["results"][0]["arms"]["hybrid"]["rank"] is None
+    assert len(failures(told)) == 1
+
+
+def test_differences_are_taken_question_by_question():
+    """Hybrid is better by as much each time: an interval without width, and no chance."""
+    told = report()
+    assert [one for one in told["differences"] if one["over"] == "keyword"] == [
+        {"arm": "hybrid", "over": "keyword", "ndcg@10": 0.5, "interval": [0.5, 0.5]}
+    ]
+    assert "hybrid - keyword: +0.500 nDCG@10, 95 % interval +0.500 to +0.500: better" in page.people(
+        told, colour=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [
+        ([0.01, 0.2], "better"),
+        ([-0.2, -0.01], "worse"),
+        ([-0.1, 0.1], "may be chance"),
+        (None, "too few questions"),
+    ],
+)
+def test_a_difference_is_said_to_be_one_only_where_chance_is_unlikely(ends, verdict):
+    """Zero within the interval is no verdict."""
+    told = report()
+    told["differences"] = [{"arm": "hybrid", "over": "grep", "ndcg@10": 0.05, "interval": ends}]
+    assert verdict in page.people(told, colour=False).splitlines()[-1]
+
+
+def test_the_table_has_a_row_an_arm_within_a_terminal():
+    """Figures stand below their titles, nothing is wider than 80 columns of a table."""
+    lines = page.people(report(), colour=False).splitlines()
+    head = next(line for line in lines if "nDCG@10" in line)
+    rows = [line for line in lines if re.match(r"(hybrid|keyword|grep) +\d", line)]
+    assert [len(row) for row in rows] == [len(head)] * 3
+    assert len(head) <= 90
+    assert rows[1].split()[:2] == ["keyword", "0.500"]
+
+
+def test_few_questions_have_no_intervals():
+    """Said instead of a number that looks like one."""
+    text = page.people(report(amount=3), colour=False)
+    assert "too few" in text
+    assert "too few questions to tell it from chance" in text
+
+
+def test_failures_name_the_note_the_ranks_and_the_way_on():
+    """A line to paste; what is in a query or a path does nothing to the terminal or the shell."""
+    question = Question("it's \x1b[2J lost", (Place("a b.md", 7),))
+    told = summed_up(
+        [question],
+        [{"hybrid": answer("x.md", lines=[(1, 2)]), "grep": answer("y.md", "a b.md")}],
+        about={"from": "golden", "seed": 1},
+    )
+    told["results"][0]["why"] = {"stage": "below-floor", "text": "a b.md:7-9 scores 0.05"}
+    text = page.failures(failures(told), 1, held_out=False, colour=False)
+    assert "without an answer among the first 10 of hybrid: 1 of 1" in text
+    assert "    a b.md:7\n    ranks: hybrid -, grep 2; first of hybrid: x.md\n" in text
+    assert "below-floor: a b.md:7-9 scores 0.05" in text
+    assert "memctl why 'a b.md' 'it'\"'\"'s ␛[2J lost'" in text
+
+
+def test_without_failures_that_is_said():
+    """Not an empty list."""
+    assert "every question" in page.failures(failures(report()), 12, held_out=False, colour=False)
+
+
+def test_the_place_of_the_first_right_note_is_counted():
+    """First, second or third, up to ten, or none of them."""
+    told = report()
+    assert standing(told, "hybrid") == {"1": 12, "2-3": 0, "4-10": 0, "none": 0}
+    assert standing(told, "keyword") == {"1": 0, "2-3": 12, "4-10": 0, "none": 0}
+    assert standing(told, "grep") == {"1": 0, "2-3": 0, "4-10": 0, "none": 12}
+
+
+def drawn(told):
+    """Return the texts of the picture; it must be well-formed."""
+    root = ET.fromstring(plot.svg(told))
+    assert root.tag == f"{SVG}svg"
+    return root, [text.text for text in root.iter(f"{SVG}text")]
+
+
+def test_the_picture_is_valid_and_has_the_figures():
+    """Each arm's nDCG@10 and times, and what was asked."""
+    _, texts = drawn(report())
+    assert {"12 questions of a golden file", "hybrid", "keyword", "grep", "1.00", "0.50", "0.00"} <= set(
+        texts
+    )
+    assert {"8.0 to 14", "0.5 to 0.5", "40 to 40"} <= set(texts)
+
+
+def test_bars_are_as_long_as_their_figures():
+    """Keyword's, with half of hybrid's nDCG@10, is half as long."""
+    root, _ = drawn(report())
+    ours, others = (
+        [float(bar.get("width")) for bar in root.iter(f"{SVG}rect") if bar.get("fill") == colour]
+        for colour in (plot.OURS, plot.OTHERS)
+    )
+    assert ours == [pytest.approx(plot.PANEL, abs=0.1)]
+    assert others == [pytest.approx(plot.PANEL / 2, abs=0.1), 0]
+
+
+def test_nothing_is_drawn_outside_of_the_picture():
+    """Also with times of a very fast and a very slow arm, and one question."""
+    told = report(amount=1)
+    told["arms"]["hybrid"]["latency_ms"] = {"p50": 0.0, "p95": 100_000.0}
+    root, _ = drawn(told)
+    for mark in root.iter():
+        for name in ("x", "x1", "x2", "cx"):
+            assert 0 <= float(mark.get(name, 0)) <= plot.WIDTH
+
+
+def test_the_picture_has_no_word_of_a_query_or_a_note():
+    """It may be shown around."""
+    assert "question 1<" not in plot.svg(report())
+    assert "a.md" not in plot.svg(report())

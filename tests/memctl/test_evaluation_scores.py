@@ -1,0 +1,95 @@
+"""Are the figures those of the textbooks, and those of the benchmarks?"""
+
+import math
+import random
+
+import pytest
+
+from benchmarks import scorer
+from memctl.evaluation import scores
+
+
+def test_ndcg_of_one_answer_is_its_discount():
+    """At rank 3 the only answer gains 1/log2(4), of 1 that was possible."""
+    assert scores.ndcg(["x", "y", "a"], frozenset("a"), depth=10) == pytest.approx(0.5)
+
+
+def test_ndcg_of_two_answers_is_over_the_best_order():
+    """Ranks 1 and 4 gain 1 + 1/log2(5), of 1 + 1/log2(3)."""
+    found = scores.ndcg(["a", "x", "y", "b"], frozenset("ab"), depth=10)
+    assert found == pytest.approx((1 + 1 / math.log2(5)) / (1 + 1 / math.log2(3)))
+
+
+def test_more_answers_than_ranks_can_still_be_perfect():
+    """Ten ranks full of right sources are 1, though there are twelve."""
+    relevant = [f"d{number}" for number in range(12)]
+    assert scores.ndcg(relevant, frozenset(relevant), depth=10) == pytest.approx(1)
+
+
+def test_what_stands_below_its_depth_counts_nothing():
+    """An answer at rank 11 is worth 0 in every figure."""
+    ranking = [f"x{number}" for number in range(10)] + ["a"]
+    assert set(scores.measures(ranking, frozenset("a")).values()) == {0.0}
+
+
+def test_recall_is_a_share_of_the_right_sources():
+    """One of two at rank 1, both among five."""
+    figures = scores.measures(["a", "x", "b"], frozenset("ab"))
+    assert (figures["recall@1"], figures["recall@5"], figures["recall@10"]) == (0.5, 1, 1)
+
+
+def test_the_reciprocal_rank_is_that_of_the_first_right_source():
+    """The second of two right ones does not matter."""
+    assert scores.measures(["x", "a", "b"], frozenset("ab"))["mrr@10"] == 0.5
+
+
+def test_all_figures_agree_with_the_benchmarks_scorer():
+    """On random rankings with one to four answers."""
+    draw = random.Random(7)
+    documents = [f"d{number}" for number in range(40)]
+    for _ in range(200):
+        ranking = draw.sample(documents, draw.randint(0, 30))
+        relevant = frozenset(draw.sample(documents, draw.randint(1, 4)))
+        grades = dict.fromkeys(relevant, 1)
+        assert scores.measures(ranking, relevant) == pytest.approx(
+            {
+                "ndcg@10": scorer.ndcg(ranking, grades, depth=10),
+                "recall@1": scorer.recall(ranking, grades, depth=1),
+                "recall@5": scorer.recall(ranking, grades, depth=5),
+                "recall@10": scorer.recall(ranking, grades, depth=10),
+                "mrr@10": scorer.reciprocal_rank(ranking, grades, depth=10),
+            }
+        )
+
+
+@pytest.mark.parametrize(("share", "value"), [(0.5, 2), (0.51, 3), (0.95, 4), (1.0, 4), (0.0, 1)])
+def test_a_quantile_is_a_value_that_was_measured(share, value):
+    """Nearest rank, in any order."""
+    assert scores.quantile([3, 1, 4, 2], share) == value
+
+
+def test_an_interval_holds_the_mean_and_narrows_with_the_number():
+    """By about the root of the number, as a standard error does."""
+    few = scores.interval([0.0, 1.0] * 20, seed=1)
+    many = scores.interval([0.0, 1.0] * 500, seed=1)
+    assert few[0] < 0.5 < few[1]
+    assert (few[1] - few[0]) / (many[1] - many[0]) == pytest.approx(5, rel=0.2)
+
+
+def test_an_interval_has_the_width_that_theory_says():
+    """Of 400 values of a fair coin: 1.96 standard errors of 0.025 on each side."""
+    low, high = scores.interval([0.0, 1.0] * 200, seed=1)
+    assert (low, high) == pytest.approx((0.5 - 0.049, 0.5 + 0.049), abs=0.006)
+
+
+def test_an_interval_is_the_same_for_the_same_seed():
+    """So a report can be made again."""
+    values = [number / 30 for number in range(30)]
+    assert scores.interval(values, seed=3) == scores.interval(values, seed=3)
+    assert scores.interval(values, seed=3) != scores.interval(values, seed=4)
+
+
+def test_a_handful_of_values_has_no_interval():
+    """Nine questions say nothing of how sure a mean is."""
+    assert scores.interval([0.5] * 9, seed=1) is None
+    assert scores.interval([0.5] * 10, seed=1) == (0.5, 0.5)

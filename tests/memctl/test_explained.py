@@ -1,0 +1,279 @@
+"""Can a person read why a hit has its score, and why a note is not among the hits?"""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from sample_answers import found, hit
+
+from memctl import exits
+from memctl.__main__ import main
+from memctl.commands import find
+from memctl.render import hits, verdict
+
+CWD = "/home/ada/work/notes"
+
+
+def term(text: str, **changes) -> dict:
+    return {
+        "term": text, "prefix": False, "times": 1, "document_frequency": 12, "idf": 4.0, "count": 1,
+        "first_count": 0, "file_count": 2, "part": 2.0, "first_part": 0.0, "file_part": 2.5,
+    } | changes  # fmt: skip
+
+
+def explanation(**changes) -> dict:
+    """As the daemon sends it with a hit."""
+    return {
+        "vector": {
+            "rank": 1, "in_pool": True, "cosine": 0.55, "source_cosine": 0.35, "source_share": 0.25,
+            "score": 0.5, "weight": 0.7, "part": 0.35,
+        },
+        "keyword": {
+            "rank": 3, "in_pool": True, "tier": "fts", "score": 0.5, "weight": 0.3, "part": 0.15,
+            "terms": [term("breast")], "lacking": ["gene"],
+            "length": {"terms": 40, "norm": 1.0}, "first_length": {"terms": 1200, "norm": 2.0},
+            "file_length": {"terms": 1340, "norm": 3.0},
+            "bm25": 2.0, "first_bm25": 0.0, "file_bm25": 2.5, "evidence": 1.75, "reachable": 8.0,
+            "shares": {"chunk": 0.5, "first": 0.2, "file": 0.3},
+        },
+        "unseen": [], "merged": 0.5, "score": 0.5, "order": 0.5,
+        "decay": {"factor": 1.0, "dated": False, "age_days": 3, "half_life_days": 30.0},
+    } | changes  # fmt: skip
+
+
+STAGES = {
+    "chunks": 1234, "filtered": 1000, "outside_pools": 0, "below_floor": 200, "gone": 0, "folded": 4,
+    "per_source": 0, "limit": 29, "hits": 1,
+}  # fmt: skip
+MADE = {
+    "terms": [{"text": "breast", "prefix": False}, {"text": "会", "prefix": True}], "left_out": ["the"],
+    "filters": [{"filter": "path", "value": "a/**"}, {"filter": "phrase", "value": "x y"},
+                {"filter": "excluded", "value": "no"}],
+    "tier": "fts", "average_length": 40.0, "fusion": "weighted", "weights": {"vector": 0.7, "keyword": 0.3},
+    "half_life_days": 30.0, "floor": 0.1, "limit": 1, "per_source": 3, "pool": 300, "vector_pool": 300,
+    "keyword_pool": 12, "stages": STAGES, "model_id": "mini:1", "vector_arm": None,
+}  # fmt: skip
+WHY = {
+    "workspace": "/home/ada/work", "path": "a.md", "line": None, "stage": "outranked",
+    "text": "a.md:1-2 would be hit 23, and 10 were asked for", "advice": "memctl search --limit 23",
+    "facts": {"explanation": explanation(), "has": ["breast"], "lacks": ["gene", "risk"], "vector_arm": None},
+    "mode": "hybrid", "degraded": [], "index": {"first": False},
+}  # fmt: skip
+
+
+def page(colour=False, made=None, **changes) -> str:
+    answer = found(hit(explanation=explanation(**changes)), explanation=MADE | (made or {}))
+    return hits.people(answer, query="breast", cwd=CWD, colour=colour)
+
+
+def test_a_score_is_shown_as_a_sum_of_products():
+    """Each arm's score and weight, the words with what each adds, and what was not there."""
+    assert page().split("\n\n")[1].splitlines() == [
+        "    score    0.3500 + 0.1500 = 0.5000",
+        "    meaning  0.5000 · 0.70 = 0.3500, rank 1",
+        "             0.5500 · 0.75 here + 0.3500 · 0.25 in its file",
+        "    words    0.5000 · 0.30 = 0.1500, rank 3, tier fts",
+        "             term      idf  chunks  asked  here  in first  in file    adds",
+        "             breast   4.00      12      1     1         0        2   1.750",
+        "             not in the file: gene",
+        "             long                            40     1,200    1,340",
+        "             counts                         0.5       0.2      0.3",
+        "             tanh(2 · 1.750 / 8.000) = 0.5000",
+    ]
+
+
+def test_age_is_a_factor_with_its_days():
+    """Only where something is lost by it."""
+    old = {"factor": 0.25, "dated": True, "age_days": 60, "half_life_days": 30.0}
+    assert "0.5000, · 0.2500 at 60 days = 0.1250" in page(decay=old)
+    assert "days = " not in page()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"vector": None, "unseen": ["no-vector-yet"]}, "its vector is not there yet: words alone count"),
+        ({"vector": None, "unseen": ["vector-arm-did-not-run"]}, "nothing was looked for by meaning"),
+        ({"keyword": None, "unseen": ["keyword-arm-did-not-run"]}, "words were not looked for"),
+        ({"unseen": ["brand-new"]}, "brand-new"),
+    ],
+)
+def test_an_arm_that_had_no_say_is_told(changes, said):
+    """And nothing is shown of it."""
+    assert said in page(**changes)
+
+
+def test_a_chunk_outside_of_a_pool_says_so():
+    """It was scored by an arm that did not bring it."""
+    assert "rank 512 and no candidate" in page(
+        vector=explanation()["vector"] | {"rank": 512, "in_pool": False}
+    )
+
+
+def test_how_the_answer_was_made_stands_below_the_hits():
+    """Words, filters as they are typed, arms, weights, and chunks that add up."""
+    dropped = "4 folded into better ones + 29 behind the limit"
+    assert page().split("\n\n")[2].splitlines() == [
+        "how this answer was made",
+        "    for      breast, 会*; not for the",
+        '    filters  path:a/**, "x y", -no',
+        "    meaning  300 candidates of 300 at most; model mini:1",
+        "    words    12 candidates of 300 at most; tier fts",
+        "    weights  0.70 meaning, 0.30 words; weighted",
+        "    age      half of a dated note's score is left after 30 days",
+        f"    chunks   1,234 = 1,000 filtered out + 200 below the floor + {dropped} + 1 returned",
+        "    limits   score 0.1 or more, at most 1 returned, 3 a file",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"vector_pool": None, "vector_arm": "script"}, "not looked for: the model does not read"),
+        ({"vector_pool": None, "vector_arm": "model-loading"}, "not looked for: the model is still loading"),
+        ({"vector_pool": None, "vector_arm": "brand-new"}, "not looked for: brand-new"),
+        ({"keyword_pool": None, "tier": None}, "words    not looked for: mode vector"),
+    ],
+)
+def test_an_arm_that_did_not_run_says_why(made, said):
+    """In people's words, or as the code that nobody has words for."""
+    assert said in page(made=made)
+
+
+def test_wide_and_long_terms_keep_the_table_straight():
+    """Han takes two columns; what is too long is cut."""
+    words = explanation()["keyword"] | {
+        "terms": [term("東京都", prefix=True), term("x" * 80), term("a\x1b[2J")]
+    }
+    rows = [line for line in page(keyword=words).splitlines() if re.search(r"4\.00", line)]
+    assert [line.index("4.00") + line.count("東京都") * 3 for line in rows] == [rows[1].index("4.00")] * 3
+    assert "x" * 23 + "…" in rows[1]
+    assert "\x1b" not in page(keyword=words)
+
+
+def test_folded_copies_are_named_below_a_hit():
+    """Paths as seen from here, one line or several."""
+    places = [
+        {"path": "notes/b.md", "start_line": 3, "end_line": 9},
+        {"path": "c.md", "start_line": 1, "end_line": 1},
+    ]
+    shown = hits.people(found(hit(folded=places)), query="x", cwd=CWD, colour=False)
+    assert shown.endswith("    also in: b.md:3-9, /home/ada/work/c.md:1\n")
+
+
+def test_no_good_match_is_said_where_there_are_hits():
+    """In search and in recall; not where the match is weak, and not beside "no hits"."""
+    assert hits.notes(found(hit(), confidence="none")) == "no good match: this is only the nearest there is"
+    assert hits.notes({"sources": [1], "confidence": "none"}).startswith("no good match")
+    assert hits.notes(found(hit(), confidence="weak")) is None
+    assert hits.notes(found(confidence="none")) is None
+
+
+def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():
+    """The stage first, for who reads only that."""
+    shown = verdict.people(WHY, colour=False)
+    assert shown.startswith(
+        "outranked: a.md:1-2 would be hit 23, and 10 were asked for\nmemctl search --limit 23\n\n    score "
+    )
+    assert "    has      breast\n    lacks    gene, risk\n" in shown
+    assert "\x1b" not in shown
+    assert "\x1b[1moutranked" in verdict.people(WHY, colour=True)
+
+
+def test_a_verdict_without_scores_is_two_lines():
+    """And hostile names do nothing to a terminal."""
+    bare = WHY | {"stage": "missing", "text": "\x1b[2J.md\n does not exist", "facts": {"close": []}}
+    shown = verdict.people(bare, colour=False)
+    assert shown.count("\n") == 2
+    assert "\x1b" not in shown
+
+
+def test_a_page_of_lacking_words_is_cut():
+    """A query may be a page."""
+    many = WHY | {"facts": {**WHY["facts"], "lacks": [f"w{number}" for number in range(50)]}}
+    assert "w19 and 30 more" in verdict.people(many, colour=False)
+
+
+def test_of_a_file_that_says_the_same_nothing_more_is_shown():
+    """A note of one chunk has one cosine."""
+    assert "in its file" not in page(vector=explanation()["vector"] | {"source_cosine": 0.55})
+
+
+def test_search_asks_for_the_explanation_only_when_told_to(peer, capsys):
+    """One parameter more; --json has all of it."""
+    answer = found(hit(explanation=explanation()), explanation=MADE)
+    daemon = peer(search=answer)
+    assert main(["search", "--explain", "--json", "x"]) == exits.OK
+    assert json.loads(capsys.readouterr().out) == answer
+    assert main(["search", "x"]) == exits.OK
+    assert [params.get("explain") for _, params in daemon.asked] == [True, None]
+
+
+@pytest.mark.parametrize("form", ["--vimgrep", "--files"])
+def test_a_list_of_places_has_no_room_for_explanations(peer, capsys, form):
+    """Wrong usage, with what to use."""
+    assert main(["search", "--explain", form, "x"]) == exits.USAGE
+    assert "--json" in capsys.readouterr().err
+
+
+def test_no_good_match_is_on_stderr_below_the_hits_and_no_failure(peer, capsys):
+    """A pipe gets the hits alone; the exit code says that there are some."""
+    peer(search=found(hit(), confidence="none"))
+    assert main(["search", "x"]) == exits.OK
+    out, err = capsys.readouterr()
+    assert "no good match" not in out
+    assert err == "memctl: no good match: this is only the nearest there is\n"
+
+
+def test_what_is_said_of_the_hits_comes_below_them_also_in_one_file(peer, monkeypatch):
+    """As in `memctl search x > out 2>&1`."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    peer(search=found(hit(), confidence="none"))
+    command = [sys.executable, "-m", "memctl", "search", "x"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    assert done.stdout.index("Breast cancer risk rises") < done.stdout.index("memctl: no good match")
+
+
+@pytest.mark.parametrize(("stage", "code"), [("returned", exits.OK), ("outranked", exits.NONE)])
+def test_the_exit_code_of_why_says_whether_it_is_a_hit(peer, stage, code):
+    """As that of a search would for this note."""
+    peer(why=WHY | {"stage": stage})
+    assert main(["why", "a.md", "x"]) == code
+
+
+def test_why_sends_path_line_and_filters(root, peer, capsys):
+    """The glob of --path has another name there, because `path` is the note."""
+    (root / "a.md").write_text("x")
+    daemon = peer(why=WHY)
+    main(["why", "--path", "b/**", "-n", "5", "a.md:3", "some", "words", "--json"])
+    sent = daemon.asked[0][1]
+    assert (sent["path"], sent["line"], sent["query"], sent["glob"], sent["limit"]) == (
+        "a.md", 3, "some words", "b/**", 5,
+    )  # fmt: skip
+    assert json.loads(capsys.readouterr().out) == WHY
+    main(["why", "a.md", "--", "-x"])
+    assert daemon.asked[1][1]["query"] == "-x"
+    assert "line" not in daemon.asked[1][1]
+
+
+def test_why_names_what_is_not_there_as_it_is_seen_from_here(root, peer, monkeypatch):
+    """A note that is gone was last seen at that place."""
+    daemon = peer(why=WHY)
+    (root / "sub").mkdir()
+    monkeypatch.chdir(root / "sub")
+    main(["why", "gone.md", "x"])
+    assert daemon.asked[0][1]["path"] == f"{root}/sub/gone.md"
+
+
+@pytest.mark.parametrize("argv", [["why"], ["why", "a.md"], ["why", "a.md", " "], ["why", "a.md:0", "x"]])
+def test_why_without_note_query_or_line_is_wrong_usage(root, capsys, argv):
+    """Exit code 2 before any connection."""
+    assert main(argv) == exits.USAGE
+
+
+def test_most_searches_load_no_renderer_of_explanations(peer, capsys):
+    """It is imported where there is something to explain."""
+    assert "explained" not in vars(find)
+    assert "explained" not in vars(hits)

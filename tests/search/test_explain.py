@@ -1,0 +1,220 @@
+"""Do the numbers of an explanation add up to the scores of the hits?"""
+
+import math
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests_support import DAY, Notes
+
+from memd.config import Weights
+from memd.errors import DeadlineError
+from memd.search.explain import explain
+from memd.search.explanation import Explained, Filter
+from memd.search.judging import judge
+from memd.search.query import parse, restricted
+from memd.search.search import search
+
+WORDS = ("heron", "weir", "pond", "sluice", "reed", "会議", "東京都", "йод")
+TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=40).map(" ".join)
+MIXED = {
+    "a.md": "# Herons\n\nThe heron nests by the weir.\n",
+    "b.md": "# Weirs\n\nA weir, a weir, a weir. " + "Much else stands here. " * 60 + "\n\n## More\n\nheron\n",
+    "2026-05-02.md": "Saw a heron at the weir.\n",
+    "会.md": "明日は東京都の会議です。AI会議\n",
+    "c.md": "sluice and reed\n",
+}
+
+
+def explained(notes: Notes, text: str, **changes):
+    """Return answer and explanation of one view."""
+    request = notes.request(text, **changes)
+    with notes.index.view() as view:
+        judged = judge(view, request, lambda _: None)
+        answer = search(view, request)
+        return answer, explain(view, request, judged, answer.hits)
+
+
+def score_of(one: Explained, fusion: str) -> tuple[float, float]:
+    """Return score and order from the parts alone, as README and docstrings say they are made."""
+    merged, ranks = 0.0, []
+    if one.vector:
+        meaning = one.vector
+        cosine = (1 - meaning.source_share) * meaning.cosine + meaning.source_share * meaning.source_cosine
+        merged += meaning.weight * max(0.0, cosine)
+        ranks += [meaning.rank] if meaning.in_pool else []
+    if one.keyword:
+        words = one.keyword
+        evidence = 0.0
+        for share, bm25, counts, parts, length in (
+            (words.shares.chunk, words.bm25, "count", "part", words.length),
+            (words.shares.first, words.first_bm25, "first_count", "first_part", words.first_length),
+            (words.shares.file, words.file_bm25, "file_count", "file_part", words.file_length),
+        ):
+            for term in words.terms:
+                count = getattr(term, counts)
+                assert getattr(term, parts) == term.idf * term.times * count / (count + length.norm)
+            found = sum(getattr(term, parts) for term in words.terms)
+            assert found == pytest.approx(bm25)
+            evidence += share * found
+        assert words.evidence == pytest.approx(evidence)
+        reached = math.tanh(2 * evidence / words.reachable) if words.reachable else 0.0
+        merged += words.weight * reached
+        ranks += [words.rank] if words.in_pool else []
+    decay = 0.5 ** (max(one.decay.age_days, 0) / one.decay.half_life_days) if one.decay.dated else 1.0
+    order = merged if fusion == "weighted" else sum(1 / (60 + rank) for rank in ranks)
+    return merged * decay, order * decay
+
+
+def assert_adds_up(notes: Notes, text: str, **changes) -> None:
+    answer, explanation = explained(notes, text, **changes)
+    assert len(explanation.hits) == len(answer.hits) == explanation.stages.hits
+    for hit, one in zip(answer.hits, explanation.hits, strict=True):
+        if one.keyword:
+            assert one.keyword.reachable == sum(term.idf * term.times for term in explanation.terms)
+            named = {*(part.term for part in one.keyword.terms), *one.keyword.lacking}
+            assert named == {term.text for term in explanation.terms}
+        score, order = score_of(one, explanation.fusion)
+        assert score == pytest.approx(hit.candidate.score, abs=1e-5)
+        assert order == pytest.approx(hit.candidate.order, abs=1e-5)
+        assert one.order == hit.candidate.order
+        assert one.merged * one.decay.factor == pytest.approx(hit.candidate.score, abs=1e-6)
+    stages = explanation.stages
+    dropped = (stages.filtered, stages.outside_pools, stages.below_floor, stages.gone, stages.folded)
+    assert stages.chunks == sum(dropped) + stages.per_source + stages.limit + stages.hits
+    assert min(dropped) >= 0
+
+
+@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+@pytest.mark.parametrize(
+    "text",
+    ["heron weir", "heron heron nowhere", "会議", "東京都 AI", "weir -sluice", '"the weir"', "eron", ""],
+)
+def test_every_hits_score_is_the_sum_of_its_parts(notes, mode, fusion, text):
+    """Weights, arms, words of chunk and file, decay: done again by hand, in each tier and mode."""
+    notes.save(MIXED)
+    assert_adds_up(notes, text, mode=mode, fusion=fusion, min_score=0.0)
+
+
+ASKED = st.fixed_dictionaries(
+    {
+        "limit": st.integers(1, 6),
+        "min_score": st.sampled_from([0.0, 0.1, 0.5]),
+        "weights": st.sampled_from([Weights(), Weights(0.0, 1.0), Weights(1.0, 0.0), Weights(0.5, 0.5)]),
+        "fusion": st.sampled_from(["weighted", "rrf"]),
+    }
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(TEXTS, min_size=1, max_size=12), query=TEXTS, asked=ASKED, embed=st.booleans())
+def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, embed):
+    """Also where the vectors are not there yet."""
+    notes = Notes(tmp_path_factory.mktemp("notes"))
+    notes.save({f"{number % 5}/{number}.md": text for number, text in enumerate(texts)}, embed=embed)
+    assert_adds_up(notes, query, mode="hybrid", **asked)
+    notes.index.close()
+
+
+def test_counts_are_those_of_the_chunk_and_of_its_file(notes):
+    """A word in another chunk of the file counts for the file alone."""
+    notes.save({"a.md": f"# One\n\nheron heron {'pond ' * 150}\n\n# Two\n\n{'weir ' * 180}\n"})
+    answer, explanation = explained(notes, "heron weir", min_score=0.0)
+    first = next(
+        one for hit, one in zip(answer.hits, explanation.hits, strict=True) if "heron" in hit.chunk.text
+    )
+    counts = {part.term: (part.count, part.file_count) for part in first.keyword.terms}
+    assert counts == {"heron": (2, 2), "weir": (0, 180)}
+
+
+def test_a_term_says_how_often_it_was_asked_and_where_it_stands(notes):
+    """Times in the query, chunks that have it, and what was not looked for."""
+    notes.save({"a.md": "heron\n", "b.md": "heron\n", "c.md": "weir\n"})
+    _, explanation = explained(notes, "where is the heron heron")
+    [term] = explanation.terms
+    assert (term.text, term.times, term.document_frequency) == ("heron", 2, 2)
+    assert explanation.left_out == ("where", "is", "the")
+
+
+@pytest.mark.parametrize(
+    ("changes", "embed", "unseen"),
+    [
+        ({"mode": "keyword"}, True, ("vector-arm-did-not-run",)),
+        ({"mode": "vector"}, True, ("keyword-arm-did-not-run",)),
+        ({"mode": "hybrid"}, False, ("no-vector-yet",)),
+        ({"mode": "hybrid"}, True, ()),
+    ],
+)
+def test_an_arm_that_had_no_say_is_named(notes, changes, embed, unseen):
+    """It is why the weights are others than were asked for."""
+    notes.save({"a.md": "heron weir\n"}, embed=embed)
+    _, explanation = explained(notes, "heron", **changes)
+    [one] = explanation.hits
+    assert one.unseen == unseen
+    weights = [part.weight for part in (one.vector, one.keyword) if part]
+    assert sum(weights) == pytest.approx(1.0)
+
+
+def test_age_and_half_life_are_named(notes):
+    """With how much is left after them; a note without a day in its name does not decay."""
+    day = (DAY - timedelta(days=60)).isoformat()
+    notes.save({f"{day}.md": "heron weir\n", "b.md": "heron weir pond\n"})
+    answer, explanation = explained(notes, "heron", min_score=0.0)
+    decays = {
+        hit.source.path: (one.decay.dated, one.decay.factor)
+        for hit, one in zip(answer.hits, explanation.hits, strict=True)
+    }
+    assert decays == {f"{day}.md": (True, pytest.approx(0.25)), "b.md": (False, 1.0)}
+
+
+def test_what_each_stage_dropped_is_counted(notes):
+    """Filtered, below the floor, folded, gone, of one file, behind the limit."""
+    text = "the heron nests by the weir each spring and leaves it when the water falls in autumn\n"
+    notes.save(
+        {
+            "a.md": f"{text}\nmore of a\n",
+            "b.md": text,
+            "c.md": f"\n{text}",
+            "other/d.md": text,
+            "long.md": "\n\n".join(f"# Part {number}\n\n{'heron ' * 150}" for number in range(5)),
+            "weak.md": "heron " + "something else entirely, again and again " * 40,
+            "gone.md": "heron weir\n",
+        }
+    )
+    (notes.root / "gone.md").unlink()
+    query = restricted(parse("heron -entirely"), paths=["*.md"])
+    _, explanation = explained(notes, "heron", limit=2, query=query)
+    stages = explanation.stages
+    assert stages.gone == 1
+    assert stages.folded >= 1
+    assert stages.per_source >= 1
+    assert stages.limit >= 1
+    assert stages.hits == 2
+    assert explanation.filters == (Filter("path", "*.md"), Filter("excluded", "entirely"))
+
+
+def test_filters_are_named_as_they_were_meant(notes):
+    """Those that were typed and those of the request."""
+    query = restricted(
+        parse('heron path:a/** path:b tag:x since:2026-01-02 "two words" -no'), paths=["c/*"], tags=["y"]
+    )
+    notes.save({"a.md": "heron\n"})
+    _, explanation = explained(notes, "heron", query=query)
+    assert [(one.filter, one.value) for one in explanation.filters] == [
+        ("path", "a/**, b"), ("path", "c/*"), ("tag", "x"), ("tag", "y"),
+        ("since", "2026-01-02"), ("phrase", "two words"), ("excluded", "no"),
+    ]  # fmt: skip
+
+
+def test_an_explanation_ends_at_the_deadline(notes):
+    """Many hits are many sums: who waits no longer gets an error."""
+    notes.save({"a.md": "heron\n"})
+    request = notes.request("heron")
+    with notes.index.view() as view:
+        judged = judge(view, request, lambda _: None)
+        answer = search(view, request)
+        with pytest.raises(DeadlineError):
+            explain(view, replace(request, expired=lambda: True), judged, answer.hits)

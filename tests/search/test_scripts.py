@@ -1,0 +1,118 @@
+"""Is the keyword arm right for every script? The matrix, held against what must be."""
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from search.scripts_matrix import NOT_FOUND, OTHER_ORDER, characters, matrix, page
+from search.scripts_words import SCRIPTS
+
+from memd import terms
+
+PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
+AS_A_WORD = ("alone", "start", "middle", "end", "punctuation", "emoji")
+# Written with spaces, and with letters that Latin words have, too ("TGFβ"): no seam to Latin.
+SEAMLESS = {"Latin", "Latin, accents", "Latin, Vietnamese", "Greek"}
+SUBSTRING = 3  # letters of a word that is looked for inside of others
+
+
+def _turned(word):
+    return "".join(reversed(characters(word)))
+
+
+def _has_marks(word):
+    return any(unicodedata.category(one) in {"Mn", "Mc"} for one in unicodedata.normalize("NFKC", word))
+
+
+@pytest.fixture(scope="module")
+def made():
+    return matrix()
+
+
+def test_the_published_page_says_what_memd_does(made):
+    """Otherwise: python -m tests.search.scripts_matrix > docs/scripts.md, and read what changed."""
+    assert page(made) == PAGE.read_text(encoding="utf-8")
+
+
+def test_a_word_is_found_wherever_it_stands_as_a_word(made):
+    """At the start, in the middle, at the end, between punctuation and emoji; in every script and length."""
+    missed = [(row.word, place) for row in made.rows for place in AS_A_WORD if _missed(row, place)]
+    assert missed == []
+
+
+def test_either_normal_form_of_note_and_query_is_the_same(made):
+    """NFC and NFD make no difference, not even in the tier."""
+    cells = [(row.word, place, cell) for row in made.rows for place, cell in row.cells.items()]
+    cells += [(one.note, one.query, cell) for one, cell in made.variants]
+    assert [cell for cell in cells if len(set(cell[2].tiers)) > 1] == []
+
+
+def test_a_word_glued_to_latin_is_found(made):
+    """At a seam of scripts as a word, elsewhere as a part of a longer one."""
+    for row in made.rows:
+        if "glued to Latin" not in row.cells:
+            continue
+        tiers = set(row.cells["glued to Latin"].tiers)
+        if row.script.name not in SEAMLESS:
+            assert tiers <= {"fts", "ngram", "trigram"}, row.word
+        else:
+            assert tiers == {"like" if _letters(row.word) >= SUBSTRING else NOT_FOUND}, row.word
+
+
+def test_a_word_glued_to_digits_is_found(made):
+    """In a script without spaces as a word, elsewhere as a part of a longer one."""
+    for row in made.rows:
+        if "glued to digits" not in row.cells:
+            continue
+        tiers = set(row.cells["glued to digits"].tiers)
+        if terms.is_spaceless(row.word):
+            assert tiers <= {"ngram", "trigram"}, row.word
+        else:
+            assert tiers == {"like" if _letters(row.word) >= SUBSTRING else NOT_FOUND}, row.word
+
+
+def test_no_word_is_found_by_its_characters_in_another_order(made):
+    """Marks stay with their letters: only such pairs are left of a word."""
+    for row in made.rows:
+        found = set(row.cells[OTHER_ORDER].tiers) - {NOT_FOUND} if OTHER_ORDER in row.cells else set()
+        assert not found or _has_marks(row.word), row.word
+        assert found <= {"ngram"}, row.word
+
+
+MARKED = [
+    word for script in SCRIPTS for word, _ in script.words if _has_marks(word) and _turned(word) != word
+]
+
+
+@pytest.mark.parametrize("word", MARKED)
+def test_the_word_ranks_above_its_characters_in_another_order(notes, word):
+    """Where a part of the word is found, the whole word is better; as a phrase it is found alone."""
+    notes.save({"a.md": f"x {_turned(word)} y\n", "b.md": f"x {word} y\n"})
+    assert notes.found(word, min_score=0.0)[0] == "b.md"
+    assert notes.found(f'"{word}"', min_score=0.0) == ["b.md"]
+
+
+def test_what_is_shown_is_the_place_of_the_word(made):
+    """The line and the column of an answer are those of the word, whatever its form in the file."""
+    cells = [(row.word, place, row.cells[place]) for row in made.rows for place in row.cells]
+    shown = [cell for cell in cells if cell[1] != OTHER_ORDER]
+    shown += [(one.note, one.query, cell) for one, cell in made.variants]
+    assert [cell for cell in shown if cell[2].misplaced] == []
+
+
+def test_what_is_meant_alike_is_found_and_what_only_looks_alike_is_not(made):
+    """Every variant of the list, either way round."""
+    wrong = [
+        (one.about, one.note, one.query, cell.tiers)
+        for one, cell in made.variants
+        if (NOT_FOUND not in cell.tiers) is not one.is_same
+    ]
+    assert wrong == []
+
+
+def _missed(row, place):
+    return NOT_FOUND in row.cells[place].tiers
+
+
+def _letters(word):
+    return len(terms.searched(word))

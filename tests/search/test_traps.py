@@ -1,0 +1,126 @@
+"""What went wrong elsewhere in silence: starved filters, foreign vectors, budgets, substrings."""
+
+import math
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests_support import DAY, OtherHashEmbedder
+
+from memd.search.recall import count_tokens, recall, section
+
+MANY = 400  # more than the pool of an arm
+
+
+@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+@pytest.mark.parametrize(
+    "filtered",
+    ["path:small", "path:small/*.md", "tag:rare", "before:2001-01-01", '"once among"', "-everyday"],
+)
+def test_a_filter_never_starves_what_it_allows(notes, mode, filtered):
+    """However many better matches it shuts out: the one note that passes is found."""
+    better = {f"all/{number}.md": f"heron heron weir everyday n{number}\n" for number in range(MANY)}
+    notes.save({**better, "small/2000-01-01.md": "---\ntags: [rare]\n---\nA heron, once among other words\n"})
+    [hit] = notes.search(f"heron {filtered}", mode=mode, min_score=0.0).hits
+    assert hit.source.path == "small/2000-01-01.md"
+    arms = {"keyword": (None, 1), "vector": (1, None), "hybrid": (1, 1)}
+    assert (hit.candidate.vector_rank, hit.candidate.keyword_rank) == arms[mode]
+    assert hit.candidate.tier == (None if mode == "vector" else "fts")  # not by a tier for what is not found
+
+
+def test_a_vector_of_another_model_is_compared_with_nothing(notes):
+    """Neither one of another length nor one of the same: the words answer, and the mode says so."""
+    notes.save({"a.md": "heron weir\n", "b.md": "pond\n"})
+    other = OtherHashEmbedder().embed_query("heron")
+    same_length = notes.embedder.embed_query("heron")
+    for vector, model in ((other, "other-hash"), (same_length, "other-hash"), (other, "word-hash")):
+        answer = notes.search("heron", mode="hybrid", query_vec=vector, model_id=model)
+        assert answer.mode == "keyword"
+        assert [hit.source.path for hit in answer.hits] == ["a.md"]
+        assert answer.hits[0].candidate.vector_score is None
+
+
+def test_no_vector_is_reused_for_another_text_or_model(notes):
+    """After an edit, and after a change of the model, only vectors of that text by that model are there."""
+    notes.save({"a.md": "heron weir\n"})
+    notes.save({"a.md": "giraffe savanna\n"}, embed=False)
+    assert notes.index.pending_count() == 1
+    assert notes.found("heron weir", mode="vector", min_score=0.0) == []
+    notes.embed()
+    notes.switch(OtherHashEmbedder())
+    assert notes.index.pending_count() == 1
+    answer = notes.search("giraffe", mode="vector")
+    assert answer.mode == "keyword"
+
+
+def test_substring_hits_are_ordered_by_how_much_they_say(notes):
+    """Not 1.0, not 0: rarer and more frequent pieces score higher, and all within the scale of words."""
+    notes.save(
+        {
+            "once.md": "getUserName and then a good deal of other text that is here to make it long\n",
+            "often.md": "getUserName setUserName UserNames\n",
+            **{f"filler/{number}.md": f"nothing number{number}\n" for number in range(30)},
+        }
+    )
+    hits = notes.search("username", min_score=0.0).hits
+    assert [hit.source.path for hit in hits] == ["often.md", "once.md"]
+    scores = [hit.candidate.merged for hit in hits]
+    assert 0 < scores[1] < scores[0] < 1
+    assert {hit.candidate.tier for hit in hits} == {"like"}
+
+
+def test_a_rare_piece_says_more_than_a_common_one(notes):
+    """Two pieces that are no words: the note with the rarer one is first."""
+    common = {f"common/{number}.md": f"catalogue{number}\n" for number in range(30)}
+    notes.save({**common, "rare.md": "xylophone1\n"})
+    assert notes.found("ylophon atalogu", min_score=0.0)[0] == "rare.md"
+
+
+def test_the_scan_for_substrings_takes_no_wildcards(notes):
+    """%, _ and the escape character stand for themselves where SQLite compares by LIKE."""
+    notes.save({"a.md": "plain text\n", "b.md": "100%_ of C:\\temp\n"})
+    with notes.index.view() as view:
+        path = {source.id: source.path for source in view.snapshot.sources.values()}
+        found = {piece: view.containing(piece) for piece in ("%", "_", "\\", "%_", "p_ain", "\\t", "ain t")}
+        chunks = view.chunks([number for ids in found.values() for number in ids])
+    assert {piece: [path[chunks[number].source] for number in ids] for piece, ids in found.items()} == {
+        "%": ["b.md"],
+        "_": ["b.md"],
+        "\\": ["b.md"],
+        "%_": ["b.md"],
+        "p_ain": [],
+        "\\t": ["b.md"],
+        "ain t": ["a.md"],
+    }
+
+
+WORDS = st.sampled_from(["heron", "weir", "reiher", "会議の記録", "журавль", "🦩", "a" * 60])
+TEXTS = st.lists(st.lists(WORDS, min_size=1, max_size=40).map(" ".join), min_size=1, max_size=8)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=TEXTS, budget=st.integers(1, 900))
+def test_a_budget_is_used_as_far_as_it_goes_and_never_exceeded(notes, texts, budget):
+    """Counted in bytes of what is sent, headings included; nothing is left out that would have fitted."""
+    notes.save(
+        {f"n{number}.md": f"zebra t{number} {text}\n" for number, text in enumerate(texts)}, embed=False
+    )
+    hits = notes.search("zebra", limit=20, min_score=0.0).hits
+    result = recall(hits, budget)
+    assert math.ceil(len(result.text.encode()) / 4) == result.tokens <= budget
+    assert [*result.used, *(hit for hit, _ in result.omitted)] != [] or hits == []
+    parts: list[str] = []
+    for hit in hits:
+        fits = count_tokens("\n\n".join([*parts, section(hit)])) <= budget
+        assert fits is (hit in result.used)
+        parts += [section(hit)] if fits else []
+
+
+def test_one_old_note_in_every_mode_and_fusion(notes):
+    """Weights, decay and the floor together never hide the only note that has the words."""
+    day = (DAY - timedelta(days=400)).isoformat()
+    notes.save({f"{day}.md": "the heron nests by the weir\n"})
+    for mode in ("keyword", "vector", "hybrid"):
+        for fusion in ("weighted", "rrf"):
+            assert notes.found("heron weir", mode=mode, fusion=fusion) == [f"{day}.md"], (mode, fusion)

@@ -1,0 +1,205 @@
+"""Does `why` name the stage that dropped a source, and does it agree with the search?"""
+
+from datetime import date
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests_support import Notes
+
+from memd.config import Weights
+from memd.search.keyword import POOL
+from memd.search.query import parse, restricted
+from memd.search.search import search
+from memd.search.why import Verdict, why
+
+FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(30)}
+SAME = "the heron nests by the weir each spring and leaves it when the water falls in autumn again\n"
+WORDS = ("heron", "weir", "pond", "sluice", "reed", "会議", "the", "1", "2")
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join)
+
+
+def verdict_on(notes: Notes, path: str, text: str, line: int | None = None, **changes) -> Verdict:
+    with notes.index.view() as view:
+        source = next(one for one in view.snapshot.sources.values() if one.path == path)
+        return why(view, notes.request(text, **changes), source, line)
+
+
+def test_a_hit_is_returned_with_its_rank(notes):
+    """Counted over all hits of the answer."""
+    notes.save({"a.md": "heron heron weir\n", "b.md": "heron pond and much else\n", **FILLER})
+    assert notes.found("heron weir") == ["a.md", "b.md"]
+    verdict = verdict_on(notes, "b.md", "heron weir")
+    assert (verdict.stage, verdict.rank) == ("returned", 2)
+
+
+def test_an_empty_source_has_nothing_to_find(notes):
+    """It is indexed, and has no chunk."""
+    notes.save({"a.md": "\n", "b.md": "heron\n"})
+    assert verdict_on(notes, "a.md", "heron").stage == "empty"
+
+
+def test_a_line_outside_of_every_chunk_is_empty(notes):
+    """Front matter is indexed with the first chunk, and is no chunk of its own."""
+    notes.save({"a.md": "---\ntitle: x\n---\n\nheron\n"})
+    assert verdict_on(notes, "a.md", "heron", 1).stage == "empty"
+    assert verdict_on(notes, "a.md", "heron", 99).stage == "empty"
+    assert verdict_on(notes, "a.md", "heron", 5).stage == "returned"
+
+
+@pytest.mark.parametrize(
+    ("query", "filters"),
+    [
+        ("heron path:b/**", [("path", "b/**")]),
+        ("heron path:b path:c", [("path", "b, c")]),
+        ("heron tag:x tag:y", [("tag", "y")]),
+        ("heron since:2026-02-01", [("since", "2026-02-01")]),
+        ("heron until:2025-12-31", [("until", "2025-12-31")]),
+        ('heron "weir nests"', [("phrase", "weir nests")]),
+        ("heron -weir", [("excluded", "weir")]),
+        ('path:b tag:y heron -weir "by night"', [("path", "b"), ("tag", "y"), ("phrase", "by night"),
+                                                ("excluded", "weir")]),
+    ],
+)  # fmt: skip
+def test_each_filter_is_named_that_keeps_a_source_out(notes, query, filters):
+    """With its value; those that it passes are not."""
+    notes.save({"a/2026-01-10.md": "---\ntags: [x]\n---\nthe heron nests by the weir\n"})
+    verdict = verdict_on(notes, "a/2026-01-10.md", query)
+    assert verdict.stage == "filtered"
+    assert [(one.filter, one.value) for one in verdict.missed] == filters
+
+
+def test_filters_of_the_request_are_named_too(notes):
+    """Beside those that were typed."""
+    notes.save({"a.md": "heron\n"})
+    query = restricted(parse("heron path:a.md"), paths=["b/*"], since=date(2999, 1, 1))
+    verdict = verdict_on(notes, "a.md", "heron", query=query)
+    assert [(one.filter, one.value) for one in verdict.missed] == [("path", "b/*"), ("since", "2999-01-01")]
+
+
+def test_a_source_without_any_word_of_the_query_is_unmatched(notes):
+    """Words alone were asked for, and it has none."""
+    notes.save({"a.md": "pond\n", "b.md": "heron\n"})
+    verdict = verdict_on(notes, "a.md", "heron weir")
+    assert verdict.stage == "unmatched"
+    assert verdict.explained.keyword.lacking == ("heron", "weir")
+
+
+def test_a_source_whose_vector_is_not_there_yet_says_so(notes):
+    """Nothing of its words, and its meaning cannot be looked for."""
+    notes.save({"b.md": "heron\n"})
+    notes.save({"a.md": "pond\n"}, embed=False)
+    verdict = verdict_on(notes, "a.md", "heron", mode="hybrid")
+    assert (verdict.stage, verdict.explained.unseen) == ("unmatched", ("no-vector-yet",))
+
+
+def test_outside_of_both_pools_has_its_rank_in_each(notes):
+    """More chunks than a pool holds are better."""
+    notes.save({f"{number:03}.md": "heron heron weir\n" for number in range(POOL + 5)})
+    notes.save({"z.md": "heron and so very much else besides it that it is short of the others\n"})
+    verdict = verdict_on(notes, "z.md", "heron", weights=Weights(0.5, 0.5))
+    assert verdict.stage == "outside-pools"
+    assert verdict.explained.keyword.rank == POOL + 6
+    assert not verdict.explained.keyword.in_pool
+
+
+def test_below_the_floor_has_score_and_floor(notes):
+    """The score is that before decay, as the floor tests it."""
+    notes.save({"2020-01-01.md": "heron " + "and other things " * 50 + "\n", **FILLER})
+    verdict = verdict_on(notes, "2020-01-01.md", "heron weir sluice", min_score=0.9)
+    assert verdict.stage == "below-floor"
+    assert verdict.explained.score < verdict.explained.merged < 0.9
+    assert verdict_on(notes, "2020-01-01.md", "heron weir", min_score=verdict.explained.merged / 2).rank == 1
+
+
+def test_a_source_that_left_the_disk_a_moment_ago_is_gone(notes):
+    """Before the index hears of it."""
+    notes.save({"a.md": "heron\n"})
+    (notes.root / "a.md").unlink()
+    assert verdict_on(notes, "a.md", "heron").stage == "gone"
+
+
+def test_a_copy_is_folded_into_the_better_one(notes):
+    """Which is named, with its rank."""
+    notes.save({"a.md": SAME, "b.md": SAME})
+    assert notes.found("heron weir spring") == ["a.md"]
+    verdict = verdict_on(notes, "b.md", "heron weir spring")
+    assert (verdict.stage, verdict.rank) == ("folded", 1)
+    assert (verdict.into.path, verdict.into.start_line, verdict.into.end_line) == ("a.md", 1, 1)
+
+
+def test_a_chunk_is_cut_where_its_file_has_its_places(notes):
+    """Its file is returned; what stands at that line is not, and the better ones are named."""
+    parts = [f"# Part {n}\n\n{'heron ' * (100 - n)}{'other ' * (80 + n)} n{n}\n" for n in range(5)]
+    notes.save({"a.md": "\n".join(parts), **FILLER})
+    assert verdict_on(notes, "a.md", "heron").stage == "returned"
+    verdict = verdict_on(notes, "a.md", "heron", 4 * 4 + 3)
+    assert (verdict.stage, verdict.better) == ("per-source", (1, 2, 3))
+
+
+def test_outranked_has_the_limit_that_would_show_it(notes):
+    """And the last hit that was shown."""
+    notes.save({f"{n}.md": f"heron {'weir ' * n}n{n}\n" for n in range(6)})
+    last = notes.found("heron", limit=60)[-1]
+    verdict = verdict_on(notes, last, "heron", limit=2)
+    assert (verdict.stage, verdict.rank) == ("outranked", 6)
+    assert verdict.last.path == notes.found("heron", limit=2)[-1]
+    assert verdict_on(notes, last, "heron", limit=6).stage == "returned"
+
+
+ASKED = st.fixed_dictionaries(
+    {
+        "limit": st.integers(1, 4),
+        "min_score": st.sampled_from([0.0, 0.1, 0.4]),
+        "fusion": st.sampled_from(["weighted", "rrf"]),
+        "mode": st.sampled_from(["keyword", "hybrid", "vector"]),
+    }
+)
+QUERIES = st.lists(
+    st.sampled_from([*WORDS, "path:1/**", "-pond", '"heron weir"', "until:2026-05-01"]), max_size=5
+).map(" ".join)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(TEXTS, min_size=1, max_size=10), gone=st.integers(0, 20), query=QUERIES, asked=ASKED)
+def test_why_agrees_with_the_search(tmp_path_factory, texts, gone, query, asked):
+    """Returned with its rank where the search returns it, and never else; every rank and limit is true."""
+    notes = Notes(tmp_path_factory.mktemp("notes"))
+    dated = ("2026-05-30", "2026-01-02")
+    names = [f"{n % 2}/{dated[n % 2] if n < 4 else 'note'}-{n}.md" for n in range(len(texts))]
+    notes.save(dict(zip(names, texts, strict=True)), embed=gone % 3 != 0)
+    if gone < len(names):
+        (notes.root / names[gone]).unlink()
+    found = notes.found(query, **asked)
+    for name in names:
+        verdict = verdict_on(notes, name, query, **asked)
+        if name in found:
+            assert (verdict.stage, verdict.rank) == ("returned", found.index(name) + 1)
+        else:
+            assert verdict.stage != "returned"
+        if verdict.stage == "outranked":
+            assert notes.found(query, **asked | {"limit": verdict.rank})[verdict.rank - 1] == name
+    notes.index.close()
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=QUERIES, asked=ASKED, seed=st.integers(0, 5))
+def test_why_of_a_line_agrees_with_the_search(tmp_path_factory, query, asked, seed):
+    """For each chunk of long files: returned with the rank of that chunk, and never else."""
+    notes = Notes(tmp_path_factory.mktemp("notes"))
+    parts = [f"# P{n}\n\n{WORDS[(n + seed) % 4]} {'filler ' * 170} {WORDS[n % 5]} n{n}\n" for n in range(6)]
+    notes.save({"1/long.md": "\n".join(parts), "b.md": "heron weir\n"})
+    request = notes.request(query, **asked)
+    with notes.index.view() as view:
+        ranks = {hit.candidate.id: rank for rank, hit in enumerate(search(view, request).hits, 1)}
+        [source] = [one for one in view.snapshot.sources.values() if one.path == "1/long.md"]
+        for chunk in view.reader.chunks_of(source.id):
+            verdict = why(view, request, source, chunk.end_line)
+            covering = [
+                ranks[one.id] for one in view.reader.chunks_of(source.id)
+                if one.id in ranks and one.start_line <= chunk.end_line <= one.end_line
+            ]  # fmt: skip
+            assert (verdict.stage == "returned") == bool(covering)
+            if covering:
+                assert verdict.rank == min(covering)
+    notes.index.close()

@@ -1,0 +1,37 @@
+"""Does docs/explaining.md name every stage, reason and number that travels?"""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from memd.search import explanation
+from memd.service.findings import STAGES
+from memd.service.verdicts import _NOT_INDEXED, _OFF
+from memd.sources.refusal import WHY_NOT
+
+PAGE = (Path(__file__).parents[2] / "docs" / "explaining.md").read_text(encoding="utf-8")
+
+
+def rows(text: str) -> dict[str, str]:
+    return dict(re.findall(r"(?m)^\| `([a-z0-9-]+)` \| (.*) \|$", text))
+
+
+def test_stages_and_reasons_are_those_of_the_code():
+    """In their order, with their meaning."""
+    below = PAGE.partition("\n## Why a note")[2]
+    stages, _, reasons = below.partition("\n| fact |")
+    assert list(rows(stages).items()) == list(STAGES.items())
+    assert rows(reasons.partition("\n| reason |")[2]) == WHY_NOT
+    for code in (*_NOT_INDEXED, *_OFF):
+        assert f"`{code}`" in PAGE
+
+
+def test_every_number_of_an_explanation_is_named():
+    """Records may grow, and the page with them."""
+    records = (
+        explanation.Explained, explanation.VectorPart, explanation.KeywordPart, explanation.TermPart,
+        explanation.Length, explanation.Decay, explanation.Explanation, explanation.Stages,
+        explanation.Filter,
+    )  # fmt: skip
+    named = {field.name for record in records for field in fields(record)} - {"hits"}
+    assert {name for name in named if not re.search(rf"`(\w+\.)?{name}`", PAGE)} == set()

@@ -1,0 +1,150 @@
+"""Are the codes of the first pass read and made when they should be?"""
+
+import asyncio
+import errno
+import os
+import sys
+
+import pytest
+from codes_support import answers, made, the_file
+
+from memd.index import files, first_pass_build, first_pass_keeper
+from memd.service import first_pass, housekeeping
+from memd.service.housekeeping import Housekeeping
+
+pytest.importorskip("faiss")
+
+LOOKS_S = 1.0  # of housekeeping that looks every 10 ms
+
+
+async def write(work, *args):
+    return work(*args)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(housekeeping, "LOOK_S", 0.01)
+    monkeypatch.setattr(first_pass, "BUILD_BUDGET_S", 0.001)
+    monkeypatch.setattr(first_pass_keeper, "MIN_ROWS", 40)
+    monkeypatch.setattr("memd.search.vector.GATHERED", 3)
+
+
+@pytest.fixture
+def keeper(notes):
+    """The housekeeping of these notes, which are always idle."""
+    return housekeeping_of(notes)
+
+
+def housekeeping_of(notes) -> Housekeeping:
+    async def nothing(*_):
+        pass
+
+    return Housekeeping(notes.index, write=write, is_idle=lambda: True, check=nothing, prune=nothing)
+
+
+def look_around(keeper: Housekeeping, for_s: float = LOOKS_S) -> None:
+    async def looking():
+        running = asyncio.create_task(keeper.run())
+        await asyncio.sleep(for_s)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(looking())
+
+
+def texts(count: int, first: int = 0) -> dict[str, str]:
+    return {f"{number}.md": f"zebra lion word{number}\n" for number in range(first, first + count)}
+
+
+def test_codes_are_made_in_the_background(notes, keeper):
+    """When there are enough rows, and again when enough came since."""
+    notes.save(texts(39))
+    look_around(keeper)
+    assert notes.index.snapshot.first_pass is None
+    notes.save(texts(21, first=39))
+    look_around(keeper)
+    assert notes.index.snapshot.first_pass.facts.rows == 60
+    notes.save(texts(10, first=60))
+    look_around(keeper)
+    assert notes.index.snapshot.first_pass.facts.rows == 70
+    assert answers(notes, "zebra")
+
+
+def test_the_file_that_is_there_is_read_at_once(notes, monkeypatch):
+    """After a start nobody waits a minute for it."""
+    notes.save(texts(60))
+    assert made(notes)
+    before = the_file(notes)
+    notes.reopen()
+    monkeypatch.setattr(housekeeping, "LOOK_S", 60.0)
+    look_around(housekeeping_of(notes))
+    assert notes.index.snapshot.first_pass.facts.rows == 60
+    assert the_file(notes) == before
+
+
+def test_a_damaged_file_is_made_again(notes):
+    """It is noticed when it is read."""
+    notes.save(texts(60))
+    assert made(notes)
+    before = the_file(notes)
+    with before.open("r+b") as stream:
+        stream.seek(-1, os.SEEK_END)
+        stream.write(b"\xfe")
+    notes.reopen()
+    look_around(housekeeping_of(notes))
+    assert notes.index.snapshot.first_pass.facts.rows == 60
+    assert the_file(notes) != before
+
+
+def test_a_full_disk_is_tried_again_later(notes, keeper, monkeypatch):
+    """Not every minute; searches go on without."""
+    notes.save(texts(60))
+    tried = []
+
+    def refuse(*_):
+        tried.append(1)
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "sync", refuse)
+        look_around(keeper)
+    assert len(tried) == 1
+    assert not list(notes.state.glob("first_pass.*"))
+    assert answers(notes, "zebra")
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_library_that_is_missing_or_broken_costs_nothing(notes, keeper, monkeypatch, missing):
+    """It is an optional part; one that does not load is not loaded again and again."""
+    notes.save(texts(60))
+    if missing:
+        monkeypatch.setitem(sys.modules, "faiss", None)
+    else:
+        monkeypatch.setattr("memd.kernels.codes._faiss", broken)
+    look_around(keeper)
+    assert notes.index.snapshot.first_pass is None
+    assert notes.index.first_pass.is_due(is_busy=False) is False
+    assert answers(notes, "zebra")
+
+
+def broken():
+    raise ImportError("libgomp.so.1: cannot open shared object file")
+
+
+def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, monkeypatch):
+    """The exact scan goes on."""
+    monkeypatch.setattr(first_pass_build, "RECALL", 1.1)
+    notes.save(texts(60))
+    look_around(keeper)
+    assert notes.index.snapshot.first_pass is None
+    assert not notes.index.first_pass.is_due(is_busy=False)
+    assert not list(notes.state.glob("first_pass.*"))
+
+
+def test_who_stops_leaves_nothing_half_made(notes, keeper, monkeypatch):
+    """A daemon that ends in the middle of it."""
+    monkeypatch.setattr(first_pass, "BUILD_BUDGET_S", 0.05)
+    monkeypatch.setattr(first_pass_build, "SLICE_ROWS", 32)
+    notes.save(texts(400))
+    look_around(keeper, for_s=0.15)
+    assert len(list(notes.state.glob("first_pass.*"))) == (notes.index.snapshot.first_pass is not None)

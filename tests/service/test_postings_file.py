@@ -1,0 +1,130 @@
+"""Is the file of postings made when it should be, and does nothing of a purged note stay in it?"""
+
+import asyncio
+import errno
+import os
+
+import pytest
+from postings_support import made, the_file, untruths
+
+from memd.index import files, inverted_build, inverted_keeper
+from memd.service import housekeeping
+from memd.service.housekeeping import Housekeeping
+
+LOOKS_S = 0.5  # of housekeeping that looks every 10 ms
+
+
+async def write(work, *args):
+    return work(*args)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(housekeeping, "LOOK_S", 0.01)
+    monkeypatch.setattr(inverted_build, "MIN_DOCUMENTS", 2)
+    monkeypatch.setattr(inverted_keeper, "MIN_CHUNKS", 10)
+
+
+@pytest.fixture
+def keeper(notes):
+    """The housekeeping of these notes, which are always idle."""
+
+    async def nothing(*_):
+        pass
+
+    return Housekeeping(notes.index, write=write, is_idle=lambda: True, check=nothing, prune=nothing)
+
+
+def look_around(keeper: Housekeeping, for_s: float = LOOKS_S) -> None:
+    async def looking():
+        running = asyncio.create_task(keeper.run())
+        await asyncio.sleep(for_s)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(looking())
+
+
+def texts(count: int) -> dict[str, str]:
+    return {f"{number}.md": f"zebra lion word{number}\n" for number in range(count)}
+
+
+def test_the_file_is_made_in_the_background(notes, keeper):
+    """When there are enough chunks; it says what FTS5 says."""
+    notes.save(texts(9))
+    look_around(keeper)
+    assert not list(notes.state.glob("postings.*"))
+    notes.save(texts(12))
+    look_around(keeper)
+    assert the_file(notes)
+    with notes.index.view() as view:
+        assert untruths(view) == []
+
+
+def test_a_file_that_is_true_is_not_made_again(notes, keeper):
+    """Looking costs nothing while nothing changes."""
+    notes.save(texts(12))
+    look_around(keeper)
+    before = the_file(notes)
+    look_around(keeper)
+    assert the_file(notes) == before
+
+
+def test_nothing_of_a_purged_note_stays_in_the_file(notes, keeper):
+    """Not when all is purged by a request, and not when the rest is too small for a file."""
+    notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)})
+    look_around(keeper)
+    assert b"canaryword" in the_file(notes).read_bytes()
+    notes.remove("secret0.md", "secret1.md")
+    assert asyncio.run(keeper.purge_now()) == 2
+    assert not [path.name for path in notes.state.iterdir() if b"canaryword" in path.read_bytes()]
+    with notes.index.view() as view:
+        assert untruths(view) == []
+
+
+def test_a_file_that_cannot_be_made_without_a_purged_note_is_dropped(notes, keeper, monkeypatch):
+    """A full disk does not keep a word that must go."""
+    notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)}, embed=False)
+    assert made(notes)
+    notes.remove("secret0.md", "secret1.md")
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "create", _full)
+        assert asyncio.run(keeper.purge_now()) == 2
+    assert not list(notes.state.glob("postings.*"))
+    assert notes.found("zebra", limit=50)
+
+
+def test_after_a_failure_it_is_left_alone_for_a_while(notes, keeper, monkeypatch):
+    """A full disk is not written to every minute."""
+    notes.save(texts(12))
+    tries = []
+    monkeypatch.setattr(files, "create", lambda path: tries.append(path) or _full(path))
+    look_around(keeper)
+    assert len(tries) == 1
+    assert not list(notes.state.glob("postings.*"))
+
+
+def test_housekeeping_that_ends_leaves_no_half_made_file(notes, keeper, monkeypatch):
+    """Whoever stops the daemon does not wait for it."""
+    notes.save(texts(12))
+    begun = asyncio.Event()
+    real = inverted_build.Building._write
+
+    def slow(building, view):
+        begun.set()
+        return real(building, view) and False  # it never comes to its end
+
+    monkeypatch.setattr(inverted_build.Building, "_write", slow)
+
+    async def stopped():
+        running = asyncio.create_task(keeper.run())
+        await asyncio.wait_for(begun.wait(), 30)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(stopped())
+    assert not list(notes.state.glob("postings.*"))
+
+
+def _full(_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

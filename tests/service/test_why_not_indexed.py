@@ -1,0 +1,164 @@
+"""What does `why` say of a note that the index does not have as it is? Upkeep stands still: states hold."""
+
+import asyncio
+
+import pytest
+from tests_support import Notes
+
+from memd.config import WorkspaceConfig
+from memd.service import requests
+from memd.service.call import Call
+from memd.service.explaining import _why
+from memd.service.findings import STAGES
+from memd.service.naming import below
+from memd.service.opening import Opened
+from memd.service.upkeep import Upkeep
+from memd.service.verdicts import _NOT_INDEXED, _OFF, _SAYINGS
+from memd.service.workspaces import Workspaces
+from memd.workspace import Workspace
+
+
+class Room:
+    """A workspace whose upkeep is not running."""
+
+    def __init__(self, notes: Notes, folder) -> None:
+        self.notes = notes
+        (notes.root / "memory").mkdir()
+        (notes.root / "memory" / "config.toml").write_text("")
+        self.workspaces = Workspaces(folder / "all", folder / "user.toml")
+        place = Workspace(notes.root, notes.state)
+        upkeep = Upkeep(
+            place, notes.index, notes.indexer,
+            load_rules=notes.rules, is_current=lambda: True, embedding=None, sidecars=None,
+            write=self.workspaces.write, check=None, reopen=None, publish=lambda _: None,
+        )  # fmt: skip
+        self.opened = Opened(place, WorkspaceConfig(), notes.index, upkeep, None)
+
+    def why(self, path: str, query: str = "heron", **params) -> dict:
+        question = requests.convert({"path": path, "query": query, **params}, requests.Why)
+        call = Call(1, {}, None, lambda _: None, lambda _: None)
+        return asyncio.run(_why(self.workspaces, self.opened, question, call))
+
+
+@pytest.fixture
+def room(notes, tmp_path):
+    room = Room(notes, tmp_path)
+    yield room
+    asyncio.run(room.workspaces.close())
+
+
+def reason(answer: dict) -> tuple[str, str | None]:
+    return answer["stage"], answer["facts"].get("reason")
+
+
+def test_before_the_first_scan_is_done_a_note_is_not_indexed_yet(room):
+    """The folder is still being looked through, and the way out is to wait for that."""
+    room.notes.write("a.md", "heron\n")
+    answer = room.why("a.md")
+    assert reason(answer) == ("not-indexed", "scanning")
+    assert "memctl index" in answer["advice"]
+
+
+def test_a_note_that_waits_in_line_says_so(room):
+    """It is in the backlog."""
+    room.notes.write("a.md", "heron\n")
+    room.opened.upkeep.indexing.hint(["a.md"])
+    answer = room.why("a.md")
+    assert reason(answer) == ("not-indexed", "waiting")
+    assert "memctl sync" in answer["advice"]
+
+
+def test_a_note_that_no_event_told_of_says_so(room):
+    """A scan is done, nothing waits, and yet it is there."""
+    room.opened.upkeep.scanning.last = 1.0
+    room.opened.upkeep.scanning._schedule.since = None
+    room.notes.write("a.md", "heron\n")
+    assert reason(room.why("a.md")) == ("not-indexed", "unnoticed")
+    room.opened.upkeep.scanning.ask_folder("x/")
+    assert reason(room.why("a.md")) == ("not-indexed", "scanning")
+
+
+def test_a_note_that_memd_failed_on_says_so(room):
+    """As the indexer reports it."""
+    room.opened.upkeep.scanning.skipped = {"a.md": "failed"}
+    room.notes.write("a.md", "heron\n")
+    assert reason(room.why("a.md")) == ("not-indexed", "failed")
+
+
+def test_a_note_that_changed_since_is_not_indexed_as_it_is(room):
+    """The word stands in the file, not yet in the index; what the index has of it is no reason."""
+    room.notes.save({"a.md": "pond\n", "b.md": "heron\n"})
+    assert reason(room.why("a.md")) == ("unmatched", None)
+    room.notes.write("a.md", "heron\n")
+    assert reason(room.why("a.md")) == ("not-indexed", "changed")
+
+
+def test_what_is_returned_is_returned_whatever_changed_since(room):
+    """The answer is about the answer."""
+    room.notes.save({"a.md": "heron\n"})
+    room.notes.write("a.md", "heron weir\n")
+    assert reason(room.why("a.md")) == ("returned", None)
+
+
+def test_a_note_that_was_indexed_is_gone_and_another_is_missing(room):
+    """Before and after the index hears of it; one that never was has names that are close."""
+    room.notes.save({"a.md": "heron\n", "Deep/Note.md": "heron\n"})
+    (room.notes.root / "a.md").unlink()
+    assert reason(room.why("a.md")) == ("gone", None)
+    room.notes.indexer.apply(["a.md"])
+    assert reason(room.why("a.md")) == ("gone", None)
+    answer = room.why("note.markdown")
+    assert (answer["stage"], answer["facts"]["close"]) == ("missing", ["Deep/Note.md"])
+    assert "Deep/Note.md" in answer["advice"]
+
+
+def test_an_indexed_note_that_is_ignored_by_now_is_no_source(room):
+    """The rules as they are on the disk, with file and line, before what the index still has."""
+    room.notes.save({"a.md": "pond\n"})
+    room.notes.write(".gitignore", "# x\na.md\n")
+    answer = room.why("a.md")
+    assert reason(answer) == ("not-a-source", "ignored")
+    assert answer["facts"]["rule"] == ".gitignore:2: a.md"
+    assert "memory/.memdignore" in answer["advice"]
+
+
+def test_without_its_folder_what_is_indexed_still_answers(room):
+    """What was not indexed has no other reason than that."""
+    room.notes.save({"a.md": "heron\n", "b.md": "pond\n"})
+    room.notes.root.rename(room.notes.root.with_name("away"))
+    assert room.why("a.md")["stage"] == "returned"
+    assert room.why("b.md")["stage"] == "unmatched"
+    answer = room.why("c.md")
+    assert (answer["stage"], answer["degraded"]) == ("root-missing", ["root-missing"])
+    room.notes.root.with_name("away").rename(room.notes.root)
+
+
+@pytest.mark.parametrize("path", ["../x.md", "/etc/passwd", "..", "a/../../x.md", "/"])
+def test_what_is_outside_of_the_workspace_is_not_looked_at(room, path):
+    """However it is written; whether it exists is not told."""
+    answer = room.why(path)
+    assert (answer["stage"], answer["facts"]) == ("outside", {})
+
+
+def test_paths_may_be_absolute_relative_or_through_a_link(room, tmp_path):
+    """All name the same note."""
+    room.notes.save({"a/b.md": "heron\n"})
+    (tmp_path / "link").symlink_to(room.notes.root)
+    for path in (
+        "a/b.md",
+        "./a//b.md",
+        "a/x/../b.md",
+        f"{room.notes.root}/a/b.md",
+        f"{tmp_path}/link/a/b.md",
+    ):
+        answer = room.why(path)
+        assert (answer["stage"], answer["path"]) == ("returned", "a/b.md"), path
+    assert below(room.notes.root, "a\0b") == "a\0b"
+    assert room.why("a\0b.md")["stage"] == "missing"
+
+
+def test_every_stage_has_its_words():
+    """What a finding can be is what can be told, and nothing else."""
+    assert set(_SAYINGS) == set(STAGES)
+    assert {"waiting", "scanning", "unnoticed", "changed", "failed"} == set(_NOT_INDEXED)
+    assert {"mode", "no-words", "no-provider", "script", "other-model"} == set(_OFF)

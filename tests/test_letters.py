@@ -1,0 +1,77 @@
+"""Is what is meant alike written alike, in notes and in queries, and is nothing lost on the way?"""
+
+import unicodedata
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd import terms
+from memd.index.database import open_scratch, terms_of
+
+CUT = terms_of(open_scratch(), apsw.FTS5_TOKENIZE_QUERY)
+# Words of many scripts, marks, and what stands between them: plain st.text() rarely puts these together.
+ATOMS = st.one_of(
+    st.sampled_from(
+        ["heron", "résumé", "мир", "会議", "ガス", "회의", "שלום", "كتاب", "फिल्म", "ปลา", "λόγος", "ß"]
+    ),
+    st.sampled_from(
+        [" ", "-", "\n", "\u200b", "\u200c", "\u200d", "\ufe0f", "\u00ad", "\u2066", "🦩", "₿", "1", "_", "'"]
+    ),
+    st.characters(categories=["L", "N"]),
+    st.characters(categories=["M"]),
+    st.characters(),
+)
+TEXTS = st.lists(ATOMS, max_size=12).map("".join)
+
+
+@given(TEXTS)
+def test_either_normal_form_is_searched_alike(text):
+    """NFC, NFD, NFKC and NFKD of a text have the same words."""
+    forms = {terms.searched(unicodedata.normalize(form, text)) for form in ("NFC", "NFD", "NFKC", "NFKD")}
+    assert forms == {terms.searched(text)}
+
+
+@given(TEXTS)
+def test_every_word_that_is_asked_for_is_a_word_that_was_indexed(text):
+    """What FTS5 makes of the query's words, it makes of the note's: a note is found by all of its words."""
+    indexed = CUT(terms.prepare(text))
+    words = [piece for piece in terms.pieces(text) if not terms.is_spaceless(piece)]
+    runs = [pair for piece in terms.pieces(text) if terms.is_spaceless(piece) for pair in terms.pairs(piece)]
+    assert set(CUT(" ".join([*words, *runs]))) <= set(indexed)
+
+
+@given(TEXTS)
+def test_nothing_but_words_is_given_to_fts5(text):
+    """FTS5 takes every character that is younger than its tables for a letter: it sees none."""
+    for piece in terms.prepare(text).split():
+        for character in piece:
+            assert character.isascii() or unicodedata.category(character)[0] in "LNM"
+
+
+@pytest.mark.parametrize(
+    ("note", "words"),
+    [
+        ("heron🦩weir", ["heron", "weir"]),
+        ("❤️love", ["love"]),
+        ("₿100", ["100"]),
+        ("\u2066heron\u2069", ["heron"]),
+        ("Zeit\u00adung", ["Zeitung"]),
+        ("zero\u200bwidth", ["zero", "width"]),
+        ("הAPI", ["ה", "API"]),
+        ("APIдля", ["API", "для"]),
+        ("TGFβ", ["TGFβ"]),
+        ("می‌خواهم", ["مي", "خواهم"]),
+        ("\u0301", []),
+    ],
+)
+def test_where_words_end(note, words):
+    """At everything that is no part of a word, and at a seam between Latin and another script."""
+    assert terms.pieces(note) == words
+
+
+def test_text_of_ascii_alone_stays_as_it_is():
+    """Nothing is done to what most notes are."""
+    text = "What's up? foo-bar C++ 20.04 a:b \t\n" + "".join(map(chr, range(1, 128)))
+    assert terms.searched(text) == text
