@@ -33,6 +33,7 @@ class Entry:
 
     name: str
     folder: Path
+    version: str = "-"
     trouble: str = ""  # why it does not take part
     build_s: float | None = None  # None: it was there
     size_mb: float = 0.0
@@ -81,9 +82,12 @@ def contest(
         for entry in entries:
             if entry.remote and not entry.trouble:
                 entry.memory_mb = _memory(entry.remote)
+    troubles = {entry.name: entry.trouble for entry in entries if entry.trouble}
+    troubles |= {name: found.failure for name, found in times.items() if found.failure}
+    for name, trouble in troubles.items():
+        sys.stderr.write(f"{name} {trouble}\n")
     return _table(entries, times, score), {
-        "versions": {e.name: version(ENGINES[e.name]) for e in entries if not missing(ENGINES[e.name])},
-        "troubles": {e.name: e.trouble for e in entries if e.trouble},
+        "troubles": troubles,
         "ms": {name: [[round(ms, 4) for ms in one] for one in found.rounds] for name, found in times.items()},
     }
 
@@ -94,9 +98,10 @@ def _prepare(entry: Entry, corpus: Corpus, options: argparse.Namespace, opened: 
     if missing(known):
         entry.trouble = f"missing: pip install {known.package}"
         return
+    entry.version = version(known)
     try:
         if not (entry.folder / BUILT).exists():
-            entry.build_s = _build(entry, corpus, options.memd_index)
+            _build(entry, corpus, options.memd_index)
         entry.build_s = json.loads((entry.folder / BUILT).read_text())["seconds"]
         entry.size_mb = _size_mb(entry.folder)
         if options.build_only:
@@ -106,11 +111,10 @@ def _prepare(entry: Entry, corpus: Corpus, options: argparse.Namespace, opened: 
         entry.ways = entry.remote.call("open")
     except RemoteError as error:
         entry.trouble = f"failed: {error}"
-        sys.stderr.write(f"{entry.name} {entry.trouble}\n")
 
 
-def _build(entry: Entry, corpus: Corpus, made: Path | None) -> float | None:
-    """Build from nothing; return the seconds, None where a made index was taken."""
+def _build(entry: Entry, corpus: Corpus, made: Path | None) -> None:
+    """Build from nothing, and note the seconds: none where a *made* index was taken."""
     sys.stderr.write(f"{entry.name}: building {corpus.count:,}\n")
     shutil.rmtree(entry.folder, ignore_errors=True)  # of a run that broke off
     entry.folder.mkdir(parents=True)
@@ -123,9 +127,7 @@ def _build(entry: Entry, corpus: Corpus, made: Path | None) -> float | None:
         seconds = remote.call("build", corpus)
     finally:
         remote.close()
-    kept = {"seconds": None if taken else round(seconds, 1), "version": version(ENGINES[entry.name])}
-    (entry.folder / BUILT).write_text(json.dumps(kept))
-    return kept["seconds"]
+    (entry.folder / BUILT).write_text(json.dumps({"seconds": None if taken else round(seconds, 1)}))
 
 
 def _asks(entries: Sequence[Entry], kind: str) -> dict[str, Ask]:
@@ -167,6 +169,7 @@ def _table(entries: Sequence[Entry], times: dict[str, Times], score: Score) -> l
             rows.append(
                 {
                     "engine": name,
+                    "version": entry.version,
                     **in_ms(found.all),
                     **{f"of {other}": f"{ratio(found.rounds, theirs):.2f}" for other, theirs in ours.items()},
                     **score(name, found),

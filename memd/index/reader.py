@@ -114,12 +114,6 @@ class Reader:
             )
             return {row[0]: _stored(row) for row in found}
 
-    def hashes(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Return what names the text that the model reads of each chunk, of those that exist."""
-        marks = ",".join("?" * len(ids))
-        with decoded(self._path):
-            return dict(self._db.execute(f"SELECT id, hash FROM chunks WHERE id IN ({marks})", tuple(ids)))
-
     def chunks_of(self, source: int) -> list[StoredChunk]:
         """Return all chunks of a source, in the order of its lines."""
         with decoded(self._path):

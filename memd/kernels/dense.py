@@ -112,9 +112,13 @@ def count_above(scores: Scores, mask: Mask, limit: float) -> int:
 
 def best(scores: Scores, mask: Mask, limit: int) -> list[int]:
     """Return the ids of the *limit* highest scores above 0 under *mask*, best first, ties by id."""
-    allowed = np.where(mask, scores, np.float32(0))
-    least = _lower_bound(allowed, limit)
-    ids = np.flatnonzero(allowed >= least if least > 0 else allowed > 0)
+    least = _lower_bound(scores, limit)
+    ids = np.flatnonzero(scores >= least if least > 0 else scores > 0)
+    ids = ids[mask[ids]]
+    if least > 0 and len(ids) < limit:  # too few of those that reach it are under the mask
+        allowed = np.where(mask, scores, np.float32(0))
+        least = _lower_bound(allowed, limit)
+        ids = np.flatnonzero(allowed >= least if least > 0 else allowed > 0)
     order = np.lexsort((ids, -scores[ids]))
     return [int(i) for i in ids[order][:limit]]
 
@@ -144,19 +148,18 @@ def near(
 ) -> list[tuple[int, int]]:
     """Return pairs of places in *ids*, the lower first, of chunks of two sources that may be alike.
 
-    They have the same row, or rows with at least that *cosine*, and the shorter has at least *share* of the
-    longer's length.
+    Those that have the same row; and those of which the shorter has at least *share* of the longer's length
+    and, where both have a row, these have at least that *cosine*.
     """
     at = np.asarray(ids, np.int64)
-    at = at[columns.row[at] >= 0]
     source, row, length = columns.source[at], columns.row[at], columns.length[at]
-    vectors = np.frombuffer(matrix, np.float32, rows * dim).reshape(rows, dim)[row]
-    alike = vectors @ vectors.T >= np.float32(cosine)
-    alike &= np.minimum(length[:, None], length) >= share * np.maximum(length[:, None], length)
-    alike |= row[:, None] == row
+    alike = np.minimum(length[:, None], length) >= share * np.maximum(length[:, None], length)
+    known = np.flatnonzero(row >= 0)
+    vectors = np.frombuffer(matrix, np.float32, rows * dim).reshape(rows, dim)[row[known]]
+    alike[np.ix_(known, known)] &= vectors @ vectors.T >= np.float32(cosine)
+    alike |= (row[:, None] == row) & (row >= 0)
     alike &= source[:, None] != source
-    place = np.flatnonzero(columns.row[np.asarray(ids, np.int64)] >= 0).tolist()
-    return [(place[first], place[second]) for first, second in np.argwhere(np.triu(alike, 1)).tolist()]
+    return [(first, second) for first, second in np.argwhere(np.triu(alike, 1)).tolist()]
 
 
 def places(columns: Columns, ids: Sequence[int], count: int) -> list[int]:

@@ -56,7 +56,7 @@ def best_of(ids: Ids, scores: Scores, limit: int) -> list[int]:
     """Return the *limit* ids of the highest *scores* above 0, best first, ties by id."""
     if len(ids) > limit:
         least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        chosen = scores >= max(least, np.float32(0))
+        chosen = scores >= least
         ids, scores = ids[chosen], scores[chosen]
     order = np.lexsort((ids, -scores))[:limit]
     found: list[int] = ids[order][scores[order] > 0].tolist()

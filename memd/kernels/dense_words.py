@@ -94,7 +94,7 @@ def living(part: Part, columns: Columns) -> int:
     if part.ids is None:
         size = min(len(live), part.size)
         return int(np.count_nonzero((part.counts[:size] > 0) & (live[:size] != DEAD)))
-    return int(np.count_nonzero(live[_known(part, columns)[0]]))
+    return int(np.count_nonzero(live.take(_known(part, columns)[0], mode="clip")))
 
 
 def live_up_to(columns: Columns, last: int) -> int:

@@ -110,22 +110,23 @@ def near(
 ) -> list[tuple[int, int]]:
     """Return pairs of places in *ids*, the lower first, of chunks of two sources that may be alike.
 
-    They have the same row, or rows with at least that *cosine*, and the shorter has at least *share* of the
-    longer's length.
+    Those that have the same row; and those of which the shorter has at least *share* of the longer's length
+    and, where both have a row, these have at least that *cosine*.
     """
     found = []
     with memoryview(matrix) as view, view[: rows * dim * 4].cast("f") as table:
         for (one, first), (two, second) in combinations(enumerate(ids), 2):
-            left, right = columns.row[first] * dim, columns.row[second] * dim
-            if left < 0 or right < 0 or columns.source[first] == columns.source[second]:
+            if columns.source[first] == columns.source[second]:
                 continue
-            if left != right:
-                lengths = sorted((columns.length[first], columns.length[second]))
-                if lengths[0] < share * lengths[1]:
-                    continue
-                if sum(map(mul, table[left : left + dim], table[right : right + dim])) < cosine:
-                    continue
-            found.append((one, two))
+            left, right = columns.row[first] * dim, columns.row[second] * dim
+            shorter, longer = sorted((columns.length[first], columns.length[second]))
+            alike = left == right >= 0
+            if not alike and shorter >= share * longer:
+                alike = min(left, right) < 0 or cosine <= sum(
+                    map(mul, table[left : left + dim], table[right : right + dim])
+                )
+            if alike:
+                found.append((one, two))
     return found
 
 

@@ -1,15 +1,18 @@
 """Which candidates are nearly the same text as a better one? That one names them; they take no place.
 
 Decided on headings and text: shared word triples, and the same numbers, since two texts that differ in a
-number state different facts. They are loaded only for pairs that length and vectors say may be alike; of
-two chunks without a vector only equal ones are known.
+number state different facts; so do equal logs of two days. Text is loaded only where length and
+vectors say that two may be alike, and compared only with what is kept.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
 
 from memd import terms
+from memd.index.reader import StoredChunk
 from memd.index.view import View
 from memd.kernels import kernel
 from memd.search.ranking import PER_SOURCE, Candidate
@@ -17,10 +20,11 @@ from memd.search.ranking import PER_SOURCE, Candidate
 WINDOW = 100  # first candidates that are looked at for what a hit stands for, whatever the limit
 SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 to 10 on whole pages)
 MIN_JACCARD = 0.8  # of the triples; of 200 words, seven may differ
-MIN_COSINE = (
-    0.95  # of manual pages, 94 of 100 pairs that are nearly the same have it; the rest differ in title
-)
+MIN_COSINE = 0.95  # 94 of 100 pairs of manual pages that are nearly the same have it; others differ in title
 MIN_LENGTH_SHARE = 0.8  # a shorter text can't reach MIN_JACCARD
+MIN_TERMS = 8  # what is shorter says little beside the name of its file; arbitrary
+ROUGHLY = 0.5  # share of words in common, as they stand there, below which triples need no counting
+ROUGHLY_FROM = 10  # words; of spaceless text there are too few
 
 
 @dataclass(slots=True)
@@ -50,10 +54,16 @@ def fold(view: View, candidates: Sequence[Candidate], limit: int, alive: Callabl
     """
     found = Folding()
     taken: Counter[int] = Counter()
-    for candidate, alike in _each_with_alike(view, candidates, limit, found):
+    window = max(WINDOW, limit)
+    likeness = _Likeness(view, candidates[:window])
+    for number, candidate in enumerate(candidates):
+        if number == window:
+            if len(found.kept) == limit:
+                break
+            likeness = _Likeness(view, candidates)
         if not alive(candidate.path):
             continue
-        kept = next((better for better in found.kept if better.id in alike), None)
+        kept = likeness.first_like(found.kept, candidate)
         if kept is not None:
             found.folded.setdefault(kept.id, []).append(candidate)
         elif len(found.kept) == limit:
@@ -66,61 +76,75 @@ def fold(view: View, candidates: Sequence[Candidate], limit: int, alive: Callabl
     return found
 
 
-def _each_with_alike(
-    view: View, candidates: Sequence[Candidate], limit: int, found: Folding
-) -> Iterator[tuple[Candidate, frozenset[int]]]:
-    """Yield each candidate with the ids of better ones that it is nearly the same as.
+class _Likeness:
+    """Tells which candidates are nearly the same; keeps what was read and made of their texts."""
 
-    More than the window are looked at only where that did not fill the answer.
-    """
-    start = 0
-    for stop in (max(WINDOW, limit), len(candidates)):
-        alike = _alike(view, [one.id for one in candidates[:stop]])
-        for candidate in candidates[start:stop]:
-            yield candidate, alike.get(candidate.id, frozenset())
-        if len(found.kept) == limit or stop >= len(candidates):
-            return
-        start = stop
+    def __init__(self, view: View, candidates: Sequence[Candidate]) -> None:
+        columns, rows = view.snapshot.columns, view.snapshot.rows
+        lengths = kernel.take(columns.length, [one.id for one in candidates])
+        ids = [one.id for one, length in zip(candidates, lengths, strict=True) if length >= MIN_TERMS]
+        places = kernel.near(
+            rows.buffer, rows.count, rows.dim, columns, ids, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE
+        )
+        self._view = view
+        self._possible: dict[int, set[int]] = {}  # chunk → better ones
+        for better, other in places:
+            self._possible.setdefault(ids[other], set()).add(ids[better])
+        self._row = dict(zip(ids, kernel.take(columns.row, ids), strict=True))
+
+    def first_like(self, kept: Sequence[Candidate], other: Candidate) -> Candidate | None:
+        """Return the first of those that are *kept* that *other* is nearly the same as."""
+        possible = self._possible.get(other.id)
+        if not possible:
+            return None
+        return next((one for one in kept if one.id in possible and self._is_like(one, other)), None)
+
+    def _is_like(self, better: Candidate, other: Candidate) -> bool:
+        if self._day(better) != self._day(other):
+            return False
+        if self._row[better.id] == self._row[other.id] >= 0:  # the model read the same of both
+            return True
+        one, two = self._texts[better.id], self._texts[other.id]
+        return one.is_roughly(two) and is_near(one.fingerprint, two.fingerprint)
+
+    def _day(self, candidate: Candidate) -> date | None:
+        """Return the day that its source tells of, None where it is of no day."""
+        source = self._view.snapshot.sources[candidate.source]
+        return source.day if source.dated else None
+
+    @cached_property
+    def _texts(self) -> dict[int, "_Text"]:
+        ids = self._possible.keys() | {better for many in self._possible.values() for better in many}
+        return {number: _Text(chunk) for number, chunk in self._view.chunks(sorted(ids)).items()}
 
 
-def _alike(view: View, ids: list[int]) -> dict[int, frozenset[int]]:
-    """Return chunk → earlier ones of *ids* that are nearly the same."""
-    columns, rows = view.snapshot.columns, view.snapshot.rows
-    row = dict(zip(ids, kernel.take(columns.row, ids), strict=True))
-    alike = _same(view, [number for number in ids if row[number] < 0])
-    places = kernel.near(
-        rows.buffer, rows.count, rows.dim, columns, ids, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE
-    )
-    pairs = [(ids[first], ids[second]) for first, second in places]
-    unsure = {number for first, second in pairs if row[first] != row[second] for number in (first, second)}
-    prints = {
-        number: fingerprint(f"{chunk.heading}\n{chunk.text}")
-        for number, chunk in view.chunks(sorted(unsure)).items()
-    }
-    for first, second in pairs:
-        if row[first] == row[second] or is_near(prints[first], prints[second]):
-            alike.setdefault(second, set()).add(first)
-    return {number: frozenset(others) for number, others in alike.items()}
+class _Text:
+    """A chunk's text, and what was made of it."""
 
+    def __init__(self, chunk: StoredChunk) -> None:
+        self._text = f"{chunk.heading}\n{chunk.text}"
 
-def _same(view: View, ids: list[int]) -> dict[int, set[int]]:
-    """Return chunk → earlier ones of *ids*, without vectors, of which the model will read just the same."""
-    sources = dict(zip(ids, kernel.take(view.snapshot.columns.source, ids), strict=True))
-    hashes = view.reader.hashes(ids) if ids else {}
-    found: dict[int, set[int]] = {}
-    first: dict[bytes, int] = {}
-    for number in ids:
-        one = first.setdefault(hashes[number], number)
-        if sources[one] != sources[number]:
-            found[number] = {one}
-    return found
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words as they stand there, with signs and all."""
+        return frozenset(self._text.split())
+
+    @cached_property
+    def fingerprint(self) -> "Fingerprint":
+        """What is compared of it."""
+        return fingerprint(self._text)
+
+    def is_roughly(self, other: "_Text") -> bool:
+        """Tell, at a tenth of the cost, whether a comparison is worth it."""
+        shared, fewer = len(self.words & other.words), min(len(self.words), len(other.words))
+        return fewer < ROUGHLY_FROM or shared >= ROUGHLY * (len(self.words) + len(other.words) - shared)
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """What is compared of a text."""
 
-    shingles: frozenset[tuple[str, ...]]
+    shingles: frozenset[tuple[str, ...]]  # empty where there is no word
     numbers: frozenset[str]  # words with a digit
 
 
@@ -132,14 +156,14 @@ def fingerprint(text: str) -> Fingerprint:
         for piece in pieces
         for word in ((terms.pairs(piece) or [piece]) if terms.is_spaceless(piece) else [piece])
     ]
-    shingles = zip(*(words[start:] for start in range(SHINGLE)), strict=False)
-    numbers = frozenset(word for word in pieces if any(map(str.isdigit, word)))
-    return Fingerprint(frozenset(shingles) or frozenset([tuple(words)]), numbers)
+    last = max(len(words) - SHINGLE, 0)
+    shingles = frozenset(tuple(words[start : start + SHINGLE]) for start in range(last + 1) if words)
+    return Fingerprint(shingles, frozenset(word for word in pieces if any(map(str.isdigit, word))))
 
 
 def is_near(one: Fingerprint, other: Fingerprint) -> bool:
     """Tell whether two texts are nearly the same."""
-    if one.numbers != other.numbers:
+    if one.numbers != other.numbers or not one.shingles:
         return False
     shared = len(one.shingles & other.shingles)
     return shared >= MIN_JACCARD * (len(one.shingles) + len(other.shingles) - shared)

@@ -20,8 +20,9 @@ from memd.service.vectorizing import Write
 
 log = structlog.get_logger()
 
-# About files: what was saved while the folder was walked looks wrong, and is found twice only if it is.
-OF_FILES = frozenset({"stale", "unindexed", "absent"})
+# About files: what was saved or made while the folder was walked looks wrong, and is found twice only if it
+# is. A file of vectors stands there a moment before the database names it.
+OF_FILES = frozenset({"stale", "unindexed", "absent", "stray"})
 REPAIR_BUDGET_S = 0.05  # of the writing thread at a time
 REPORT_EVERY_S = 1.0
 SETTLED_S = 60.0  # how long to wait for what is being saved, before its files are compared

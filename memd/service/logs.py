@@ -43,7 +43,8 @@ def catch_the_rest(loop: asyncio.AbstractEventLoop) -> None:
 
     def in_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        structlog.get_logger().error("uncaught", exception=type(error).__name__, frames=_places(error))
+        what = type(error).__name__ if error else context.get("message")
+        structlog.get_logger().error("uncaught", exception=what, frames=_places(error))
 
     def in_thread(arguments: threading.ExceptHookArgs) -> None:
         structlog.get_logger().error(

@@ -50,16 +50,18 @@ async def watch(
     order = Order(root, cookies, enters, Waiting(tell), Halt())
     listening = Listening(order, linux.listen if exact else _portable())
     stopped = asyncio.create_task(stop.wait())
+    heard = asyncio.create_task(news.wait())
     try:
         while not stop.is_set():
-            heard = asyncio.create_task(news.wait())
             await asyncio.wait({heard, stopped}, return_when=asyncio.FIRST_COMPLETED)
             heard.cancel()
             news.clear()
+            heard = asyncio.create_task(news.wait())
             dirty = order.waiting.take()
             if dirty is not None:
                 yield dirty
     finally:
+        heard.cancel()
         stopped.cancel()
         await asyncio.shield(asyncio.to_thread(listening.close))
 

@@ -34,6 +34,33 @@ def test_keywords_alone_do_not_put_it_first(sample, query, title, place):
     assert titles(*sample, query, mode="keyword")[:1] != [title]
 
 
+@pytest.mark.parametrize("query", ["breast cancer gene", "indentation"])
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_a_right_answer_by_meaning_alone_is_not_called_no_good_match(sample, query, mode):
+    """No word of the question stands in the note; hybrid must not count that against it."""
+    daemon, root = sample
+    assert daemon.call("search", query=query, workspace=root, mode=mode)["confidence"] == "weak"
+
+
+@pytest.mark.parametrize(
+    "query", ["price of tea in china yesterday", "quarterly revenue of the steel industry"]
+)
+def test_a_question_about_something_else_is_told_that_nothing_fits(sample, query):
+    """The nearest notes are still given; the word for them is none."""
+    daemon, root = sample
+    answer = daemon.call("search", query=query, workspace=root)
+    assert answer["confidence"] == "none"
+
+
+def test_a_question_in_a_notes_own_words_is_a_strong_match(sample):
+    """Asked for as it stands there."""
+    daemon, root = sample
+    answer = daemon.call(
+        "search", query="Bring the shop's database back from the nightly dump", workspace=root
+    )
+    assert (answer["confidence"], answer["hits"][0]["path"]) == ("strong", "runbooks/restore-backup.md")
+
+
 def test_hybrid_finds_more_than_keywords(sample):
     """Recall@10 over paraphrases: hybrid is above keyword."""
     daemon, root = sample

@@ -9,7 +9,7 @@ pytest.importorskip("faiss")
 
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index.first_pass_build import CANDIDATES
-from memd.kernels import codes
+from memd.kernels import codes, kernel
 from memd.kernels.codes import BLOCK_ROWS, Coder, Codes, Probes
 
 SAMPLE = Path(__file__).parents[1] / "sample"
@@ -90,6 +90,29 @@ def test_all_are_named_where_few_are_allowed():
         mask = np.zeros(len(rows), np.bool_)
         mask[allowed] = True
         assert set(allowed) <= set(made.nearest(rows[3].tobytes(), 50, mask).tolist())
+
+
+def test_a_thin_mask_leaves_as_many_candidates():
+    """What is read between the allowed rows takes nobody's place."""
+    rows = clustered(20_000, 32)
+    made = coded(rows)
+    mask = np.random.default_rng(6).random(len(rows)) < 0.02
+    named = made.nearest(rows[7].tobytes(), 150, mask)
+    assert np.count_nonzero(mask[named]) >= 120
+
+
+def test_chunks_are_named_of_those_that_the_mask_lets_through():
+    """The mask comes before the cut, so a filter costs no recall."""
+    rows = clustered(5_000, 32)
+    added = [(number, 1, number - 1, 1) for number in range(1, len(rows) + 1)]
+    columns = kernel.Columns.empty().changed(removed=[], added=added, embedded=[])
+    mask = kernel.mask_of(columns, None)
+    mask[200:] = False
+    made = coded(rows)
+    named = made.chunks(rows[4_000].tobytes(), 50, columns, mask)
+    assert len(named) >= 40
+    assert mask[named].all()
+    assert len(made.chunks(rows[4_000].tobytes(), 50, columns, kernel.mask_of(columns, None))) == 50
 
 
 @pytest.mark.parametrize("count", [31, 32, 33, 1_000])

@@ -39,7 +39,6 @@ def test_texts_without_a_latin_letter_are_not_all_the_same(script):
     assert not is_near(one, other)
 
 
-@pytest.mark.xfail(strict=True, reason="a text without words has the same empty set as every other")
 def test_texts_without_any_word_are_not_all_the_same():
     """Emoji and signs alone: nothing says that they are alike."""
     assert not is_near(fingerprint("🦩🦩🦩 🎉"), fingerprint("🍅🍅 → ☀️"))
@@ -56,9 +55,6 @@ def test_notes_of_any_script_are_folded_only_into_their_like(notes, script, embe
     assert [place.path for hit in hits for place in hit.folded] == ["c.md"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="every pair of near candidates is compared, not each with what is kept"
-)
 @pytest.mark.parametrize("embed", [True, False])
 def test_the_cost_of_folding_grows_with_the_candidates_and_not_with_their_square(notes, monkeypatch, embed):
     """Notes made from one template: each is compared with the few that are kept."""

@@ -1,7 +1,11 @@
 """Which editor, daemon and notes do the tests of the Neovim plugin have?"""
 
+import contextlib
 import json
 import os
+import signal
+import socket
+import struct
 import sys
 from pathlib import Path
 
@@ -20,7 +24,8 @@ local garden, kitchen = {garden}, {kitchen}
 vim.notify = function(text, level) said[#said + 1] = {{text = text, level = level}} end
 local function list()
   local found = vim.fn.getqflist({{title = 0, items = 0, context = 0}})
-  found.title = found.title:gsub(' %(.*', '')  -- what is still to be read, in a workspace that was made just now
+  -- Behind it stands what is still to be read, in a workspace that was made just now.
+  found.title, found.caveats = found.title:match('^([^(]*[^( ]) ?%(?(.-)%)?$')
   return found
 end
 local function search(query, bang)
@@ -84,7 +89,12 @@ def house(tmp_path_factory):
 @pytest.fixture
 def own_house(daemon, tmp_path):
     """The same for a test that stops, freezes or kills the daemon."""
-    return daemon, *garden_and_kitchen(daemon, tmp_path)
+    yield daemon, *garden_and_kitchen(daemon, tmp_path)
+    # A test that failed may have left the daemon frozen, or one that it started itself: nobody else wakes it.
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
+        asked.connect(str(daemon.socket))
+        pid, _, _ = struct.unpack("3i", asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        os.kill(pid, signal.SIGCONT)
 
 
 @pytest.fixture

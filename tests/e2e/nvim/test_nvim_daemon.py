@@ -214,6 +214,26 @@ def test_what_is_no_memd_is_told(house, editor, said):
     assert out[0]["text"].startswith("memd: the connection broke during search (")
 
 
+def test_the_list_says_what_an_answer_lacks(own_house, editor):
+    """The folder was moved away: the hits are those of the index, and the title says so."""
+    Path(own_house[1]).rename(f"{own_house[1]} elsewhere")
+    out = editor(
+        own_house,
+        """
+        for _ = 1, 50 do
+          out = search('heron')
+          if out.caveats:find('missing') then break end
+          vim.wait(200)
+        end
+        """,
+        cwd="/",
+        MEMD_WORKSPACE=own_house[1],
+    )
+    Path(f"{own_house[1]} elsewhere").rename(own_house[1])
+    assert out["caveats"].startswith("words only: root-missing")
+    assert len(out["items"]) == 1
+
+
 # The place of the socket
 
 

@@ -238,7 +238,7 @@ def test_whoever_went_on_is_not_interrupted(house, editor, elsewhere):
         """,
     )
     assert out["kept"] == [True, True, True]
-    assert out["said"] == "memd: 1 hits for heron are in the quickfix list"
+    assert out["said"] == "memd: 1 found for heron, see the quickfix list (:copen)"
     assert out["found"] == 1
 
 

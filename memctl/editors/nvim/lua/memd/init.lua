@@ -45,7 +45,7 @@ function M.search(query, options)
     end
     require('memd.quickfix').fill(answer, query)
     if not still_here() then
-      return notify(('memd: %d hits for %s are in the quickfix list'):format(#answer.hits, query))
+      return notify(('memd: %d found for %s, see the quickfix list (:copen)'):format(#answer.hits, query))
     end
     local opened, reason = pcall(require('memd.quickfix').open, options and options.jump)
     if not opened then -- as where the buffer has changes and 'hidden' is off
