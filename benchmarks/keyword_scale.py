@@ -20,7 +20,7 @@ from memd.search.query import parse
 
 WARM_UP = 20  # questions that are asked and not counted
 STARTS = 5  # of a daemon, each for one first question
-WITHOUT_FILE = 40  # questions: each new word of them costs a part of a second there
+WITHOUT_FILE = 20  # questions: each new word of them costs a part of a second there
 RANKED_BY_FTS5 = 10  # questions put to FTS5's own ranking, for comparison
 SAVES = 50  # one before each of so many questions
 POOL = 300
@@ -174,13 +174,12 @@ def asked(place: Home, texts: list[str]) -> dict[str, list[float]]:
 def after_saves(index: Index, measured: Measured, texts: list[str]) -> None:
     """Ask each question right after a save: another generation, with chunks beyond the file."""
     words = made_index.Words()
-    first = len(index.snapshot.sources)
     for text in texts[:WARM_UP]:
         arm_ms(index, text)
     times = []
     for number in range(SAVES):
         with index.changes() as changes:
-            changes.put(made_index.source(words, first % SAVES + number))
+            changes.put(made_index.source(words, number))  # as it was, under new ids
         times.append(arm_ms(index, texts[WARM_UP + number]))
     measured.times("arm, each question after a save", times)
 

@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tests_support import Notes
+
+# How long an example takes says something of the machine's load and nothing of memd.
+settings.register_profile("memd", deadline=None)
+settings.load_profile("memd")
 
 
 @pytest.fixture

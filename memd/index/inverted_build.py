@@ -38,7 +38,10 @@ CHUNKS_AT_ONCE = 50_000  # ids listed by one statement
 # Written between two syncs: a commit of a save waits for what is being synced just then, some 20 ms.
 SYNCED_BYTES = 16 * 1024 * 1024
 
-LISTED = "SELECT group_concat(id) FROM (SELECT id FROM chunks WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)"
+# The ids of FTS5's own chunks: a table of 12 bytes each, where that of the chunks has their text.
+LISTED = """
+    SELECT group_concat(id) FROM (SELECT id FROM words_docsize WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)
+"""
 COUNTED = "SELECT term, doc FROM temp.terms WHERE term > ? LIMIT ?"
 
 Piece = Callable[[View], bool]  # does a little; True when nothing of its kind is left

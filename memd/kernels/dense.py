@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from memd.kernels.dense_columns import DEAD, Columns
 from memd.kernels.dense_vectors import Ids, best_of, by_chunk, cosines, cosines_at, ids_of, with_newest
 from memd.kernels.dense_words import (
-    MAX_COUNT,
+    COUNT_BITS,
     NO_PART,
     Part,
     Postings,
@@ -31,7 +31,7 @@ from memd.kernels.dense_words import (
 )
 
 __all__ = [
-    "MAX_COUNT",
+    "COUNT_BITS",
     "NO_PART",
     "Columns",
     "Ids",

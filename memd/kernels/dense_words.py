@@ -14,6 +14,7 @@ Ids = NDArray[np.int32]
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
+COUNT_BITS = 24  # of a packed count: no source has so many bytes
 MAX_COUNT = 255  # of a term in a chunk that makes a difference: a chunk has about as many words
 # Chunks or postings scored at once: what each step makes stays in a core's second cache (1 MB).
 BLOCK = 1 << 16
@@ -47,16 +48,17 @@ class Postings:
 
 
 def part_of(packed: "array[int]") -> Part:
-    """Return the part of packed postings: id · 256 + count, by id.
+    """Return the part of packed postings: id · 2 ** COUNT_BITS + count, by id.
 
     Raises:
         ValueError: they are not in order, or no ids.
     """
-    numbers = np.frombuffer(packed, np.int64)
-    ids = numbers >> 8
+    numbers = np.array(packed, np.int64)  # a copy: who fills it goes on with it
+    ids = numbers >> COUNT_BITS
     if len(ids) and not (ids[0] > 0 and ids[-1] < 1 << 31 and np.all(ids[1:] > ids[:-1])):
         raise ValueError("postings are not in the order of their ids")
-    return Part(ids.astype(np.int32), (numbers & MAX_COUNT).astype(np.uint8))
+    counts = np.minimum(numbers & (1 << COUNT_BITS) - 1, MAX_COUNT)
+    return Part(ids.astype(np.int32), counts.astype(np.uint8))
 
 
 def joined(first: Part, second: Part) -> Part:
@@ -131,7 +133,7 @@ def decoded(stored: memoryview, documents: int, *, dense: bool) -> Part:
 
 def counted(counts: Mapping[int, int]) -> Postings:
     """Return postings from live chunk → how often the term stands there."""
-    packed = array("q", (number << 8 | min(counts[number], MAX_COUNT) for number in sorted(counts)))
+    packed = array("q", (number << COUNT_BITS | counts[number] for number in sorted(counts)))
     return Postings((part_of(packed),), len(counts))
 
 

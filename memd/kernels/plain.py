@@ -8,7 +8,7 @@ from typing import Any
 from memd.kernels.plain_columns import DEAD, Columns
 from memd.kernels.plain_vectors import Ids, best_of, by_chunk, cosines, cosines_at, ids_of, with_newest
 from memd.kernels.plain_words import (
-    MAX_COUNT,
+    COUNT_BITS,
     NO_PART,
     Part,
     Postings,
@@ -30,7 +30,7 @@ from memd.kernels.plain_words import (
 )
 
 __all__ = [
-    "MAX_COUNT",
+    "COUNT_BITS",
     "NO_PART",
     "Columns",
     "Ids",

@@ -10,6 +10,7 @@ from memd.kernels.plain_columns import DEAD, Columns
 Scores = list[float]
 Mask = list[bool]
 
+COUNT_BITS = 24
 MAX_COUNT = 255
 DENSE_SHARE = 1 / 5
 
@@ -39,15 +40,15 @@ class Postings:
 
 
 def part_of(packed: "array[int]") -> Part:
-    """Return the part of packed postings: id · 256 + count, by id.
+    """Return the part of packed postings: id · 2 ** COUNT_BITS + count, by id.
 
     Raises:
         ValueError: they are not in order, or no ids.
     """
-    ids = [number >> 8 for number in packed]
+    ids = [number >> COUNT_BITS for number in packed]
     if ids and not (ids[0] > 0 and ids[-1] < 1 << 31 and all(map(int.__lt__, ids, ids[1:]))):
         raise ValueError("postings are not in the order of their ids")
-    return Part(ids, [number & MAX_COUNT for number in packed])
+    return Part(ids, [min(number & (1 << COUNT_BITS) - 1, MAX_COUNT) for number in packed])
 
 
 def joined(first: Part, second: Part) -> Part:

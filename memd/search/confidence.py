@@ -1,12 +1,12 @@
 """Is there a good match? One word for an answer, with the same meaning in every mode; pure.
 
-It is said of the best candidate, from its score before decay and the weights of the arms that saw it: an
-old note is no worse a match, and the order of an answer (``rrf``) says nothing. What the words mean is
-measured by `benchmarks/calibration.py`, with the shipped model:
+It is said of the best candidate, from its score before decay: an old note is no worse a match, and the order
+of an answer (``rrf``) says nothing. `benchmarks/calibration.py` measures what the words are worth, with the
+shipped model:
 
-* ``none``: "no good match". More than 95 of 100 questions that have an answer score higher, in each mode;
-  questions about another field altogether do not (hybrid and vector: 1 to 3 in 100 do; keyword alone: up to
-  3 in 10, where common words are shared).
+* ``none``: "no good match". Said of 9 in 10 questions about another field altogether (hybrid, vector), and
+  of 1 in 100 that have an answer in their own words; but of 1 in 3 that put it in quite other words, to a
+  folder of short notes.
 * ``strong``: in 8 of 10 such answers one of the first three hits is right, where there is a right one.
 * ``weak``: between the two.
 
@@ -17,30 +17,22 @@ its neighbours are there, these match nearly as well.
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from memd.config import Weights
 from memd.search.ranking import Candidate
 
 Confidence = Literal["strong", "weak", "none"]
 
-STRONG = 0.6  # in every mode
-WEAK_VECTOR = 0.35  # lower ones are none; where both arms saw the chunk, between the two by their weights
-WEAK_KEYWORD = 0.3
+STRONG = 0.6
+WEAK = 0.3  # lower ones are none
 
 
-def band_of(merged: float, weights: Weights, meaning: float | None = None) -> Confidence:
-    """Return how good a match is.
-
-    Args:
-        merged: its score before decay.
-        weights: those of the arms that saw it.
-        meaning: its vector score; where no word of the question stands anywhere it is all there is, and
-            a share of it must not count as less than the whole would.
-    """
-    if merged >= STRONG:
+def band_of(candidate: Candidate) -> Confidence:
+    """Return how good a match one candidate is."""
+    if candidate.merged >= STRONG:
         return "strong"
-    weak = weights.vector * WEAK_VECTOR + weights.keyword * WEAK_KEYWORD
-    likely = meaning is not None and weights.vector > 0 and meaning >= WEAK_VECTOR
-    return "weak" if likely or merged >= weak else "none"
+    # Where no word of the question stands anywhere, its meaning is all there is: a share of that must not
+    # count as less than the whole would.
+    meaning = candidate.vector_score if candidate.weights.vector > 0 else None
+    return "weak" if max(candidate.merged, meaning or 0.0) >= WEAK else "none"
 
 
 def confidence(candidates: Iterable[Candidate], alive: Callable[[str], bool]) -> Confidence:
@@ -50,8 +42,8 @@ def confidence(candidates: Iterable[Candidate], alive: Callable[[str], bool]) ->
         candidates: all of them, so that it does not depend on a limit.
         alive: whether a source is still on the disk.
     """
-    bands = {one.id: band_of(one.merged, one.weights, one.vector_score) for one in candidates}
+    bands = [(band_of(one), one.path) for one in candidates]
     for wanted in ("strong", "weak"):
-        if any(bands[one.id] == wanted and alive(one.path) for one in candidates):
+        if any(band == wanted and alive(path) for band, path in bands):
             return wanted
     return "none"

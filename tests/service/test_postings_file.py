@@ -11,7 +11,7 @@ from memd.index import files, inverted_build, inverted_keeper
 from memd.service import housekeeping
 from memd.service.housekeeping import Housekeeping
 
-LOOKS_S = 0.5  # of housekeeping that looks every 10 ms
+LOOKS = 4
 
 
 async def write(work, *args):
@@ -28,21 +28,41 @@ def _small(monkeypatch):
 @pytest.fixture
 def keeper(notes):
     """The housekeeping of these notes, which are always idle."""
-
-    async def nothing(*_):
-        pass
-
-    return Housekeeping(notes.index, write=write, is_idle=lambda: True, check=nothing, prune=nothing)
+    return Keeper(notes)
 
 
-def look_around(keeper: Housekeeping, for_s: float = LOOKS_S) -> None:
-    async def looking():
-        running = asyncio.create_task(keeper.run())
-        await asyncio.sleep(for_s)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+class Keeper:
+    """Housekeeping that can be let look around some times."""
 
-    asyncio.run(looking())
+    def __init__(self, notes):
+        self._left = 0  # how often it will ask whether there is nothing else to do: twice for each look
+        self._enough = asyncio.Event()
+        self.housekeeping = Housekeeping(
+            notes.index, write=write, is_idle=self._is_idle, check=nothing, prune=nothing
+        )
+
+    def look_around(self) -> None:
+        async def looking():
+            self._left, self._enough = 2 * LOOKS, asyncio.Event()
+            running = asyncio.create_task(self.housekeeping.run())
+            await asyncio.wait_for(self._enough.wait(), 60)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+        asyncio.run(looking())
+
+    def purge_now(self) -> int:
+        return asyncio.run(self.housekeeping.purge_now())
+
+    def _is_idle(self) -> bool:
+        self._left -= 1
+        if self._left <= 0:
+            self._enough.set()
+        return True
+
+
+async def nothing(*_):
+    pass
 
 
 def texts(count: int) -> dict[str, str]:
@@ -52,10 +72,10 @@ def texts(count: int) -> dict[str, str]:
 def test_the_file_is_made_in_the_background(notes, keeper):
     """When there are enough chunks; it says what FTS5 says."""
     notes.save(texts(9))
-    look_around(keeper)
+    keeper.look_around()
     assert not list(notes.state.glob("postings.*"))
     notes.save(texts(12))
-    look_around(keeper)
+    keeper.look_around()
     assert the_file(notes)
     with notes.index.view() as view:
         assert untruths(view) == []
@@ -64,19 +84,19 @@ def test_the_file_is_made_in_the_background(notes, keeper):
 def test_a_file_that_is_true_is_not_made_again(notes, keeper):
     """Looking costs nothing while nothing changes."""
     notes.save(texts(12))
-    look_around(keeper)
+    keeper.look_around()
     before = the_file(notes)
-    look_around(keeper)
+    keeper.look_around()
     assert the_file(notes) == before
 
 
 def test_nothing_of_a_purged_note_stays_in_the_file(notes, keeper):
     """Not when all is purged by a request, and not when the rest is too small for a file."""
     notes.save(texts(12) | {f"secret{number}.md": "canaryword zebra\n" for number in range(2)})
-    look_around(keeper)
+    keeper.look_around()
     assert b"canaryword" in the_file(notes).read_bytes()
     notes.remove("secret0.md", "secret1.md")
-    assert asyncio.run(keeper.purge_now()) == 2
+    assert keeper.purge_now() == 2
     assert not [path.name for path in notes.state.iterdir() if b"canaryword" in path.read_bytes()]
     with notes.index.view() as view:
         assert untruths(view) == []
@@ -89,7 +109,7 @@ def test_a_file_that_cannot_be_made_without_a_purged_note_is_dropped(notes, keep
     notes.remove("secret0.md", "secret1.md")
     with monkeypatch.context() as patch:
         patch.setattr(files, "create", _full)
-        assert asyncio.run(keeper.purge_now()) == 2
+        assert keeper.purge_now() == 2
     assert not list(notes.state.glob("postings.*"))
     assert notes.found("zebra", limit=50)
 
@@ -99,7 +119,7 @@ def test_after_a_failure_it_is_left_alone_for_a_while(notes, keeper, monkeypatch
     notes.save(texts(12))
     tries = []
     monkeypatch.setattr(files, "create", lambda path: tries.append(path) or _full(path))
-    look_around(keeper)
+    keeper.look_around()
     assert len(tries) == 1
     assert not list(notes.state.glob("postings.*"))
 
@@ -117,7 +137,7 @@ def test_housekeeping_that_ends_leaves_no_half_made_file(notes, keeper, monkeypa
     monkeypatch.setattr(inverted_build.Building, "_write", slow)
 
     async def stopped():
-        running = asyncio.create_task(keeper.run())
+        running = asyncio.create_task(keeper.housekeeping.run())
         await asyncio.wait_for(begun.wait(), 30)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -1,0 +1,240 @@
+"""Which shares, and which words for how good an answer is? What the numbers in memd.search rest on.
+
+Shares (`memd.search.evidence`): nDCG@10 with each choice, for the even and the odd queries of a set: a choice
+that one half makes must hold on the other. Also where the documents of a set are glued together, six to a
+file, as in a log: what a source says of its chunks must not hurt where it says nothing.
+
+Words (`memd.search.confidence`): how often each is said, in each mode, of the set's own queries, of the same
+after all that answers them was taken out ("removed"), and of another set's queries ("foreign"); how often one
+of the first three hits is right where it is said; and the area under the curve of the best score.
+"""
+
+import argparse
+import json
+import random
+import tempfile
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+from benchmarks import beir, report
+from benchmarks.beir import Beir, Query
+from benchmarks.indexed import Indexed, indexed
+from benchmarks.scorer import evaluate
+from memd import terms
+from memd.embedding.onnx import OnnxEmbedder
+from memd.search import evidence
+from memd.search.confidence import Confidence
+from memd.search.evidence import Shares
+from memd.search.judging import Mode
+from memd.search.search import Answer
+
+HITS = 60  # enough for 10 documents; each has three at most
+FIRST = 3  # hits that people look at
+GLUED = 6  # documents to a file
+SEED = 7
+FOREIGN = 300  # queries of another set, at most
+MODES: tuple[Mode, ...] = ("keyword", "vector", "hybrid")
+SHARES = {  # of words for what does not decay; of meaning
+    "chunk alone": (Shares(1, 0, 0), 0.0),
+    "file .3": (Shares(0.7, 0, 0.3), 0.0),
+    "first .2, file .3": (Shares(0.5, 0.2, 0.3), 0.0),
+    "first .25, file .25": (Shares(0.5, 0.25, 0.25), 0.0),
+    "first .2, file .3; meaning .15": (Shares(0.5, 0.2, 0.3), 0.15),
+    "first .2, file .3; meaning .25": (Shares(0.5, 0.2, 0.3), 0.25),
+    "first .2, file .3; meaning .35": (Shares(0.5, 0.2, 0.3), 0.35),
+    "first .3, file .3; meaning .25": (Shares(0.4, 0.3, 0.3), 0.25),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A set and its index."""
+
+    data: Beir
+    built: Indexed
+    begins: dict[str, tuple[list[int], list[str]]]  # path → lines that documents begin at, and these
+
+    def documents(self, answer: Answer) -> list[str]:
+        """Return the documents of the hits, each once, best first."""
+        found = (self._document(hit.source.path, hit.chunk.start_line) for hit in answer.hits)
+        return list(dict.fromkeys(found))
+
+    def chunks_of(self, documents: set[str]) -> tuple[int, ...]:
+        """Return the ids of all chunks of some documents."""
+        with self.built.index.view() as view:
+            sources = [
+                source
+                for source in view.snapshot.sources.values()
+                if documents & set(self.begins[source.path][1])
+            ]
+            chunks = chain.from_iterable(view.reader.chunks_of(source.id) for source in sources)
+            paths = view.snapshot.sources
+            return tuple(
+                chunk.id
+                for chunk in chunks
+                if self._document(paths[chunk.source].path, chunk.start_line) in documents
+            )
+
+    def _document(self, path: str, line: int) -> str:
+        lines, documents = self.begins[path]
+        return documents[bisect(lines, line) - 1]
+
+
+def main() -> None:
+    options = _options()
+    sets = [beir.load(folder) for folder in options.sets]
+    if options.pairs:
+        sets.append(_pairs(*options.pairs))
+    shares: list[dict[str, object]] = []
+    words: list[dict[str, object]] = []
+    for data in sets:
+        others = [query for other in sets if other is not data for query in other.queries]
+        foreign = random.Random(SEED).sample(others, min(FOREIGN, len(others)))
+        with _corpus(data, options.indexes, glued=1) as corpus:
+            words += _words(corpus, foreign)
+            shares += _shares(corpus, "") if options.shares else []
+        if options.shares and not options.pairs:
+            with _corpus(data, options.indexes, glued=GLUED) as corpus:
+                shares += _shares(corpus, " glued")
+    if shares:
+        print(report.table(shares), end="\n\n")
+    report.show("calibration", words, options, shares=shares)
+
+
+def _options() -> argparse.Namespace:
+    parser = report.arguments(__doc__)
+    parser.add_argument("sets", nargs="*", type=Path, metavar="SET", help="folder in BEIR's form")
+    parser.add_argument(
+        "--pairs", nargs=2, type=Path, metavar=("NOTES", "JSONL"), help="notes; queries, each with its path"
+    )
+    parser.add_argument("--indexes", type=Path, help="where indexes are kept for later runs")
+    parser.add_argument("--shares", action="store_true", help="also try the shares: 32 times the queries")
+    return parser.parse_args()
+
+
+def _pairs(notes: Path, queries: Path) -> Beir:
+    """Return a folder of notes, and questions that each name one of them, as a set."""
+    lines = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
+    documents = [
+        {"_id": path.relative_to(notes).with_suffix("").as_posix(), "text": path.read_text(encoding="utf-8")}
+        for path in sorted(notes.rglob("*.md"))
+    ]
+    asked = [Query(str(number), line["query"], "") for number, line in enumerate(lines)]
+    judged = {str(number): {line["path"].removesuffix(".md"): 1} for number, line in enumerate(lines)}
+    return Beir(notes.name, documents, asked, judged, frozenset())
+
+
+@contextmanager
+def _corpus(data: Beir, kept: Path | None, *, glued: int) -> Iterator[Corpus]:
+    """Yield a set with its index; so many documents to a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder)
+        ids = beir.export(data.documents, notes)
+        begins = {path: ([1], [document]) for path, document in ids.items()}
+        if glued > 1:
+            begins = _glue(notes, list(ids.items()), glued)
+        readable = any(terms.readable(query.text, OnnxEmbedder().scripts) for query in data.queries[:50])
+        name = data.name if glued == 1 else f"{data.name}-{glued}"
+        with indexed(notes, name, kept, embed=readable) as built:
+            yield Corpus(data, built, begins)
+
+
+def _glue(notes: Path, files: list[tuple[str, str]], count: int) -> dict[str, tuple[list[int], list[str]]]:
+    """Put so many files, drawn by chance, into one each; return path → lines and documents."""
+    random.Random(SEED).shuffle(files)
+    begins: dict[str, tuple[list[int], list[str]]] = {}
+    for start in range(0, len(files), count):
+        lines: list[str] = []
+        path = f"log{start // count:05}.md"
+        begins[path] = ([], [])
+        for part, document in files[start : start + count]:
+            begins[path][0].append(len(lines) + 1)
+            begins[path][1].append(document)
+            lines += [*(notes / part).read_text(encoding="utf-8").split("\n"), ""]
+            (notes / part).unlink()
+        (notes / path).write_text("\n".join(lines), encoding="utf-8")
+    return begins
+
+
+def _shares(corpus: Corpus, suffix: str) -> list[dict[str, object]]:
+    """Score every choice of SHARES; the shipped one is put back."""
+    shipped = evidence.EVERGREEN, evidence.SOURCE_SHARE
+    rows: list[dict[str, object]] = []
+    try:
+        for name, (evidence.EVERGREEN, evidence.SOURCE_SHARE) in SHARES.items():
+            for mode in MODES:
+                row = {"set": corpus.data.name + suffix, "mode": mode, "shares": name}
+                rows.append(row | _ndcg(corpus, mode))
+    finally:
+        evidence.EVERGREEN, evidence.SOURCE_SHARE = shipped
+    return rows
+
+
+def _ndcg(corpus: Corpus, mode: Mode) -> dict[str, object]:
+    queries = corpus.data.queries
+    run = {query.id: corpus.documents(_ask(corpus, query, mode)) for query in queries}
+    halves = {"all": queries, "even": queries[::2], "odd": queries[1::2]}
+    return {
+        name: round(evaluate(run, {one.id: corpus.data.judgements[one.id] for one in half})["ndcg@10"], 4)
+        for name, half in halves.items()
+    }
+
+
+def _words(corpus: Corpus, foreign: Sequence[Query]) -> list[dict[str, object]]:
+    """Return how often each word is said, for the even and the odd queries, and of what."""
+    rows = []
+    for mode in MODES:
+        judged = corpus.data.judgements
+        relevant = [
+            {one for one, grade in judged[query.id].items() if grade > 0} for query in corpus.data.queries
+        ]
+        own = [_ask(corpus, query, mode) for query in corpus.data.queries]
+        removed = [
+            _ask(corpus, query, mode, without=corpus.chunks_of(right))
+            for query, right in zip(corpus.data.queries, relevant, strict=True)
+        ]
+        others = [_ask(corpus, query, mode) for query in foreign]
+        right = [bool(set(corpus.documents(a)[:FIRST]) & r) for a, r in zip(own, relevant, strict=True)]
+        best = [_best(answers) for answers in (own, removed, others)]
+        for half, part in (("even", slice(0, None, 2)), ("odd", slice(1, None, 2))):
+            row: dict[str, object] = {"set": corpus.data.name, "mode": mode, "half": half}
+            for word in get_args(Confidence):
+                row[word] = _share(own[part], word)
+                said = [
+                    r for answer, r in zip(own[part], right[part], strict=True) if answer.confidence == word
+                ]
+                row[f"right if {word}"] = sum(said) / len(said) if said else "-"
+            for name, answers, scores in (("removed", removed, best[1]), ("foreign", others, best[2])):
+                row[f"{name} none"] = _share(answers[part], "none")
+                row[f"{name} strong"] = _share(answers[part], "strong")
+                row[f"{name} AUC"] = area(best[0][part], scores[part])
+            rows.append(row)
+    return rows
+
+
+def _ask(corpus: Corpus, query: Query, mode: Mode, without: tuple[int, ...] = ()) -> Answer:
+    return corpus.built.ask(query.text, mode=mode, limit=HITS, min_score=0.0, without=without)
+
+
+def _best(answers: Sequence[Answer]) -> list[float]:
+    """Return each answer's best score before decay, 0 where there is no hit."""
+    return [max((hit.candidate.merged for hit in answer.hits), default=0.0) for answer in answers]
+
+
+def _share(answers: Sequence[Answer], word: str) -> float:
+    return sum(answer.confidence == word for answer in answers) / max(len(answers), 1)
+
+
+def area(higher: Sequence[float], lower: Sequence[float]) -> float:
+    """Return how often one of *higher* is above one of *lower*, ties counted half: 0.5 is chance."""
+    pairs = [(a > b) + (a == b) / 2 for a in higher for b in lower]
+    return sum(pairs) / max(len(pairs), 1)
+
+
+if __name__ == "__main__":
+    main()

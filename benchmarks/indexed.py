@@ -1,0 +1,110 @@
+"""How does a benchmark ask an index without a daemon? Built in this process, as a daemon would, and kept."""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from memd import terms
+from memd.config import WorkspaceConfig
+from memd.embedding.onnx import OnnxEmbedder
+from memd.index.index import Index
+from memd.index.indexer import Indexer
+from memd.records import ChunkLimits
+from memd.search.judging import Request
+from memd.search.query import parse
+from memd.search.search import Answer, search
+
+TODAY = date(2026, 1, 1)  # arbitrary: benchmarks have no dated notes
+FILES_AT_ONCE = 200  # in a commit
+TEXTS_AT_ONCE = 64
+THREADS = 2  # of one run of the model each
+BUDGET_S = 600.0  # of a commit; far above what one takes
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """An index, and the model that its vectors are of."""
+
+    index: Index
+    embedder: OnnxEmbedder
+    vectors: dict[str, bytes | None]  # what was asked → its vector, None where the model cannot read it
+
+    def ask(self, text: str, **changes: Any) -> Answer:
+        """Answer as a daemon would, with the default configuration but for the *changes* of the request."""
+        config, query = WorkspaceConfig(), parse(text)
+        fields: dict[str, Any] = {
+            "query": query,
+            "query_vec": None if changes.get("mode") == "keyword" else self._vector(query.text),
+            "model_id": self.embedder.model_id,
+            "mode": "hybrid",
+            "fusion": config.fusion,
+            "weights": config.weights,
+            "half_life_days": config.half_life_days,
+            "min_score": config.min_score,
+            "limit": config.max_results,
+            "today": TODAY,
+            "alive": lambda _path: True,
+            "expired": lambda: False,
+        }
+        with self.index.view() as view:
+            return search(view, Request(**fields | changes))
+
+    def _vector(self, text: str) -> bytes | None:
+        if text not in self.vectors:
+            readable = text.strip() and terms.readable(text, self.embedder.scripts)
+            self.vectors[text] = self.embedder.embed_query(text) if readable else None
+        return self.vectors[text]
+
+
+@contextmanager
+def indexed(notes: Path, name: str, kept: Path | None, *, embed: bool) -> Iterator[Indexed]:
+    """Yield the index of a folder of notes.
+
+    Args:
+        notes: the folder; it is not needed where the index is kept already.
+        name: of what is kept.
+        kept: where indexes are kept; None: it is thrown away.
+        embed: whether vectors are wanted.
+    """
+    with ExitStack() as opened:
+        folder = kept / name if kept else Path(opened.enter_context(tempfile.TemporaryDirectory())) / name
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        index = opened.enter_context(closing(Index(folder)))
+        embedder = OnnxEmbedder()
+        limits = ChunkLimits(200, 50, embedder.max_tokens)  # as WorkspaceConfig has them
+        indexer = Indexer(index, notes, tokenizer=embedder.tokenizer, limits=limits)
+        indexer.begin()
+        index.begin_model(embedder.model_id, embedder.dim)
+        if not index.snapshot.sources:
+            _index(indexer, notes, name)
+        if embed:
+            _embed(index, indexer, embedder, name)
+        yield Indexed(index, embedder, {})
+
+
+def _index(indexer: Indexer, notes: Path, name: str) -> None:
+    paths = sorted(path.relative_to(notes).as_posix() for path in notes.rglob("*.md"))
+    for start in range(0, len(paths), FILES_AT_ONCE):
+        indexer.apply(paths[start : start + FILES_AT_ONCE], budget_s=BUDGET_S)
+        _tell(f"{name}: {start:,} of {len(paths):,} files")
+
+
+def _embed(index: Index, indexer: Indexer, embedder: OnnxEmbedder, name: str) -> None:
+    with ThreadPoolExecutor(THREADS) as pool:
+        while batch := index.pending(TEXTS_AT_ONCE):
+            vectors: Sequence[bytes] = list(
+                pool.map(lambda text: embedder.embed_documents([text])[0], batch.values())
+            )
+            indexer.embed(dict(zip(batch, vectors, strict=True)), model_id=embedder.model_id)
+            _tell(f"{name}: {index.pending_count():,} chunks without a vector")
+
+
+def _tell(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{text}   ")
