@@ -18,7 +18,7 @@ from memd.index import files
 from memd.index.first_pass import DATA_AT, Facts, FirstPass, file_name, header_of
 from memd.index.vectors import Rows
 
-SLICE_ROWS = 8_192  # coded at once: 60 ms of one core, 12 MB
+SLICE_ROWS = 8_192  # coded at once, whole blocks: 60 ms of one core, 12 MB
 PROBES = 64  # rows that are searched to measure the recall: 640 chances to miss one of the ten nearest
 CANDIDATES = 2_000  # 0.9 ms to look at; of the real vectors that were tried a quarter would do
 MAX_CANDIDATES = 16_000  # more take longer than the first pass itself

@@ -159,14 +159,12 @@ class FirstPassKeeper:
         if not FILE_NAME.fullmatch(file_name(name)):  # a bit that flipped
             return None
         try:
-            facts = first_pass.facts_of(self._folder, name)
+            return first_pass.facts_of(self._folder, name)  # `look` tells whether they are true
         except FileNotFoundError:
             log.info("codes_missing")  # deleted, or of a matrix that another one took the place of
-            return None
         except (DamagedFileError, OSError) as error:
             log.warning("codes_not_usable", kind=type(error).__name__)
-            return None
-        return facts if self._is_true(facts) else None
+        return None
 
     def _remove(self, facts: Facts) -> None:
         with suppress(OSError):  # a name that stays is removed at the next start

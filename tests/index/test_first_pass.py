@@ -362,6 +362,23 @@ def test_a_disk_that_refuses_leaves_the_old_one(many, monkeypatch, call, code):
     assert made(many)
 
 
+def test_what_the_disk_changes_at_once_is_not_used(many, monkeypatch):
+    """Codes are read back before they count."""
+    read_at = files.read_at
+
+    def changed(descriptor, into, offset):
+        done = read_at(descriptor, into, offset)
+        into[-1] ^= 1
+        return done
+
+    before = the_file(many)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "read_at", changed)
+        with pytest.raises(StorageError):
+            made(many)
+    assert the_file(many) == before
+
+
 def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
     """Measured before it counts; asked again when there are twice as many."""
     monkeypatch.setattr(first_pass_build, "CANDIDATES", 1)
