@@ -4,6 +4,7 @@ It reads no clock and no configuration: `Request` says what is wanted and which 
 """
 
 import fnmatch
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -88,14 +89,19 @@ def _mask(view: View, query: Query) -> kernel.Mask:
 def passes(source: Source, filters: Filters) -> bool:
     """Tell whether all chunks of a source may answer, as far as filters of sources say."""
     for patterns in (filters.paths, filters.also_paths):
-        if patterns and not any(_path_matches(source.path, pattern) for pattern in patterns):
+        if patterns and not any(_path_matches(_nfc(source.path), _nfc(pattern)) for pattern in patterns):
             return False
-    tags = {tag.casefold() for tag in source.tags}
-    if not all(tag.casefold() in tags for tag in filters.tags):
+    tags = {_nfc(tag).casefold() for tag in source.tags} if filters.tags else set()
+    if not all(_nfc(tag).casefold() in tags for tag in filters.tags):
         return False
     return (filters.since is None or source.day >= filters.since) and (
         filters.until is None or source.day <= filters.until
     )
+
+
+def _nfc(name: str) -> str:
+    """Return one form of a name: macOS and archives store the other one than people type."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _path_matches(path: str, pattern: str) -> bool:

@@ -1,6 +1,5 @@
 """In which order do candidates answer, and which of them do? Pure functions on lists."""
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -71,16 +70,3 @@ def floor(candidates: Iterable[Candidate], min_score: float) -> list[Candidate]:
 def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return the best first; ties by path and line: the ids of a source's chunks rise with their lines."""
     return sorted(candidates, key=lambda one: (-one.order, one.path, one.id))
-
-
-def cut(candidates: Iterable[Candidate], limit: int, per_source: int = PER_SOURCE) -> list[Candidate]:
-    """Return the first *limit*, at most *per_source* of one source."""
-    taken: Counter[int] = Counter()
-    kept: list[Candidate] = []
-    for candidate in candidates:
-        if len(kept) == limit:
-            break
-        if taken[candidate.source] < per_source:
-            taken[candidate.source] += 1
-            kept.append(candidate)
-    return kept

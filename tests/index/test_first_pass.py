@@ -165,6 +165,7 @@ def test_a_flipped_bit_is_noticed(many, place):
     assert (many.index.first_pass.stored() is None) == (0 <= place < DATA_AT)
     assert not loaded(many)
     assert not list(many.state.glob("first_pass.*"))
+    assert many.index.writer.get(first_pass_keeper.NAMED) is None
     assert agree(many)
     assert made(many)
 

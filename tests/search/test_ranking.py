@@ -57,16 +57,3 @@ def test_ties_are_ordered_by_path_and_line():
 def test_the_floor_is_inclusive():
     """A score of exactly min_score is kept."""
     assert ranking.floor([candidate(1, 0.1), candidate(2, 0.099)], 0.1) == [candidate(1, 0.1)]
-
-
-def test_one_source_gives_three_hits_at_most():
-    """The fourth chunk of a source makes room for another source."""
-    many = [candidate(number, 0.9) for number in range(5)] + [candidate(9, 0.1, source=2)]
-    assert [one.id for one in ranking.cut(many, 10)] == [0, 1, 2, 9]
-
-
-def test_an_answer_for_n_is_a_prefix_of_the_answer_for_more():
-    """The cut only cuts."""
-    many = [candidate(number, 0.9, source=number % 4) for number in range(30)]
-    longest = ranking.cut(many, 12)
-    assert all(ranking.cut(many, limit) == longest[:limit] for limit in range(13))

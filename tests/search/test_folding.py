@@ -1,0 +1,140 @@
+"""Are near-duplicates folded into the best one, and only those?"""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+LONG = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(80))
+
+
+def folded(notes, query, **how):
+    """Return path → places folded into its hits, in the order of the answer."""
+    hits = notes.search(query, **{"min_score": 0.0, **how}).hits
+    return {hit.source.path: [(one.path, one.start_line, one.end_line) for one in hit.folded] for hit in hits}
+
+
+@pytest.mark.parametrize("embed", [True, False])
+def test_a_copy_takes_no_place_and_is_named(notes, embed):
+    """With its path and lines, whether there are vectors or not."""
+    notes.save(
+        {"a.md": f"heron {LONG}\n", "copy/b.md": f"\n\nheron {LONG}\n", "c.md": "heron\n"}, embed=embed
+    )
+    mode = "hybrid" if embed else "keyword"
+    assert folded(notes, "heron", mode=mode) == {"a.md": [("copy/b.md", 3, 3)], "c.md": []}
+
+
+@pytest.mark.parametrize("embed", [True, False])
+def test_a_text_with_a_few_other_words_is_folded(notes, embed):
+    """Seven of two hundred, about: it says the same."""
+    notes.save(
+        {"a.md": f"heron {LONG}\n", "b.md": f"heron {LONG.replace('wordcb', 'changed')}\n"}, embed=embed
+    )
+    assert list(folded(notes, "heron", mode="hybrid" if embed else "keyword").values()) == [[("b.md", 1, 1)]]
+
+
+def test_texts_that_differ_in_a_number_are_two(notes):
+    """A template that was filled in twice states two facts, however long it is."""
+    notes.save({f"{sum_}.md": f"heron {LONG} paid {sum_} to the club {LONG[:50]}\n" for sum_ in (30, 40)})
+    assert folded(notes, "heron paid", mode="hybrid") == {"30.md": [], "40.md": []}
+
+
+def test_short_notes_of_one_pattern_are_two(notes):
+    """One word of ten is another fact."""
+    notes.save(
+        {
+            "a.md": "Meeting with Ann about the heron by the weir: she will pay\n",
+            "b.md": "Meeting with Bob about the heron by the weir: he will not pay\n",
+        }
+    )
+    assert len(folded(notes, "meeting heron", mode="hybrid")) == 2
+
+
+def test_what_says_less_than_its_name_is_not_folded(notes):
+    """A word in two files is two notes."""
+    notes.save({"ann.md": "heron to do\n", "bob.md": "heron to do\n"})
+    assert folded(notes, "heron") == {"ann.md": [], "bob.md": []}
+
+
+def test_equal_logs_of_two_days_are_two(notes):
+    """The day is what they state; two of one day are folded."""
+    days = ("2026-05-01.md", "2026-05-02.md", "2026-05-02-copy.md")
+    notes.save(dict.fromkeys(days, f"heron {LONG}\n"))
+    assert folded(notes, "heron", mode="hybrid") == {
+        "2026-05-02.md": [("2026-05-02-copy.md", 1, 1)],
+        "2026-05-01.md": [],
+    }
+
+
+def test_the_same_text_under_another_title_is_another_note(notes):
+    """What stands below "Alice" is not what stands below "Bob"."""
+    said = "the heron was seen at the weir again this week\n"
+    filler = "what else there is to say of it " * 22
+    notes.save({f"{who}.md": f"# {who}\n\n{filler}\n\n## Seen\n\n{said}" for who in ("Alice", "Bob")})
+    assert len(folded(notes, "heron seen", mode="hybrid")) == 2
+
+
+def test_chunks_of_one_source_are_not_folded(notes):
+    """They overlap, and each is at its own place."""
+    notes.save({"a.md": f"## One\n\nheron {LONG} {LONG}\n\n## Two\n\nheron {LONG} {LONG}\n"})
+    hits = notes.search("heron", mode="hybrid").hits
+    assert len(hits) == 2
+    assert not any(hit.folded for hit in hits)
+
+
+def test_a_folded_chunk_does_not_count_for_its_source(notes):
+    """The other three chunks of that source still have their places."""
+    parts = [f"## {name}\n\nheron {name} {' '.join(LONG.split()[at : at + 60])} {name * 3} " for at, name in
+             ((0, "river"), (7, "delta"), (14, "coast"))]  # fmt: skip
+    filler = "and what else there is to say " * 16
+    notes.save(
+        {
+            "a.md": f"heron {LONG} {LONG}\n",
+            "b.md": f"heron {LONG} {LONG}\n\n" + "\n\n".join(f"{part}{filler}" for part in parts),
+        }
+    )
+    found = notes.search("heron", mode="hybrid", min_score=0.0).hits
+    assert sum(hit.source.path == "b.md" for hit in found) == 3
+    assert sum(len(hit.folded) for hit in found) == 1
+
+
+def test_what_left_the_disk_neither_stands_for_others_nor_is_named(notes):
+    """Before the index hears of it."""
+    notes.save(dict.fromkeys(("a.md", "b.md", "c.md"), f"heron {LONG}\n"))
+    (notes.root / "a.md").unlink()
+    assert folded(notes, "heron", mode="hybrid") == {"b.md": [("c.md", 1, 1)]}
+    (notes.root / "c.md").unlink()
+    assert folded(notes, "heron", mode="hybrid") == {"b.md": []}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_more_copies_than_are_looked_at_do_not_crowd_the_answer(notes, limit):
+    """The answer is filled from behind them."""
+    copies = {f"n{number:03}.md": f"heron {LONG}\n" for number in range(150)}
+    notes.save({**copies, "other.md": f"heron {LONG[:400]} weir\n", "third.md": "heron pond\n"})
+    found = notes.found(LONG, mode="vector", min_score=0.0, limit=limit)
+    assert len(found) == limit
+    assert sum(path in copies for path in found) == 1
+
+
+FEW = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+HOW = st.fixed_dictionaries(
+    {
+        "mode": st.sampled_from(["keyword", "vector", "hybrid"]),
+        "fusion": st.sampled_from(["weighted", "rrf"]),
+    }
+)
+
+
+@FEW
+@given(how=HOW, limits=st.lists(st.integers(1, 100), min_size=2, max_size=4), seed=st.randoms())
+def test_an_answer_with_its_folded_places_begins_every_longer_one(notes, how, limits, seed):
+    """And the word for it is the same."""
+    if not notes.index.snapshot.sources:
+        words = LONG.split()
+        texts = [" ".join(seed.choices(["heron", "weir", *words], k=seed.randint(5, 120))) for _ in range(12)]
+        notes.save({f"n{number}.md": f"heron {seed.choice(texts)}\n" for number in range(60)})
+    longest = notes.search("heron weir worda", limit=100, min_score=0.0, **how)
+    for limit in limits:
+        answer = notes.search("heron weir worda", limit=limit, min_score=0.0, **how)
+        assert answer.hits == longest.hits[:limit]
+        assert answer.confidence == longest.confidence
