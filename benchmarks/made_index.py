@@ -13,8 +13,11 @@ from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
+
 from benchmarks.made_notes import word
 from memd import workspace
+from memd.embedding.onnx import OnnxEmbedder
 from memd.index import derived
 from memd.index.index import Index
 from memd.index.writer import NewChunk, NewSource
@@ -25,6 +28,7 @@ WORDS_A_CHUNK = 180  # as chunks are cut: about 200 words, often fewer
 VOCABULARY = 200_000  # words; of 180 million, English has more, most of them rarer than here
 CHUNKS_A_SOURCE = 5  # arbitrary: a note of two pages
 SOURCES_A_COMMIT = 400
+VECTORS_A_COMMIT = 1_000
 REPORT_EVERY = 20_000  # chunks
 QUESTION_WORDS = (6, 12)  # of a question, both inclusive
 DAY = date(2026, 5, 1)
@@ -57,16 +61,24 @@ def index_dir(home: Path) -> Path:
     return workspace.workspace_at(home / "notes", home / "state" / "memd").index_dir
 
 
-def ready(home: Path, chunks: int, *, seed: int = SEED) -> Path:
-    """Return the folder of an index with so many chunks, in *home*; what is missing there is made."""
+def ready(home: Path, chunks: int, *, seed: int = SEED, vectors: Path | None = None) -> Path:
+    """Return the folder of an index with so many chunks, in *home*; what is missing there is made.
+
+    Without *vectors*, a .npy file of float32 (n, dimensions) that the shipped model made of some texts, it
+    has none; with them each chunk gets one, whatever its words are.
+    """
     folder = index_dir(home)
     for private in (home, folder.parent.parent, folder.parent, folder):  # else no daemon would take it
         private.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / "config.toml").write_text(CONFIG)  # what a daemon reads while the notes are away
+    (folder / "config.toml").write_text(
+        "" if vectors else CONFIG
+    )  # what a daemon reads while the notes are away
     workspace.write_registry(folder.parent / "workspaces.json", [home.resolve() / "notes"])
     index = Index(folder)
     try:
         _fill(index, chunks, seed)
+        if vectors is not None:
+            _embed(index, vectors)
     finally:
         index.close()
     return folder
@@ -105,6 +117,26 @@ def _fill(index: Index, chunks: int, seed: int) -> None:
             told = now
             rate = (now - had) / (perf_counter() - started)
             sys.stderr.write(f"{now:,} of {chunks:,} chunks, {rate:,.0f} a second\n")
+
+
+def _embed(index: Index, file: Path) -> None:
+    """Give each chunk that has none the next vector of a file."""
+    table = np.load(file, mmap_mode="r")
+    described = OnnxEmbedder()
+    if index.pending_count() > len(table):
+        raise SystemExit(f"{file} has {len(table):,} vectors; {index.pending_count():,} are wanted")
+    index.begin_model(described.model_id, described.dim)
+    at = 0
+    while wanted := list(index.pending(VECTORS_A_COMMIT)):
+        rows = np.ascontiguousarray(table[at : at + len(wanted)], np.float32)
+        with index.changes() as changes:
+            changes.embed(
+                {digest: row.tobytes() for digest, row in zip(wanted, rows, strict=True)},
+                model_id=described.model_id,
+            )
+        at += len(wanted)
+        if at % (20 * VECTORS_A_COMMIT) == 0:
+            sys.stderr.write(f"{at:,} vectors\n")
 
 
 def _chunk(text: str, path: str, place: int) -> NewChunk:

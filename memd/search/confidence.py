@@ -42,8 +42,7 @@ def confidence(candidates: Iterable[Candidate], alive: Callable[[str], bool]) ->
         candidates: all of them, so that it does not depend on a limit.
         alive: whether a source is still on the disk.
     """
-    bands = [(band_of(one), one.path) for one in candidates]
-    for wanted in ("strong", "weak"):
-        if any(band == wanted and alive(path) for band, path in bands):
-            return wanted
-    return "none"
+    found = list(candidates)
+    if any(one.merged >= STRONG and alive(one.path) for one in found):
+        return "strong"
+    return "weak" if any(band_of(one) != "none" and alive(one.path) for one in found) else "none"

@@ -118,27 +118,33 @@ def _candidates(
     columns = view.snapshot.columns
     sources = kernel.take(columns.source, ids)
     facts = {number: _facts(view.snapshot.sources[number], request) for number in set(sources)}
+    paths = [facts[source][0] for source in sources]
     meaning = meaning_of(columns, vector, ids, sources) if vector else [NOT_SEEN] * len(ids)
     words = keyword.evidence_of(ids) if keyword else [NOT_SEEN] * len(ids)
-    paths = [facts[source][0] for source in sources]
-    vector_ranks = _ranked(vector, ids, paths, meaning)
-    keyword_ranks = _ranked(keyword, ids, paths, words)
-    weights = [ranking.weights_seen(request.weights, vector=v, keyword=bool(keyword)) for v in (False, True)]
+    vector_ranks = _ranked(vector, ids, paths, meaning).get
+    keyword_ranks = _ranked(keyword, ids, paths, words).get
+    unseen, seen = (
+        ranking.weights_seen(request.weights, vector=v, keyword=bool(keyword)) for v in (False, True)
+    )
+    is_weighted, tier_of = request.fusion == "weighted", keyword.tier_of if keyword else _no_tier
     found = []
-    for number, source, similar, said in zip(ids, sources, meaning, words, strict=True):
-        used = weights[similar[0] is not None]
-        merged = min(1.0, ranking.weighted(similar[0], said[0], used))
+    for number, source, (cosine, mean), (said, of_file) in zip(ids, sources, meaning, words, strict=True):
+        used = unseen if cosine is None else seen
+        merged = min(1.0, ranking.weighted(cosine, said, used))
         path, decay = facts[source]
-        ranks = vector_ranks.get(number), keyword_ranks.get(number)
-        order = decay * (merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks))
-        tier = keyword.tier_of(number) if keyword else None
+        v_rank, k_rank = vector_ranks(number), keyword_ranks(number)
+        order = decay * (merged if is_weighted else ranking.reciprocal_rank((v_rank, k_rank)))
         found.append(Candidate(
             number, source, path,
-            ranks[0], similar[0], similar[1],
-            ranks[1], said[0], said[1],
-            tier, decay, used, merged, order,
+            v_rank, cosine, mean,
+            k_rank, said, of_file,
+            tier_of(number), decay, used, merged, order,
         ))  # fmt: skip
     return found
+
+
+def _no_tier(_chunk_id: int) -> None:
+    return None
 
 
 def _facts(source: Source, request: Request) -> tuple[str, float]:
@@ -166,8 +172,9 @@ def meaning_of(
     cosines = vector.scores_of([*ids, *places])
     means: dict[int, float] = {}
     for start, source in zip(range(len(ids), len(cosines), PLACES), one_each, strict=True):
-        part = slice(start, start + PLACES)
-        there = [cosine for cosine, row in zip(cosines[part], rows[part], strict=True) if row >= 0]
+        there = cosines[start : start + PLACES]
+        if min(rows[start : start + PLACES]) < 0:
+            there = [cosine for cosine, row in zip(there, rows[start:], strict=False) if row >= 0]
         if there:
             means[source] = sum(there) / len(there)
     return [

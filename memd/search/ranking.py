@@ -54,7 +54,7 @@ def weighted(vector: float | None, keyword: float | None, weights: Weights) -> f
 
 def reciprocal_rank(ranks: Iterable[int | None]) -> float:
     """Return Σ 1 / (k + rank) over the arms that ranked the chunk. It orders; it is not a score."""
-    return sum(1 / (RRF_K + rank) for rank in ranks if rank is not None)
+    return sum([1 / (RRF_K + rank) for rank in ranks if rank is not None])
 
 
 def half_life_decay(age_days: float, half_life_days: float) -> float:

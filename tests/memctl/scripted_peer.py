@@ -12,9 +12,11 @@ from typing import Any
 
 from memctl.protocol import Notification, Reader, Request, Response, pack
 
-# memctl as a terminal starts it: what a shell starts in the background is told to pass over Ctrl-C.
+# memctl as a terminal starts it: what a shell starts in the background is told to pass over Ctrl-C, and
+# what nohup starts to pass over the end of the terminal.
 STARTED = """import runpy, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 runpy.run_module("memctl", run_name="__main__", alter_sys=True)"""
 AS_IN_A_TERMINAL = [sys.executable, "-c", STARTED]
 

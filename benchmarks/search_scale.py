@@ -1,0 +1,111 @@
+"""How long does a whole search take among 100,000 and among a million chunks?
+
+Hybrid questions over the socket to a real daemon with the shipped model: embedding, scan or first pass,
+keyword arm, fusion, folding, snippets; then `memctl search` as a process. Texts and questions are made by
+Zipf's law; vectors are read from a file that the model made of real texts, so what they find has nothing to
+do with the words: that costs the same, and is no answer to judge. The index is made once and kept.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks import latency, made_index, report
+from benchmarks.home import Home
+from memctl.client import Client
+
+WARM_UP = 20  # questions that are asked and not counted
+POLL_S = 1.0
+STARTS = 3
+IDLE_S = 30.0
+
+
+def main() -> None:
+    parser = report.arguments(__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="where indexes are made and kept")
+    parser.add_argument(
+        "--vectors", type=Path, required=True, metavar="FILE", help=".npy of float32 (n, 384)"
+    )
+    parser.add_argument("--chunks", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--queries", type=int, default=400, help="distinct ones (default: 400)")
+    parser.add_argument("--processes", type=int, default=40, help="starts of memctl (default: 40)")
+    options = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    raw: dict[str, object] = {}
+    for chunks in options.chunks:
+        table, kept = of_one_size(chunks, options)
+        rows += table
+        raw[str(chunks)] = kept
+    report.show("search_scale", rows, options, runs=raw)
+
+
+def of_one_size(
+    chunks: int, options: argparse.Namespace
+) -> tuple[list[dict[str, object]], dict[str, object]]:
+    """Measure one size of index."""
+    home = options.folder.resolve() / f"v{chunks}"
+    made_index.ready(home, chunks, vectors=options.vectors)
+    texts = made_index.questions(options.queries + WARM_UP)
+    place = Home(home)
+    times: dict[str, list[float]] = {}
+    starts, firsts = [], []
+    for number in range(STARTS):
+        starts.append(1000 * place.start())
+        try:
+            with place.client() as client:
+                firsts.append(1000 * first(place, client, texts[number]))
+                if number < STARTS - 1:
+                    continue
+                settled(place, client)
+                for mode in ("hybrid", "keyword"):
+                    found = latency.searches(place, client, texts, mode)
+                    times |= {f"{mode}: {part}": values for part, values in found.items()}
+            times["memctl search, process"] = latency.processes(place, texts[: options.processes])
+            cpu_before = processor_s(place.pid)
+            time.sleep(IDLE_S)
+            idle = 100 * (processor_s(place.pid) - cpu_before) / IDLE_S
+            memory = place.memory_mb("RssAnon")
+        finally:
+            place.stop()
+    rows = [
+        latency.row(f"{chunks:,}: {what}", values)
+        for what, values in {"start": starts, "first answer": firsts, **times}.items()
+    ]
+    rows.append(figure(f"{chunks:,}: anonymous memory, MB", memory))
+    rows.append(figure(f"{chunks:,}: idle, % of a core", idle))
+    print(report.table(rows), flush=True)
+    return rows, {"start": starts, "first": firsts, **times, "anonymous_mb": memory, "idle_percent": idle}
+
+
+def first(place: Home, client: Client, text: str) -> float:
+    """Return the seconds that the first question after a start takes."""
+    started = perf_counter()
+    client.call("search", {"workspace": str(place.notes), "query": text})
+    return perf_counter() - started
+
+
+def settled(place: Home, client: Client) -> None:
+    """Wait until the derived files of both arms are made and the daemon is at rest."""
+    quiet = 0
+    while quiet < 5:
+        before = processor_s(place.pid)
+        time.sleep(POLL_S)
+        state: Any = client.call("status", {})
+        quiet = quiet + 1 if processor_s(place.pid) - before < 0.03 and state else 0
+
+
+def processor_s(pid: int) -> float:
+    """Return the processor time of a process so far, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def figure(what: str, value: float) -> dict[str, object]:
+    """Return a row of one number."""
+    return {"what": what, "p50": f"{value:.1f}", "p95": "", "p99": "", "max": ""}
+
+
+if __name__ == "__main__":
+    main()
