@@ -24,8 +24,8 @@ from memd.search.query import Query, content_words
 # Robertson & Zaragoza 2009, Lucene's defaults: how fast repetition saturates, how much length counts.
 K1 = 1.2
 B = 0.75
-# Candidates of each arm, whatever the limit: answers for N are prefixes of those for N + k. With 300 the first
-# ten are the same on every set, and a query takes 2 ms longer.
+# Candidates of each arm, whatever the limit: answers for N are prefixes of those for N + k. With 300 the
+# first ten are the same on every set, and a query takes 2 ms longer.
 POOL = 150
 # A query of one run is a word: where it stands whole counts as two more terms, so that those chunks come
 # first (179 of 180 made queries, without it 160). A question's runs don't: there it costs .03 of nDCG@10.

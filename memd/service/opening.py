@@ -5,7 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
+from memd.search.memo import Memo
 from memd.service.troubles import Reason
 from memd.service.upkeep import Upkeep
 from memd.service.vectorizing import Write
@@ -42,6 +43,7 @@ class Opened:
     embedding: EmbeddingQueue | None  # None: provider = "none"
     last_health: dict[str, Any] | None = None  # what the last `health` found, and when
     last_check: dict[str, Any] | None = None  # the same of `check`
+    memo: Memo = field(default_factory=Memo)
 
 
 def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -> WorkspaceConfig:

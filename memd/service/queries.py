@@ -149,7 +149,7 @@ def _rank_all(opened: Opened) -> None:
 
 def _search(opened: Opened, request: Request) -> Answer:
     with opened.index.view(request.expired) as view:
-        return search(view, request)
+        return search(view, request, opened.memo.judged)
 
 
 def _place(opened: Opened, asked: requests.Get) -> tuple[Source, int, int | None]:
