@@ -5,6 +5,7 @@ not there, as on a disk that is away, so that a daemon answers from it and chang
 made from a seed, by Zipf's law over a vocabulary as large as that of so many real notes.
 """
 
+import json
 import random
 import sys
 from bisect import bisect
@@ -49,6 +50,24 @@ class Words:
         return " ".join([known[bisect(reached, drawn() * top)] for _ in range(count)])
 
 
+class Texts:
+    """Draws words as real texts have them: many short ones, one after the other."""
+
+    def __init__(self, file: Path) -> None:
+        with file.open(encoding="utf-8") as lines:
+            self._texts = [json.loads(line) for line in lines]
+
+    def draw(self, chance: random.Random, count: int) -> str:
+        """Return so many words in a row."""
+        first = chance.randrange(len(self._texts) - count)
+        drawn: list[str] = []
+        for text in self._texts[first : first + count]:
+            drawn += text.split()
+            if len(drawn) >= count:
+                break
+        return " ".join(drawn[:count])
+
+
 def questions(count: int, seed: int = SEED) -> list[str]:
     """Return questions of words that are drawn as those of the texts are: the common ones are among them."""
     words, chance = Words(), random.Random(-seed)
@@ -61,11 +80,18 @@ def index_dir(home: Path) -> Path:
     return workspace.workspace_at(home / "notes", home / "state" / "memd").index_dir
 
 
-def ready(home: Path, chunks: int, *, seed: int = SEED, vectors: Path | None = None) -> Path:
+def ready(
+    home: Path, chunks: int, *, seed: int = SEED, vectors: Path | None = None, texts: Path | None = None
+) -> Path:
     """Return the folder of an index with so many chunks, in *home*; what is missing there is made.
 
-    Without *vectors*, a .npy file of float32 (n, dimensions) that the shipped model made of some texts, it
-    has none; with them each chunk gets one, whatever its words are.
+    Args:
+        home: where it is kept.
+        chunks: how many it has.
+        seed: of what is drawn.
+        vectors: .npy file of float32 (n, dimensions) that the shipped model made of some texts; each chunk
+            gets one, whatever its words are. None: it has none.
+        texts: JSON lines of strings, to draw words from. None: they are made.
     """
     folder = index_dir(home)
     for private in (home, folder.parent.parent, folder.parent, folder):  # else no daemon would take it
@@ -76,7 +102,7 @@ def ready(home: Path, chunks: int, *, seed: int = SEED, vectors: Path | None = N
     workspace.write_registry(folder.parent / "workspaces.json", [home.resolve() / "notes"])
     index = Index(folder)
     try:
-        _fill(index, chunks, seed)
+        _fill(index, chunks, seed, texts)
         if vectors is not None:
             _embed(index, vectors)
     finally:
@@ -84,7 +110,7 @@ def ready(home: Path, chunks: int, *, seed: int = SEED, vectors: Path | None = N
     return folder
 
 
-def source(words: Words, number: int, seed: int = SEED) -> NewSource:
+def source(words: Words | Texts, number: int, seed: int = SEED) -> NewSource:
     """Return the source of that number; it is the same whichever others are made."""
     chance = random.Random(seed * 1_000_003 + number)
     path = f"n{number // 1000:04}/{word(number)}{number}.md"
@@ -104,10 +130,13 @@ def source(words: Words, number: int, seed: int = SEED) -> NewSource:
     )
 
 
-def _fill(index: Index, chunks: int, seed: int) -> None:
-    words, started, had = Words(), perf_counter(), index.snapshot.columns.count
+def _fill(index: Index, chunks: int, seed: int, texts: Path | None) -> None:
     wanted = -(-chunks // CHUNKS_A_SOURCE)
-    told = had
+    if len(index.snapshot.sources) >= wanted:
+        return
+    words = Texts(texts) if texts else Words()
+    started, told = perf_counter(), index.snapshot.columns.count
+    had = told
     for start in range(len(index.snapshot.sources), wanted, SOURCES_A_COMMIT):
         with index.changes() as changes:
             for number in range(start, min(start + SOURCES_A_COMMIT, wanted)):
