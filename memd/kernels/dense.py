@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memd.kernels.dense_columns import DEAD, Columns
+from memd.kernels.dense_sources import evidence, meaning
 from memd.kernels.dense_vectors import Ids, best_of, by_chunk, cosines, cosines_at, ids_of, with_newest
 from memd.kernels.dense_words import (
     COUNT_BITS,
@@ -48,11 +49,13 @@ __all__ = [
     "counted",
     "decoded",
     "encoded",
+    "evidence",
     "ids_of",
     "joined",
     "live_up_to",
     "living",
     "mask_of_ids",
+    "meaning",
     "only",
     "part_of",
     "stretches",

@@ -6,6 +6,7 @@ from operator import mul
 from typing import Any
 
 from memd.kernels.plain_columns import DEAD, Columns
+from memd.kernels.plain_sources import evidence, meaning
 from memd.kernels.plain_vectors import Ids, best_of, by_chunk, cosines, cosines_at, ids_of, with_newest
 from memd.kernels.plain_words import (
     COUNT_BITS,
@@ -47,11 +48,13 @@ __all__ = [
     "counted",
     "decoded",
     "encoded",
+    "evidence",
     "ids_of",
     "joined",
     "live_up_to",
     "living",
     "mask_of_ids",
+    "meaning",
     "only",
     "part_of",
     "stretches",

@@ -5,8 +5,7 @@ chunk of its source, which has the title, and by all of the source. A source of 
 that: all of these are the same there.
 """
 
-import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # Of cosines: the rest is the chunk's own. On manual pages worth .02 of nDCG@10, on abstracts nothing; where
 # files are glued together from unrelated texts, it costs less than .003.
@@ -15,8 +14,7 @@ SOURCE_SHARE = 0.25
 PLACES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(NamedTuple):
     """How much the words of each count for a chunk; they sum up to 1."""
 
     chunk: float
@@ -32,18 +30,3 @@ DATED = Shares(chunk=0.7, first=0.0, file=0.3)
 def shares_of(*, dated: bool) -> Shares:
     """Return the shares for chunks of a dated source or of another one."""
     return DATED if dated else EVERGREEN
-
-
-def spread(bm25: float, reachable: float) -> float:
-    """Return BM25 as a score in [0, 1), with the same meaning in a workspace of any size.
-
-    Divided by what a chunk full of every term would reach, the sum of the query's idf, it keeps the arm's
-    judgement where r / (1 + r) throws it away; tanh(2 x) spreads the usual values of 0.1 to 0.4 over the
-    range of a cosine.
-    """
-    return math.tanh(2 * bm25 / reachable) if reachable else 0.0
-
-
-def meaning_score(chunk: float, source: float) -> float:
-    """Return a chunk's vector score in [0, 1] from its cosine and the mean cosine of its source."""
-    return max(0.0, (1 - SOURCE_SHARE) * chunk + SOURCE_SHARE * source)

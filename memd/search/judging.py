@@ -15,7 +15,7 @@ from memd.index.view import View
 from memd.kernels import kernel
 from memd.records import Source
 from memd.search import ranking
-from memd.search.evidence import PLACES, meaning_score
+from memd.search.evidence import PLACES, SOURCE_SHARE
 from memd.search.keyword import KeywordArm, keyword_arm, phrase_expression
 from memd.search.query import Filters, Query
 from memd.search.ranking import Candidate
@@ -26,7 +26,7 @@ Fusion = Literal["weighted", "rrf"]
 Lap = Callable[[str], None]
 # An arm's score of a chunk, and what its source says alone.
 Evidence = tuple[float, float] | tuple[None, None]
-NOT_SEEN = (None, None)
+NOT_SEEN: Evidence = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def _facts(source: Source, request: Request) -> tuple[str, float]:
 
 
 def meaning_of(
-    columns: kernel.Columns, vector: VectorArm, ids: list[int], sources: list[int]
+    columns: kernel.Columns, vector: VectorArm, ids: Sequence[int], sources: Sequence[int]
 ) -> Sequence[Evidence]:
     """Return each chunk's vector score, and the mean cosine of its source; NOT_SEEN without a vector.
 
@@ -167,20 +167,14 @@ def meaning_of(
         sources: the source of each.
     """
     one_each = dict(zip(sources, ids, strict=True))
-    places = kernel.places(columns, list(one_each.values()), PLACES)
-    rows = kernel.take(columns.row, [*ids, *places])
-    cosines = vector.scores_of([*ids, *places])
-    means: dict[int, float] = {}
-    for start, source in zip(range(len(ids), len(cosines), PLACES), one_each, strict=True):
-        there = cosines[start : start + PLACES]
-        if min(rows[start : start + PLACES]) < 0:
-            there = [cosine for cosine, row in zip(there, rows[start:], strict=False) if row >= 0]
-        if there:
-            means[source] = sum(there) / len(there)
-    return [
-        (meaning_score(cosine, mean := means.get(source, cosine)), mean) if row >= 0 else NOT_SEEN
-        for cosine, row, source in zip(cosines, rows, sources, strict=False)
-    ]
+    every = [*ids, *kernel.places(columns, list(one_each.values()), PLACES)]
+    group = {source: number for number, source in enumerate(one_each)}
+    return kernel.meaning(
+        vector.scores_of(every),
+        kernel.take(columns.row, every),
+        [group[source] for source in sources],
+        share=SOURCE_SHARE,
+    )
 
 
 def _ranked(

@@ -73,18 +73,16 @@ class KeywordArm:
         sources = kernel.take(columns.source, ids)
         one_each = dict(zip(sources, ids, strict=True))
         firsts, _ = kernel.stretches(columns, list(one_each.values()))
-        of_first = kernel.take(self._scores, [int(number) for number in firsts])
         of_file = kernel.bm25_of_sources(self._weighted(), columns, list(one_each.values()), K1, B)
-        said: dict[int, tuple[float, float, float]] = {}
-        for source, first, file in zip(one_each, of_first, of_file, strict=True):
-            shares = self._shares(source)
-            by_source = shares.first * first + shares.file * file
-            said[source] = (shares.chunk, by_source, evidence.spread(file, reachable))
-        own = kernel.take(self._scores, ids)
-        return [
-            (evidence.spread(share * score + by_source, reachable), file_score)
-            for score, (share, by_source, file_score) in zip(own, map(said.__getitem__, sources), strict=True)
-        ]
+        group = {source: number for number, source in enumerate(one_each)}
+        return kernel.evidence(
+            kernel.take(self._scores, ids),
+            [group[source] for source in sources],
+            [self._shares(source) for source in one_each],
+            kernel.take(self._scores, [int(first) for first in firsts]),
+            of_file,
+            reachable=reachable,
+        )
 
     def shares_of(self, chunk_id: int) -> Shares:
         """Return how much a chunk's own words count for it, and those of its source."""

@@ -68,6 +68,35 @@ def test_a_source_is_scored_as_one_long_chunk(sources, seed):
     assert found[0] == pytest.approx(found[1], abs=1e-5)
 
 
+COSINES = st.floats(-1, 1, width=32)
+
+
+@given(st.data())
+def test_a_source_adds_the_same_to_its_chunks(data):
+    """What words and vectors say, with chunks that have no vector among them."""
+    group = data.draw(
+        st.lists(st.integers(0, 4), max_size=9).map(lambda many: [sorted(set(many)).index(n) for n in many])
+    )
+    sources, count = len(set(group)), len(group)
+    size = count + 3 * sources
+    cosines = data.draw(st.lists(COSINES, min_size=size, max_size=size))
+    rows = data.draw(st.lists(st.integers(-1, 3), min_size=size, max_size=size))
+    one, other = (kernel.meaning(cosines, rows, group, share=0.25) for kernel in KERNELS)
+    assert [pair == (None, None) for pair in one] == [row < 0 for row in rows[:count]]
+    assert [pair == (None, None) for pair in other] == [row < 0 for row in rows[:count]]
+    flat = [[value for pair in said if pair != (None, None) for value in pair] for said in (one, other)]
+    assert flat[0] == pytest.approx(flat[1])
+    own, first, file = (
+        data.draw(st.lists(st.floats(0, 50), min_size=n, max_size=n)) for n in (count, sources, sources)
+    )
+    shares = [(0.5, 0.2, 0.3) if number % 2 else (0.7, 0.0, 0.3) for number in range(sources)]
+    for reachable in (0.0, 30.0):
+        words = [kernel.evidence(own, group, shares, first, file, reachable=reachable) for kernel in KERNELS]
+        flat = [[value for pair in said for value in pair] for said in words]
+        assert flat[0] == pytest.approx(flat[1])
+        assert len(words[0]) == count
+
+
 @given(sources=SOURCES, seed=st.integers(0, 99), cosine=st.floats(0.3, 0.9), share=st.floats(0.0, 1.0))
 def test_the_same_pairs_may_be_alike(sources, seed, cosine, share):
     """By row, by cosine and length, or by length where there is no row; never two of one source."""
