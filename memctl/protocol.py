@@ -223,8 +223,8 @@ def _method(method: Any) -> str:
 
 
 def _params(params: Any) -> dict[str, Any]:
-    # Lua's {} arrives as an empty array wherever a map may stand.
-    if params in ([], [[]]):
+    # Lua's {} arrives as an empty array wherever a map may stand; others send null for no parameters.
+    if params in ([], [[]], [None]):
         return {}
     if type(params) is not list or len(params) != 1 or type(params[0]) is not dict:
         got = f"{len(params)} arguments" if type(params) is list and len(params) > 1 else "another shape"

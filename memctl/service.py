@@ -1,16 +1,20 @@
 """How does memd become a systemd user service, and how does it stop being one?
 
-Writes two units into the user's own folder. A drop-in that the user keeps beside them is not touched.
+Writes two units into the user's own folder, and a drop-in where a workspace needs the network. What else the
+user keeps beside them is not touched. On macOS memctl.agent does the same for launchd.
 """
 
 import os
 import re
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
 
+from memctl import agent, network
 from memctl.launch import default_command, source_tree, stop_daemon
+from memctl.paths import state_dir
 from memctl.units import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, unit_dir
 
 # The places that memctl and memd must agree on, and that systemd does not take from a shell.
@@ -30,6 +34,12 @@ def install(executable: str | None = None) -> list[Path]:
     Raises:
         ServiceError: there is no systemd for this user, or it refused.
     """
+    command = [executable] if executable else memd_command()
+    if sys.platform == "darwin":
+        stop_daemon()
+        path = agent.write(Path.home(), command, state_dir=state_dir(), environment=os.environ)
+        agent.load(path)
+        return [path]
     if not manager_runs():
         raise ServiceError(
             "no systemd runs for this user ($XDG_RUNTIME_DIR/systemd is missing): log in, or run "
@@ -41,18 +51,21 @@ def install(executable: str | None = None) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         SOCKET: _template(SOCKET),
-        SERVICE: _with_command(_template(SERVICE), [executable] if executable else memd_command()),
+        SERVICE: _with_command(_template(SERVICE), command),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
+    more = network.update(folder, state_dir())
     systemctl("daemon-reload")
     systemctl("enable", SOCKET)
     systemctl("start", SOCKET)
-    return [folder / name for name in texts]
+    return [*(folder / name for name in texts), *more]
 
 
 def uninstall() -> bool:
     """Stop memd and remove its units; False if none of them was there."""
+    if sys.platform == "darwin":
+        return agent.remove(Path.home())
     folder = unit_dir()
     paths = [path for name in (SOCKET, SERVICE) if (path := folder / name).exists()]
     if paths and manager_runs():
@@ -61,6 +74,7 @@ def uninstall() -> bool:
     (folder / "sockets.target.wants" / SOCKET).unlink(missing_ok=True)
     for path in paths:
         path.unlink()
+    network.remove(folder)
     if paths and manager_runs():
         systemctl("daemon-reload")
         systemctl("reset-failed", SOCKET, SERVICE, check=False)
@@ -69,7 +83,10 @@ def uninstall() -> bool:
 
 def status() -> dict[str, Any]:
     """Return {"installed", "units", "enabled", "socket", "service"}; states are systemd's words."""
-    paths = [str(path) for name in (SOCKET, SERVICE) if (path := unit_dir() / name).exists()]
+    if sys.platform == "darwin":
+        return agent.status(Path.home())
+    places = [unit_dir() / SOCKET, unit_dir() / SERVICE, network.drop_in(unit_dir())]
+    paths = [str(path) for path in places if path.exists()]
     asked = manager_runs()
 
     def ask(verb: str, unit: str) -> str:

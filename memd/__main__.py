@@ -19,13 +19,14 @@ def main() -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"memd {__version__}")
+    parser.add_argument("--verbose", action="store_true", help="log each connection and request, too")
     parser.add_argument("--ready-fd", type=int, metavar="N", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     # structlog loads rich where it finds it, for tracebacks that memd never draws: a fifth of all imports.
     with _without("rich"):
         from memd.service import daemon, logs  # noqa: PLC0415 - --help and --version load no libraries
 
-    logs.configure(sys.stderr, terminal=sys.stderr.isatty())
+    logs.configure(sys.stderr, terminal=sys.stderr.isatty(), verbose=arguments.verbose)
     return daemon.run(daemon.starter(arguments.ready_fd))
 
 

@@ -36,11 +36,13 @@ class Daemon:
         self.process: subprocess.Popen[bytes] | None = None
         self.log_path = home / "log"
 
-    def start(self, *, under: Sequence[str] = (), **environment: str) -> "Daemon":
+    def start(
+        self, *, under: Sequence[str] = (), arguments: Sequence[str] = (), **environment: str
+    ) -> "Daemon":
         """Start it, *under* another command if one is given, and wait until it listens."""
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [*under, sys.executable, "-m", "memd"],
+                [*under, sys.executable, "-m", "memd", *arguments],
                 env=self.environment | environment, stderr=log, stdout=log,
             )  # fmt: skip
         stop = time.monotonic() + START_TIMEOUT_S
@@ -101,6 +103,17 @@ class Daemon:
     def log(self) -> str:
         """Return all that it has logged."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def cpu_s(self) -> float:
+        """Return how much processor time it has used; where the system has /proc."""
+        assert self.process is not None
+        facts = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(facts[11]) + int(facts[12])) / os.sysconf("SC_CLK_TCK")
+
+    def descriptors(self) -> int:
+        """Return how many files and sockets it has open; where the system has /proc."""
+        assert self.process is not None
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
     def stop(self) -> int:
         """Stop it as a service manager would; return its exit code."""

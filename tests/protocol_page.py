@@ -58,14 +58,15 @@ def _methods() -> Iterator[str]:
         said = inspect.getdoc(function) or ""
         within = "Has no deadline." if deadline_s is None else f"Answers within {deadline_s:g} s."
         yield f"\n### {name}\n\n{_after_colon(said)} {within}\n"
-        fields = _own_fields(function)
+        fields = own_fields(function)
         if fields:
             yield "\n| parameter | type | default |\n|---|---|---|\n"
             yield from (f"| `{one.name}` | {_type(one.type)} | {_default(one)} |\n" for one in fields)
     yield f"\n### {handlers.SHUTDOWN}\n\nStop the daemon: it answers, then ends.\n"
 
 
-def _own_fields(function: Any) -> list[types.Field]:
+def own_fields(function: Any) -> list[types.Field]:
+    """Return the parameters that a method has beside those of all methods."""
     source = inspect.getsource(function)
     [converted] = set(re.findall(r"requests\.convert\(params, requests\.(\w+)\)", source))
     info = types.type_info(getattr(requests, converted))

@@ -103,7 +103,15 @@ ONE_IMPORTER = {
     "tokenizers": {"memd.embedding.tokens"},
     "numpy": {
         f"memd.kernels.{name}"
-        for name in ("codes", "dense", "dense_columns", "dense_rows", "dense_vectors", "dense_words")
+        for name in (
+            "codes",
+            "dense",
+            "dense_columns",
+            "dense_rows",
+            "dense_sources",
+            "dense_vectors",
+            "dense_words",
+        )
     }
     | {"memd.embedding.onnx", *BUILD},
     "faiss": {"memd.kernels.codes"},

@@ -1,7 +1,9 @@
 """Throughput, latency, memory and descriptors: honest clients alone, then among hostile ones."""
 
 import asyncio
+import contextlib
 import random
+from pathlib import Path
 from typing import Any
 
 from benchmarks import made_notes, report
@@ -14,15 +16,18 @@ SETTLE_S = 12.0  # longer than a client that does not read is borne
 
 def main() -> None:
     parser = report.arguments(__doc__)
-    parser.add_argument("--notes", type=int, default=10_000, help="of about one chunk each (default: 10,000)")
+    parser.add_argument("--notes", type=int, default=5_000, help="of two chunks each (default: 5,000)")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="where the indexed notes are kept")
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--in-flight", type=int, default=16, help="requests open on each (default: 16)")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each run (default: 20)")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     raw: dict[str, Any] = {}
-    with home() as place:
-        made_notes.write(place.notes, made_notes.notes(options.notes))
+    with contextlib.ExitStack() as opened:
+        place = at(options.kept, opened) if options.kept else opened.enter_context(home())
+        if not any(place.notes.iterdir()):
+            made_notes.write(place.notes, made_notes.notes(options.notes))
         with place.client() as client:
             chunks = place.index(client)["chunks"]
         for name, repeated, bad in (
@@ -34,6 +39,15 @@ def main() -> None:
             rows.append({"load": name, **figures})
     print(f"{chunks:,} chunks, {options.clients} clients, {options.in_flight} in flight each; milliseconds")
     report.show("load", rows, options, ms=raw)
+
+
+def at(folder: Path, opened: contextlib.ExitStack) -> Home:
+    """Start the daemon of a home that is kept."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place = Home(folder.resolve())
+    place.start()
+    opened.callback(place.stop)
+    return place
 
 
 async def run(

@@ -58,9 +58,14 @@ def service_arguments(parser: ArgumentParser) -> None:
     """Options of `memctl service`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
     actions.add_parser("install", help="write memd.socket and memd.service, listen now and after each login")
-    actions.add_parser("uninstall", help="stop memd and remove the two units")
+    actions.add_parser("uninstall", help="stop memd and remove what install wrote")
     shown = actions.add_parser("status", help="show what systemd knows")
     shown.add_argument("--json", action="store_true", help="one object")
+    parser.epilog = """\
+The service may open no network socket. Where a workspace has provider = "ollama", install also writes the
+drop-in memd.service.d/ollama.conf, which allows it; run it again after you have changed a provider. On macOS
+it writes a launchd agent to ~/Library/LaunchAgents instead, which is untested.
+"""
 
 
 def run_service(args: Namespace) -> int:
@@ -68,7 +73,7 @@ def run_service(args: Namespace) -> int:
     if args.action == "install":
         for path in service.install():
             print(one_line(str(path)))
-        print("systemd listens for memd from now on; logs: journalctl --user -u memd")
+        print("memd is looked after from now on, also after each login; its log: memctl log")
         return exits.OK
     if args.action == "uninstall":
         print("removed" if service.uninstall() else "no unit of memd was installed")

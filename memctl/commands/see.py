@@ -1,4 +1,4 @@
-"""Is it alive and well? status, health, check, ping and version."""
+"""Is it alive and well? health, check, ping and version."""
 
 import sys
 import time
@@ -7,38 +7,12 @@ from typing import Any
 
 from memctl import exits, versions, workspaces
 from memctl.arguments import workspace_option
-from memctl.client import Client, NoDaemonError, RpcError, Unreachable
+from memctl.client import Client, RpcError, Unreachable
 from memctl.commands import common
 from memctl.render import findings
 
-STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
+PING_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
 HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to load
-
-
-def status_arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl status`."""
-    parser.add_argument(
-        "--json", action="store_true", help="one object, with every skipped file that memd names"
-    )
-    parser.epilog = "Never starts a daemon: exit code 3 says that none runs, 6 that it does not answer.\n"
-
-
-def run_status(args: Namespace) -> int:
-    """Print what the daemon knows; at once, also while it indexes."""
-    try:
-        client = Client.connect(timeout_s=STATUS_TIMEOUT_S)
-    except NoDaemonError:
-        return _no_answer("dead", "memd is not running (memctl start)", exits.UNREACHABLE, as_json=args.json)
-    try:
-        with client:
-            answer: dict[str, Any] = client.call("status", {}, timeout_s=STATUS_TIMEOUT_S)
-    except Unreachable as error:
-        return _no_answer(
-            "stuck", f"memd is there and gives no status: {error}", exits.BUSY, as_json=args.json
-        )
-    common.show("status", answer, as_json=args.json)
-    common.note(versions.warning(str(answer["server"].get("version") or "unknown")))
-    return exits.OK
 
 
 def health_arguments(parser: ArgumentParser) -> None:
@@ -92,10 +66,10 @@ def ping_arguments(parser: ArgumentParser) -> None:
 
 def run_ping(args: Namespace) -> int:
     """Ask for a sign of life."""
-    connection = Client.connect(timeout_s=STATUS_TIMEOUT_S) if args.no_start else common.daemon()
+    connection = Client.connect(timeout_s=PING_TIMEOUT_S) if args.no_start else common.daemon()
     with connection as client:
         asked_s = time.perf_counter()
-        answer: dict[str, Any] = client.call("ping", {}, timeout_s=STATUS_TIMEOUT_S)
+        answer: dict[str, Any] = client.call("ping", {}, timeout_s=PING_TIMEOUT_S)
         took_ms = (time.perf_counter() - asked_s) * 1000
     if args.json:
         common.print_json(answer)
@@ -112,19 +86,11 @@ def run_version(_args: Namespace) -> int:
     """Print both versions; the daemon's only where one runs."""
     print(f"memctl {versions.own()}")
     try:
-        with Client.connect(timeout_s=STATUS_TIMEOUT_S) as client:
-            theirs = str(client.call("memd.hello", {}, timeout_s=STATUS_TIMEOUT_S)["server_version"])
+        with Client.connect(timeout_s=PING_TIMEOUT_S) as client:
+            theirs = str(client.call("memd.hello", {}, timeout_s=PING_TIMEOUT_S)["server_version"])
     except (Unreachable, RpcError):
         print("memd   not running")
         return exits.OK
     print(f"memd   {theirs} (running)")
     common.note(versions.warning(theirs))
     return exits.OK
-
-
-def _no_answer(state: str, message: str, status: int, *, as_json: bool) -> int:
-    if as_json:
-        common.print_json({"server": {"state": state}, "workspaces": []})
-    else:
-        print(message)
-    return status

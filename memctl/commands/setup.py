@@ -43,6 +43,7 @@ def run_init(args: Namespace) -> int:
     print(f"config: {one_line(answer['config'])}")
     if answer["created"]:
         print(f"next:   cd {quote(root)} && memctl search WORD…")
+    _advise()
     return exits.OK
 
 
@@ -164,7 +165,16 @@ def _configure(args: Namespace) -> int:
         common.print_json(answer)
     else:
         print(f"{one_line(answer['root'])}: {', '.join(params['settings'])} set")
+    _advise()
     return exits.OK
+
+
+def _advise() -> None:
+    """Say where systemd's walls do not fit what the workspaces ask for now."""
+    from memctl import network, paths, units
+
+    if units.managed():
+        common.note(network.advice(units.unit_dir(), paths.state_dir()))
 
 
 def _toml_value(raw: str, pair: str) -> Any:

@@ -13,6 +13,11 @@ from memctl.render.text import one_line
 SKIPPED_SHOWN = 5  # a page; all that memd keeps are in --json
 
 
+NUMBERS = ("files", "chunks", "vectors", "pending")
+COLUMNS = ("workspace", "state", *NUMBERS, "model")  # of the table of workspaces
+_ORDINARY = {"last scan", "last index", "last check", "size"}
+
+
 class Section(NamedTuple):
     """A title with what is known below it."""
 
@@ -29,6 +34,7 @@ def server(status: dict[str, Any]) -> Section:
         [
             ("process", f"{about.get('pid')}, up {duration(about.get('uptime_s') or 0)}"),
             ("memory", "not known on this system" if memory_mb is None else f"{memory_mb:.0f} MB"),
+            *_loop_lag(about.get("loop_lag_ms")),
             *(("model", _model(model)) for model in about.get("models") or ()),
         ],
     )
@@ -44,6 +50,7 @@ def workspace(known: dict[str, Any]) -> Section:
         ("state", _state(known)),
         ("content", ", ".join(amounts)),
         ("pending", _pending(known)),
+        *([("model", model_of(known))] if model_of(known) else []),
         *_unusual(known),
         ("last scan", moment(known.get("last_scan"))),
         ("last index", moment(known.get("last_index"))),
@@ -52,6 +59,25 @@ def workspace(known: dict[str, Any]) -> Section:
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
     return Section(one_line(known["root"]), facts + errors + _skipped(known))
+
+
+def row(known: dict[str, Any]) -> tuple[str, ...]:
+    """Return a workspace as a row under `COLUMNS`; its numbers are empty where it could not be opened."""
+    numbers = [
+        f"{known.get(key) or 0:,}" if "sources" in known else ""
+        for key in ("sources", "chunks", "vectors", "pending")
+    ]
+    state = one_line(str(known.get("state") or "unknown"))
+    return one_line(known["root"]), state, *numbers, model_of(known)
+
+
+def beyond_row(known: dict[str, Any], *, ordinary: bool) -> Section:
+    """Return what a row does not say; *ordinary*: also what there is to say of a workspace that is well."""
+    told = {"content", "model"} | (set() if ordinary else _ORDINARY)
+    told |= set() if known.get("pending") else {"pending"}
+    told |= set() if known.get("lag_ms") else {"state"}
+    section = workspace(known)
+    return Section(section.title, [fact for fact in section.facts if fact[0] not in told])
 
 
 def checks(health: dict[str, Any]) -> list[tuple[bool, str, str]]:
@@ -97,6 +123,19 @@ def moment(when: float | str | None) -> str:
 def counted(number: int | None, noun: str) -> str:
     """Return *number* with its noun, in the plural where it must be."""
     return f"{number or 0:,} {noun}{'' if number == 1 else 's'}"
+
+
+def model_of(known: dict[str, Any]) -> str:
+    """Return what a workspace's vectors come from; "" where an older memd does not say."""
+    provider, model_id = str(known.get("provider") or ""), str(known.get("model_id") or "")
+    # Ollama's ids have the model's name; the others are checksums, which say nothing to people.
+    named = model_id.removeprefix("ollama:").partition("@")[0] if model_id.startswith("ollama:") else ""
+    return one_line(named or provider)
+
+
+def _loop_lag(lag_ms: float | None) -> list[tuple[str, str]]:
+    """Return how late the daemon comes to everything now; nothing where an older one does not say."""
+    return [] if lag_ms is None else [("loop lag", f"{lag_ms:.1f} ms")]
 
 
 def _model(model: dict[str, Any]) -> str:

@@ -25,15 +25,19 @@ _STATE_STYLES = {
     "stuck": "bold red",
 }
 
+_LABEL_STYLES = {"error": "bold red", "degraded": "yellow"}
+
 
 def status(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
-    """Return all that `status` knows, a table for the daemon and one for each workspace."""
-    sections = [facts.server(answer), *map(facts.workspace, answer["workspaces"])]
+    """Return the daemon's facts, a table of the workspaces, and below it what is worth a line of its own."""
+    known = answer["workspaces"]
+    server = facts.server(answer)
     # Text, never markup: a folder may be named "[red]".
-    parts: list[RenderableType] = []
-    for section in sections:
-        parts += [Text(section.title, "bold"), _table(section), Text()]
-    parts += [] if answer["workspaces"] else [Text(pages.NO_WORKSPACES)]
+    parts: list[RenderableType] = [Text(server.title, "bold"), _table(server), Text()]
+    parts += [_workspaces(known)] if known else [Text(pages.NO_WORKSPACES)]
+    for one in known:
+        section = facts.beyond_row(one, ordinary=len(known) == 1)
+        parts += [Text(), Text(section.title, "bold"), _table(section)] if section.facts else []
     return _drawn(parts, width=width, colour=colour)
 
 
@@ -68,10 +72,23 @@ def workspaces(answer: dict[str, Any], *, width: int, colour: bool = True) -> st
     return _drawn([table], width=width, colour=colour)
 
 
+def _workspaces(known: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in facts.COLUMNS:
+        number = title in facts.NUMBERS
+        whole = number or title == "state"  # a number in two lines is two numbers
+        table.add_column(title, justify="right" if number else "left", overflow="fold", no_wrap=whole)
+    for one in known:
+        root, state, *rest = facts.row(one)
+        table.add_row(Text(root), _state(state), *map(Text, rest))
+    return table
+
+
 def _table(section: Section) -> Table:
     table = _grid()
     for label, value in section.facts:
-        table.add_row(Text(""), Text(label, "dim"), _state(value) if label == "state" else Text(value))
+        text = _state(value) if label == "state" else Text(value, _LABEL_STYLES.get(label, ""))
+        table.add_row(Text(""), Text(label, "dim"), text)
     return table
 
 

@@ -78,7 +78,7 @@ class KeywordArm:
         return kernel.evidence(
             kernel.take(self._scores, ids),
             [group[source] for source in sources],
-            [self._shares(source) for source in one_each],
+            [(one.chunk, one.first, one.file) for one in map(self._shares, one_each)],
             kernel.take(self._scores, [int(first) for first in firsts]),
             of_file,
             reachable=reachable,

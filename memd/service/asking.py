@@ -87,7 +87,7 @@ def request_of(opened: Opened, asked: requests.Narrowed, query: Query, call: Cal
         limit=asked.limit or config.max_results,
         today=datetime.now().astimezone().date(),
         alive=_alive(opened),
-        expired=lambda: call.deadline is not None and time.monotonic() > call.deadline,
+        expired=call.is_over,
     )
 
 

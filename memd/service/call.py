@@ -3,11 +3,15 @@
 A method gets its parameters and a Call; a connection gets limits, deadlines and one function to ask.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from memd.service.feed import Listener, Unlisten
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,14 @@ class Limits:
     """How much a client may take before it is told MEMD_BUSY or is cut off."""
 
     connections: int = 256  # a quarter of the usual 1,024 file descriptors
-    refused_connections: int = 32  # past the limit, kept just long enough to be told so
+    refused_connections: int = (
+        32  # past the limit, kept just long enough to be told so; more wait to be let in
+    )
+    # File descriptors that are left for databases, matrices and notes where the process may have few.
+    spare_descriptors: int = 16
+    least_connections: int = (
+        4  # served however few descriptors there are: else nobody could ask what is wrong
+    )
     in_flight_per_connection: int = 16
     # Of these, worked on at the same time. Answers of a megabyte that nobody reads are so many megabytes; two
     # reading threads are kept busy by half as many.
@@ -36,6 +47,17 @@ class Call:
     notify: Callable[[dict[str, Any]], None]
     # Begins to listen for this connection, which sends what it hears until it ends or follows something else.
     follow: Callable[[Callable[[Listener], Unlisten]], None]
+    left: Callable[[], bool]  # whether the client is gone; from any thread
+    outlives: Callable[[str], None]  # says what goes on after the deadline, for the error's text
+
+    def is_over(self) -> bool:
+        """Tell whether nobody waits for the answer any more. From any thread: reads end when it says so."""
+        return self.left() or (self.deadline is not None and time.monotonic() > self.deadline)
+
+    async def to_the_end(self, work: Coroutine[Any, Any, T], goes_on: str) -> T:
+        """Do *work* also when nobody waits for it any more; who gave up waiting was told *goes_on*."""
+        self.outlives(goes_on)
+        return await asyncio.shield(work)
 
     def progress(self, message: dict[str, Any]) -> None:
         """Tell the caller how far the work is, if it asked for that. From any thread; may be dropped."""

@@ -7,44 +7,33 @@ Knows limits and no method. Whatever a client does here costs at most its own co
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import structlog
 
 from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response
-from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, StoppingError
-from memd.service.call import Call, Deadlines, Handler, Limits
+from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, MethodError, StoppingError
+from memd.service.call import Call
 from memd.service.exchange import Exchange, budget_s
 from memd.service.feed import Listener, Unlisten
 from memd.service.outgoing import Outgoing, Reply
 from memd.service.peer import executable_of, peer_of
 from memd.service.replies import log_unforeseen, wire_error
+from memd.service.shared import Shared
 
 log = structlog.get_logger()
 
 INSTANT_S = 1.0  # a method with such a deadline answers from what is known
 
 
-@dataclass(slots=True)
-class Shared:
-    """What the connections of one server have in common."""
-
-    handle: Handler
-    limits: Limits
-    deadline_s: Deadlines
-    uid: int  # the only one that may connect
-    connections: set["Connection"] = field(default_factory=set)
-    tasks: set[asyncio.Future[Any]] = field(default_factory=set)
-    stopping: bool = False
-
-
 class Connection(asyncio.Protocol):
     """One client. Everything in it runs on the event loop's thread."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, *, over_limit: bool = False) -> None:
+        """Begin; *over_limit*: told so and closed when it asks, unless there is room by then."""
         self._shared = shared
+        self.over_limit = over_limit
         self._loop = asyncio.get_running_loop()
         self._reader = Reader()
         self._client: dict[str, Any] = {}
@@ -54,7 +43,6 @@ class Connection(asyncio.Protocol):
         self._reads = asyncio.Event()  # the client takes what it is sent
         self._reads.set()
         self._unlisten: Unlisten | None = None  # while this client follows something
-        self._over_limit = False  # one connection too many: told so, then closed
         self._frame_timer: asyncio.TimerHandle | None = None
         self._drain_timer: asyncio.TimerHandle | None = None
         self.closed: asyncio.Future[None] = self._loop.create_future()
@@ -66,23 +54,19 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._outgoing = Outgoing(transport, self._open)
-        shared, limits = self._shared, self._shared.limits
+        connected = transport.get_extra_info("socket")
+        self._descriptor = connected.fileno()
         try:
-            peer = peer_of(transport.get_extra_info("socket"))
+            peer = peer_of(connected)
         except OSError as error:
             self._drop("peer unknown", reason=type(error).__name__)
             return
-        if peer.uid != shared.uid:
+        if peer.uid != self._shared.uid:
             self._drop("another user's connection refused", uid=peer.uid, pid=peer.pid)
             return
-        if len(shared.connections) >= limits.connections + limits.refused_connections:
-            self._drop("too many connections", connections=len(shared.connections))
-            return
-        self._over_limit = len(shared.connections) >= limits.connections
-        shared.connections.add(self)
         self._client = {"uid": peer.uid, "pid": peer.pid}
-        transport.set_write_buffer_limits(high=limits.write_high_water_bytes)
-        if self._over_limit:
+        transport.set_write_buffer_limits(high=self._shared.limits.write_high_water_bytes)
+        if self.over_limit:
             self._time_frame()  # it may not hold its place in silence
         log.debug("connected", pid=peer.pid, exe=executable_of(peer.pid))
 
@@ -95,7 +79,7 @@ class Connection(asyncio.Protocol):
             return
         for message in messages:
             self._take(message)
-        if messages:
+        if messages and not self.over_limit:
             self._stop_frame_timer()
         if self._reader.unfinished_bytes and self._frame_timer is None and not self._outgoing.paused:
             self._time_frame()
@@ -170,7 +154,7 @@ class Connection(asyncio.Protocol):
             self._answer(message.id, None, error=refusal)
         elif isinstance(message, Request):
             self._start(message)
-        if self._over_limit:
+        if self.over_limit:
             self._transport.close()
 
     def _refusal(self, message: Request | Invalid) -> MemdError | None:
@@ -187,8 +171,9 @@ class Connection(asyncio.Protocol):
 
     def _full(self) -> str | None:
         limits = self._shared.limits
-        if self._over_limit:
-            return f"{limits.connections} connections are open: close one, or try again later"
+        self.over_limit = self.over_limit and not self._shared.has_room(self._descriptor)
+        if self.over_limit:
+            return f"{self._shared.served} connections are open: close one, or try again later"
         if len(self._tasks) + self._outgoing.replies >= limits.in_flight_per_connection:
             most = limits.in_flight_per_connection
             return f"{most} requests of this connection are open: wait for an answer, then go on"
@@ -201,7 +186,10 @@ class Connection(asyncio.Protocol):
         self._open[request.id] = exchange
         most_s = budget_s(request, self._shared.deadline_s(request.method))
         deadline = None if most_s is None else exchange.started + most_s
-        call = Call(request.id, self._client, deadline, partial(self._notify, exchange), self._follow)
+        call = Call(
+            request.id, self._client, deadline, partial(self._notify, exchange), self._follow,
+            left=self.closed.done, outlives=exchange.say_goes_on,
+        )  # fmt: skip
         task = asyncio.ensure_future(self._in_turn(exchange, call))
         if most_s is not None:
             exchange.timer = self._loop.call_later(most_s, self._expire, exchange, task, most_s)
@@ -224,7 +212,8 @@ class Connection(asyncio.Protocol):
     def _expire(self, exchange: Exchange, task: asyncio.Future[Any], most_s: float) -> None:
         # Answered here and not when the task ends: a method that hangs in C code ends when it likes.
         method = exchange.request.method
-        late = DeadlineError(f"{method} did not end within {most_s:g} s: ask for less, or try again")
+        then = exchange.goes_on or "ask for less, or try again"
+        late = DeadlineError(f"{method} did not end within {most_s:g} s: {then}")
         self._answer(exchange.request.id, exchange, error=late)
         task.cancel()
 
@@ -254,7 +243,8 @@ class Connection(asyncio.Protocol):
         if id_ not in self._open:
             return  # the client is gone
         del self._open[id_]
-        method = exchange.request.method if exchange else ""
+        # A name that is none of ours is a client's text, which the log must not have.
+        method = exchange.request.method if exchange and not isinstance(error, MethodError) else ""
         shape = wire_error(error, method) if error else None
         started = exchange.started if exchange else None
         self._outgoing.reply(Reply(Response(id_, shape, result), method, started))

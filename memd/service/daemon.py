@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +15,8 @@ from pathlib import Path
 import structlog
 
 from memctl import paths
-from memd import __version__
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
-from memd.service import logs, notify, rpc
+from memd.service import logs, notify, rpc, versions
 from memd.service.clocks import Clocks
 from memd.service.handlers import Handlers, deadline_s
 from memd.service.selfcheck import Reachability
@@ -26,17 +26,24 @@ from memd.sources.mounts import unsafe_for_database
 log = structlog.get_logger()
 
 EXIT_OK = 0
+EXIT_HURRIED = 1  # a second signal, or something hung while it stopped
 EXIT_RUNNING = 73  # another daemon holds the lock; a client just connects
 EXIT_LOST = 75  # clients do not reach it any more; the next one starts another (EX_TEMPFAIL)
 EXIT_UNSAFE = 78  # a folder or socket path that must be mended first (EX_CONFIG)
 LOCK_NAME = "lock"
 BEAT_S = 20.0  # a third of memd.service's WatchdogSec
+# Python threads let each other run after so long: with 5 ms, its default, a ping waits for each search.
+SWITCH_S = 0.0005
 STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the stores survive it
 
 
 def run(tell_starter: Callable[[str], None]) -> int:
     """Live; return the exit code. *tell_starter* gets "READY" or why there is no daemon."""
     os.umask(0o077)
+    sys.setswitchinterval(SWITCH_S)
+    log.info(
+        "start", pid=os.getpid(), telemetry_disabled=versions.telemetry_disabled(), **versions.all_of_them()
+    )
     try:
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
@@ -70,9 +77,9 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
         )
         handlers = Handlers(workspaces, shut_down=lambda: _soon(lambda: _finish(end, EXIT_OK)))
         server = await rpc.serve(listeners, handlers.handle, deadline_s=deadline_s)
-        notify.ready(f"{len(workspaces.opened)} workspaces")
+        notify.ready(_summary(workspaces))
         tell_starter("READY")
-        log.info("ready", version=__version__, pid=os.getpid(), workspaces=len(workspaces.opened))
+        log.info("ready", workspaces=len(workspaces.opened))
         if not sys.stderr.isatty():  # there it means that the terminal is gone
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, workspaces.reload)
         beats = [
@@ -90,11 +97,26 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
 
 
 async def _beat(workspaces: Workspaces) -> None:
-    """Tell systemd's watchdog that loop and writing thread still turn; a hang in either is a restart."""
+    """Tell systemd's watchdog that loop and writing thread still turn; a hang in either is a restart.
+
+    A model that hangs costs meaning alone, which each answer says, and a watch that is blind is found by its
+    cookies: a restart for one of them would cost the words as well.
+    """
     while True:
         await workspaces.write(lambda: None)
         notify.watchdog()
+        notify.status(_summary(workspaces))
         await asyncio.sleep(BEAT_S)
+
+
+def _summary(workspaces: Workspaces) -> str:
+    """Return a line for `systemctl status`: how many workspaces are in which state, and how much waits."""
+    states = Counter(opened.upkeep.state for opened in workspaces.opened) + Counter(
+        error=len(workspaces.faults)
+    )
+    pending = sum(opened.upkeep.facts["pending"] for opened in workspaces.opened)
+    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return f"workspaces: {told or 'none'}" + (f"; {pending:,} files and vectors wait" if pending else "")
 
 
 async def _look_around(workspaces: Workspaces) -> None:
@@ -130,29 +152,28 @@ def _soon(end: Callable[[], None]) -> None:
 async def _stop(server: rpc.Server, workspaces: Workspaces) -> None:
     log.info("stopping")
     notify.stopping()
-    asyncio.get_running_loop().call_later(STOP_HARD_S, _give_up)
+    # A thread of its own, in C: the loop may be what hangs. It tells places in the code, and no values.
+    faulthandler.dump_traceback_later(STOP_HARD_S, exit=True)
     server.stop_accepting()
     await server.close()
     await workspaces.close()
     log.info("stopped")
 
 
-def _give_up() -> None:
-    """End although something hangs, and leave behind what it was."""
-    faulthandler.dump_traceback(all_threads=True)  # places in the code; no values
-    os._exit(1)
-
-
 def _on_signals(end: asyncio.Future[int]) -> None:
     """SIGTERM and SIGINT stop; the second one at once: what is on the disk is consistent at any moment."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
 
     def ask() -> None:
-        if end.done():
-            os._exit(1)
-        end.set_result(EXIT_OK)
+        _finish(end, EXIT_OK)
+        for number in numbers:
+            loop.remove_signal_handler(number)
+            # Not by the loop: it may be waiting for the thread that hangs.
+            signal.signal(number, lambda *_: os._exit(EXIT_HURRIED))
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, ask)
+    for number in numbers:
+        loop.add_signal_handler(number, ask)
 
 
 def _refuse_shared_disk(state_dir: Path) -> None:

@@ -11,12 +11,11 @@ from typing import Any
 
 from memd import __version__
 from memd.index.database import sqlite_version
-from memd.service import recent, requests
+from memd.service import recent, requests, versions
 from memd.service.call import Call
 from memd.service.workspaces import Workspaces
 
 PROBE_S = 0.01  # between two looks at the loop's clock
-PACKAGES = ("apsw", "msgpack", "msgspec", "numpy", "onnxruntime", "tokenizers", "watchfiles")
 
 Fields = dict[str, Any]
 
@@ -26,8 +25,6 @@ async def debug_method(workspaces: Workspaces, params: Fields, _: Call) -> Field
 
     Paths are named where one workspace is asked about, and only its own.
     """
-    from importlib.metadata import version  # noqa: PLC0415 - it loads a mail parser: not with each start
-
     asked = requests.convert(params, requests.Debug)
     root = str(workspaces.root_of(asked.workspace)) if asked.workspace else None
     lags_ms = await _lags_ms(asked.lag_s)
@@ -36,8 +33,8 @@ async def debug_method(workspaces: Workspaces, params: Fields, _: Call) -> Field
         "python": platform.python_version(),
         "system": platform.platform(),
         "sqlite": sqlite_version(),
-        "packages": {name: version(name) for name in PACKAGES},
-        "telemetry_disabled": os.environ.get("ORT_DISABLE_TELEMETRY") == "1",
+        "packages": {name: versions.installed(name) for name in versions.PACKAGES},
+        "telemetry_disabled": versions.telemetry_disabled(),
         "pid": os.getpid(),
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "descriptors": _descriptors(),

@@ -16,6 +16,11 @@ class Exchange:
     answered: bool = False
     has_turn: bool = False  # it is one of the few of its connection that are worked on
     timer: asyncio.TimerHandle | None = None
+    goes_on: str = ""  # what its method does to the end, whoever waits
+
+    def say_goes_on(self, what: str) -> None:
+        """Note what goes on after the deadline."""
+        self.goes_on = what
 
 
 def budget_s(request: Request, own_s: float | None) -> float | None:

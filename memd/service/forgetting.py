@@ -3,7 +3,6 @@
 Only what memd wrote: a person's own notes are deleted by that person, and `index --purge` follows.
 """
 
-import asyncio
 import time
 from typing import Any
 
@@ -18,14 +17,13 @@ from memd.service.workspaces import Workspaces
 Fields = dict[str, Any]
 
 
-async def forget_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def forget_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
     """``forget``: delete an entry; when the reply comes no file of memd's holds a word of it."""
     started = time.perf_counter()
     asked = requests.convert(params, requests.Forget)
     opened = await workspaces.find(asked.workspace)
     source = _entry(opened, asked.path)
-    # A client that goes away must not leave half of it behind.
-    await asyncio.shield(_forget(workspaces, opened, source))
+    await call.to_the_end(_forget(workspaces, opened, source), "the entry is forgotten all the same")
     return {
         "workspace": str(opened.workspace.root),
         "path": source.path,

@@ -1,6 +1,5 @@
 """How is something kept? Entries, indexing on request, and the workspaces themselves."""
 
-import asyncio
 import time
 from datetime import datetime
 from typing import Any
@@ -17,6 +16,7 @@ from memd.service.upkeep import Report
 from memd.service.workspaces import Workspaces
 
 REMEMBER_TIMEOUT_S = 5.0  # for the vector of a fact just written; its words are searchable before
+SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
 
 Fields = dict[str, Any]
 
@@ -25,8 +25,10 @@ async def extract_memory_method(workspaces: Workspaces, params: Fields, call: Ca
     """``extract_memory``: write one entry; it is durable and searchable when the reply comes."""
     asked = requests.convert(params, requests.ExtractMemory)
     opened = await workspaces.find(asked.workspace)
-    # A client that goes away must not leave the entry half done.
-    return await asyncio.shield(_extract(workspaces, opened, asked, call))
+    return await call.to_the_end(
+        _extract(workspaces, opened, asked, call),
+        "the entry is written all the same: look before you try again",
+    )
 
 
 async def _extract(
@@ -69,8 +71,9 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     started = time.perf_counter()
     asked = requests.convert(params, requests.Index)
     root = workspaces.root_of(asked.workspace)
+    call.outlives(f"indexing goes on, {SEE}" + ("; nothing is purged yet" if asked.purge else ""))
     if asked.rebuild:
-        await asyncio.shield(workspaces.rebuild(str(root)))
+        await call.to_the_end(workspaces.rebuild(str(root)), f"the rebuild goes on, {SEE}")
     report: Report | None = call.progress if asked.progress else None
     purged = 0
 
@@ -80,7 +83,7 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
         if asked.wait or asked.purge:
             await opened.upkeep.caught_up(report)
         if asked.purge:
-            purged += await opened.upkeep.housekeeping.purge_now()
+            purged += await call.to_the_end(opened.upkeep.housekeeping.purge_now(), "the purge goes on")
         return opened
 
     before = (await workspaces.find(str(root))).index.snapshot.generation
@@ -113,10 +116,11 @@ async def check_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     return await workspaces.using(asked.workspace, checked)
 
 
-async def add_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
     """``workspace.add``: make a folder a workspace."""
     asked = requests.convert(params, requests.WorkspaceAdd)
-    root, created = await asyncio.shield(workspaces.add(asked.path, force=asked.force))
+    adding = workspaces.add(asked.path, force=asked.force)
+    root, created = await call.to_the_end(adding, f"the folder is added all the same, {SEE}")
 
     async def looked_through(opened: Opened) -> Opened:
         await opened.upkeep.scanned()
@@ -132,20 +136,22 @@ async def add_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
     }
 
 
-async def remove_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def remove_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
     """``workspace.remove``: forget a workspace and delete its index, never a note."""
     asked = requests.convert(params, requests.WorkspaceRemove)
-    root = await asyncio.shield(workspaces.remove(asked.path))
+    root = await call.to_the_end(workspaces.remove(asked.path), "the workspace is removed all the same")
     return {"root": str(root), "removed": True}
 
 
-async def configure_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def configure_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
     """``workspace.configure``: replace settings in config.toml, or show what they are."""
     asked = requests.convert(params, requests.WorkspaceConfigure)
     root = workspaces.root_of(asked.workspace)
     if not isinstance(asked.settings, msgspec.UnsetType) and asked.settings:
         try:
-            await asyncio.shield(workspaces.configure(root, asked.settings))
+            await call.to_the_end(
+                workspaces.configure(root, asked.settings), "the settings are written all the same"
+            )
         except ConfigError as error:
             raise InvalidError(f"$.settings: {error}; nothing was changed") from error
     opened = await workspaces.find(str(root))

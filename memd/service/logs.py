@@ -5,28 +5,69 @@ to a logger, so there is nothing to filter here.
 """
 
 import asyncio
+import logging
 import sys
 import threading
+import time
 import traceback
+from collections import defaultdict
 from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, TextIO
 
 import structlog
 
+# Of one event; a peer that breaks the protocol as fast as it can must not fill a disk.
+MOST_ALIKE = 20
+ALIKE_S = 60.0
 
-def configure(stream: TextIO, *, terminal: bool) -> None:
-    """Set structlog up for this process, to write to *stream*."""
+
+def configure(stream: TextIO, *, terminal: bool, verbose: bool = False) -> None:
+    """Set structlog up for this process, to write to *stream*; *verbose*: with connections and requests."""
     structlog.configure(
         processors=[
+            _Throttle(),
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=not terminal),
             _frames,
             structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer(),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(20),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
+
+
+@dataclass(slots=True)
+class _Alike:
+    """What was logged of one event."""
+
+    since: float = field(default_factory=time.monotonic)
+    count: int = 0
+    dropped: int = 0
+
+
+class _Throttle:
+    """Drops a complaint that was written often; the next one that is written says how many there were."""
+
+    def __init__(self) -> None:
+        self._alike: defaultdict[str, _Alike] = defaultdict(_Alike)
+
+    def __call__(self, _: object, level: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        """Return *event*, or drop it."""
+        if level in ("debug", "info"):
+            return event
+        alike = self._alike[event["event"]]
+        if time.monotonic() - alike.since > ALIKE_S:
+            alike.since, alike.count = time.monotonic(), 0
+        alike.count += 1
+        if alike.count > MOST_ALIKE:
+            alike.dropped += 1
+            raise structlog.DropEvent
+        if alike.dropped:
+            event["dropped"], alike.dropped = alike.dropped, 0
+        return event
 
 
 def _frames(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -39,20 +80,23 @@ def _frames(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMappi
 
 
 def catch_the_rest(loop: asyncio.AbstractEventLoop) -> None:
-    """Log what nobody caught by class and place; asyncio and threading would print its text, too."""
+    """Log what nobody caught by class and place; Python would print its text, too."""
 
     def in_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         what = type(error).__name__ if error else context.get("message")
         structlog.get_logger().error("uncaught", exception=what, frames=_places(error))
 
-    def in_thread(arguments: threading.ExceptHookArgs) -> None:
-        structlog.get_logger().error(
-            "uncaught", exception=arguments.exc_type.__name__, frames=_places(arguments.exc_value)
-        )
+    def tell(error: BaseException | None) -> None:
+        structlog.get_logger().error("uncaught", exception=type(error).__name__, frames=_places(error))
+
+    def in_main(_: type[BaseException], error: BaseException, __: TracebackType | None) -> None:
+        tell(error)
 
     loop.set_exception_handler(in_loop)
-    threading.excepthook = in_thread
+    threading.excepthook = lambda arguments: tell(arguments.exc_value)
+    sys.excepthook = in_main
+    sys.unraisablehook = lambda raised: tell(raised.exc_value)
 
 
 def _places(error: BaseException | None) -> list[str]:

@@ -86,7 +86,8 @@ class Outgoing:
             ms = (asyncio.get_running_loop().time() - reply.started) * 1000
             failed = reply.response.error is not None
             recent.note_request(reply.method, ms=ms, answer_bytes=len(frame), failed=failed)
-            log.debug("request", method=reply.method, ms=round(ms, 1), answer_bytes=len(frame), failed=failed)
+            sizes = {"ms": round(ms, 1), "answer_bytes": len(frame), "failed": failed}
+            log.debug("request", id=reply.response.id, method=reply.method, **sizes)
 
     def _send_event(self) -> None:
         if self._lost:

@@ -1,6 +1,8 @@
 """Which parameters has each method? Checked once, here, with exact places in the errors."""
 
+from collections.abc import Collection
 from datetime import date
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -174,7 +176,7 @@ Kind = TypeVar("Kind", bound=Params)
 
 
 def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
-    """Return checked parameters.
+    """Return checked parameters; where one may be left out, null is as good as nothing.
 
     Raises:
         InvalidError: which parameter, what was expected, what came.
@@ -183,12 +185,28 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
         if key not in kind.__struct_fields__:
             allowed = ", ".join(kind.__struct_fields__)
             raise InvalidError(f"$.{key}: unknown parameter; allowed are {allowed}")
-    given = {key: {} if key in MAPS and value == [] else value for key, value in params.items()}
+    given = {key: _map(value) if key in MAPS else value for key, value in params.items()}
     try:
-        return msgspec.convert(given, kind)
+        return msgspec.convert(_without_null(given, _optional(kind)), kind)
     except msgspec.ValidationError as error:
         fault, _, place = str(error).replace("`", "").rpartition(" - at ")
         if not fault:
             raise InvalidError(f"$: {place[0].lower()}{place[1:]}") from error
         fault = fault.replace(" | null", "")  # absent is meant, and needs no word
         raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}") from error
+
+
+@cache
+def _optional(kind: type[Params]) -> frozenset[str]:
+    return frozenset(field.name for field in msgspec.structs.fields(kind) if not field.required)
+
+
+def _map(value: Any) -> Any:
+    """Return a parameter that is a map; all that is in one may be left out."""
+    if value == []:
+        return {}
+    return _without_null(value, value.keys()) if isinstance(value, dict) else value
+
+
+def _without_null(given: dict[str, Any], optional: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if value is not None or key not in optional}

@@ -1,23 +1,19 @@
 """Who may connect, how much may they ask, and how does serving end?
 
-Listens on sockets that are bound already and never binds or unlinks one: asyncio would take a path away
-from a living daemon without asking. Knows no method; `handle` gets them all.
+Listens on sockets that are bound already and never binds or unlinks one: asyncio's own server would take a
+path away from a living daemon without asking. Knows no method; `handle` gets them all.
 """
 
 import asyncio
 import os
 import socket
-import sys
 from collections.abc import Sequence
-from functools import partial
 
+from memd.service.accepting import BACKLOG, Accepting
 from memd.service.call import Call, Deadlines, Handler, Limits, no_deadline
-from memd.service.connection import Connection, Shared
+from memd.service.shared import Shared
 
-__all__ = ["Call", "Deadlines", "Handler", "Limits", "Server", "serve"]
-
-# Connects that the kernel keeps waiting while the loop is busy. Linux cuts it to net.core.somaxconn.
-BACKLOG = 128
+__all__ = ["BACKLOG", "Call", "Deadlines", "Handler", "Limits", "Server", "serve"]
 
 # How long the last replies may take to leave; a client that reads needs microseconds.
 FLUSH_S = 0.5
@@ -43,27 +39,15 @@ async def serve(
         uid: whose processes may connect; None: this process's effective user.
     """
     shared = Shared(handle, limits, deadline_s, os.geteuid() if uid is None else uid)
-    loop = asyncio.get_running_loop()
-    listeners = []
-    for listening in sockets:
-        listening.settimeout(0)
-        new = partial(Connection, shared)
-        if sys.version_info >= (3, 13):
-            listener = await loop.create_unix_server(
-                new, sock=listening, backlog=BACKLOG, cleanup_socket=False
-            )
-        else:
-            listener = await loop.create_unix_server(new, sock=listening, backlog=BACKLOG)
-        listeners.append(listener)
-    return Server(shared, listeners)
+    return Server(shared, Accepting(shared, sockets))
 
 
 class Server:
     """What serves; close it."""
 
-    def __init__(self, shared: Shared, listeners: Sequence[asyncio.Server]) -> None:
+    def __init__(self, shared: Shared, accepting: Accepting) -> None:
         self._shared = shared
-        self._listeners = listeners
+        self._accepting = accepting
 
     @property
     def connections(self) -> int:
@@ -78,9 +62,7 @@ class Server:
     def stop_accepting(self) -> None:
         """Take no new connection; answer new requests on the old ones with MEMD_STOPPING."""
         self._shared.stopping = True
-        for listener in self._listeners:
-            # Without wait_closed: from Python 3.12 on it waits until the last idle client leaves.
-            listener.close()
+        self._accepting.stop()
 
     async def close(self, *, grace_s: float = 1.0) -> None:
         """
@@ -90,6 +72,7 @@ class Server:
             grace_s: how long open requests may go on before they are cancelled and told MEMD_STOPPING.
         """
         self.stop_accepting()
+        await self._accepting.begun()
         if self._shared.tasks:
             await asyncio.wait(self._shared.tasks, timeout=grace_s)
         await asyncio.sleep(0)  # finished tasks hand in their replies

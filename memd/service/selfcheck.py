@@ -54,8 +54,18 @@ class Reachability:
 
 
 async def _asked(path: str) -> Response | None:
-    """Ping whoever listens at *path*; None where the connection is closed without an answer."""
-    incoming, outgoing = await asyncio.open_unix_connection(path)
+    """Ping whoever listens at *path*; None where the connection is closed without an answer, or must wait."""
+    connected = socket.socket(socket.AF_UNIX)
+    connected.settimeout(0)
+    try:
+        connected.connect(path)
+    except OSError as error:
+        connected.close()
+        # Its queue is full. asyncio would wait for what Linux never tells, and take the socket for connected.
+        if isinstance(error, BlockingIOError):
+            return None
+        raise
+    incoming, outgoing = await asyncio.open_unix_connection(sock=connected)
     try:
         outgoing.write(pack(Request(1, "ping", {})))
         reader = Reader()

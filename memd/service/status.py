@@ -1,5 +1,6 @@
 """What is known right now? Answered from memory, also while everything else is busy."""
 
+import asyncio
 import os
 import time
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 from memctl import protocol
 from memd import __version__
 from memd.embedding.queue import EmbeddingQueue
+from memd.errors import WorkspaceError
 from memd.index.database import sqlite_version
-from memd.service import requests
+from memd.service import requests, versions
 from memd.service.call import Call, Limits
 from memd.service.opening import Opened
 from memd.service.upkeep import Upkeep
@@ -20,8 +22,9 @@ API_LEVEL = 1  # counts up with every key or method that is added
 API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
 FEATURES = (
     "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",
-    "sync", "subscribe", "check", "purge", "explain", "why", "similar",
+    "sync", "subscribe", "check", "purge", "explain", "why", "similar", "forget", "debug",
 )  # fmt: skip
+LAG_PROBE_S = 0.01  # as `debug` looks, once; status promises to answer at once
 SHOWN_SKIPPED = 100  # named one by one; `skipped_total` counts all
 STARTED = time.monotonic()
 
@@ -50,8 +53,20 @@ async def hello_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
         "pid": os.getpid(),
         "limits": LIMITS,
         "model_id": next((model.model_id for model in models if model), None),
+        "index_generation": _generation(workspaces, asked.workspace),
         "degraded": sorted({code for queue in workspaces.embeddings if (code := _trouble(queue))}),
     }
+
+
+def _generation(workspaces: Workspaces, path: str | None) -> int | None:
+    """Return that of the workspace that is meant; None where none or one of several is, or it is not open."""
+    try:
+        root = workspaces.root_of(path)
+    except WorkspaceError:
+        return None
+    return next(
+        (one.index.snapshot.generation for one in workspaces.opened if one.workspace.root == root), None
+    )
 
 
 async def ping_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
@@ -66,7 +81,7 @@ async def status_method(workspaces: Workspaces, params: Fields, _: Call) -> Fiel
     chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
     others = [] if asked.workspace else _not_open(workspaces)
     return {
-        "server": _server(workspaces),
+        "server": _server(workspaces) | {"loop_lag_ms": await _loop_lag_ms()},
         "workspaces": [*(workspace_facts(opened) for opened in chosen), *others],
     }
 
@@ -173,15 +188,15 @@ def _server(workspaces: Workspaces) -> Fields:
             for queue in queues
         ],
         "sqlite": sqlite_version(),
-        "onnxruntime": _version("onnxruntime"),
+        "onnxruntime": versions.installed("onnxruntime"),
     }
 
 
-def _version(package: str) -> str:
-    """Return the version of an installed package."""
-    from importlib.metadata import version  # noqa: PLC0415 - it loads a mail parser: not with each start
-
-    return version(package)
+async def _loop_lag_ms() -> float:
+    """Return by how much the event loop comes late now: what every request waits, whatever it asks."""
+    began = time.perf_counter()
+    await asyncio.sleep(LAG_PROBE_S)
+    return round(max(0.0, time.perf_counter() - began - LAG_PROBE_S) * 1000, 2)
 
 
 def memory_mb() -> float | None:

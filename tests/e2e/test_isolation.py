@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon
+from every_call import NAMES, calls
 
 from memctl.client import RpcError
 from memd.service import requests
 from memd.service.handlers import METHODS
-
-NAMES = ["notes.md", "2026-05-01.md", "memory/facts/one.md"]
 
 
 @pytest.fixture
@@ -28,72 +27,6 @@ def pair(daemon, tmp_path):
             )
         roots.append(daemon.add(root))
     return daemon, *roots
-
-
-def calls(root: str, word: str):
-    """Return every call that answers with something of a workspace, with every parameter there is."""
-    everything = {"limit": 1000, "min_score": 0.0}
-    yield "memd.hello", {"client": "test", "version": "1", "protocol": [1]}
-    yield "ping", {"timeout_ms": 1000}
-    yield "search", {"query": word}
-    yield "search", {"query": f'"{word}"'}
-    yield "search", {"query": "the same sentence", **everything}
-    yield "search", {"query": "the same sentence", "mode": "vector", **everything}
-    yield "search", {"query": "the same", "weights": {"vector": 0.0, "keyword": 1.0}, **everything}
-    yield "search", {"query": "x", "mode": "keyword", "fusion": "rrf", "path": "**"}
-    for folder in ("first", "second"):
-        yield "search", {"query": f"the same path:../{folder}/**", **everything}
-        yield "search", {"query": "the same", "path": f"../{folder}/**", **everything}
-    yield "search", {"query": "sentence", "tag": "shared", "since": "2020-01-01", "until": "2030-01-01"}
-    yield "search", {"query": word, "sync": True}
-    yield "search", {"query": f'{word} "the same" path:**', **everything, "explain": True, "limit": 100}
-    yield (
-        "search",
-        {"query": "the same sentence", "mode": "keyword", **everything, "explain": True, "limit": 100},
-    )
-    for name in NAMES:
-        yield "why", {"path": name, "query": "the same sentence"}
-        yield "why", {"path": name, "query": "nothing", "line": 4, "mode": "keyword", **everything}
-        yield "why", {"path": name, "query": "the same", "glob": "../**", "limit": 1}
-    for folder in ("first", "second"):
-        for name in (*NAMES, "memory/config.toml", "nothing.md"):
-            yield "why", {"path": f"../{folder}/{name}", "query": "the same sentence"}
-            yield "why", {"path": str(Path(root).parent / folder / name), "query": "the same sentence"}
-            yield "similar", {"path": f"../{folder}/{name}"}
-    for name in NAMES:
-        yield "similar", {"path": name, "line": 4, **everything}
-        yield "similar", {"path": name, "glob": "../**", "tag": "shared", "since": "2020-01-01"}
-    for number in range(1, 12):
-        yield "similar", {"id": number, **everything}
-    yield "search_memory", {"query": word}
-    yield "recall", {"query": "the same sentence", "budget_tokens": 60_000}
-    for name in NAMES:
-        yield "get", {"path": name}
-        yield "get", {"path": name, "start_line": 1, "end_line": 3}
-    for number in range(1, 12):
-        yield "get", {"id": number}
-    yield "index", {"wait": True}
-    yield "index", {"rebuild": True, "progress": True}
-    yield "sync", {}
-    yield "check", {"repair": True, "progress": True}
-    yield "index", {"purge": True}
-    yield "subscribe", {}
-    yield "status", {}
-    yield "debug", {"lag_s": 0.0}
-    yield "health", {}
-    yield "workspace.list", {}
-    yield "workspace.configure", {"settings": {"half_life_days": 31}}
-    yield "extract_memory", {
-        "topic": "facts", "title": "one", "content": "a fact", "tags": ["t"], "source": {"client": "test"},
-    }  # fmt: skip
-    yield "extract_memory", {"topic": f"../{word}", "title": "one", "content": "a fact"}
-    for folder in ("first", "second"):
-        yield "forget", {"path": f"../{folder}/{NAMES[0]}"}
-    yield "forget", {"path": NAMES[0]}
-    yield "workspace.remove", {"path": root}
-    yield "workspace.add", {"path": root, "force": False}
-    yield "index", {}
-    yield "search", {"query": "the same sentence", **everything}
 
 
 def test_no_method_and_no_parameter_is_left_out():

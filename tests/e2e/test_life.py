@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from agent_session import in_a_session
@@ -82,11 +83,19 @@ def test_a_second_daemon_leaves_at_once(daemon):
     assert daemon.call("ping")["pong"]
 
 
-def test_sigterm_with_idle_clients_ends_it_cleanly(daemon):
-    """Exit code 0, the socket is gone."""
-    clients = [daemon.client() for _ in range(20)]
+def test_sigterm_with_idle_clients_and_indexing_under_way_ends_it_cleanly(daemon, root):
+    """Exit code 0 and not 1, as by force; the database's log is written back, the socket is gone."""
+    workspace = daemon.add(root)
+    for number in range(1500):
+        (root / f"{number}.md").write_text(f"# Note {number}\n\nThe weir of {number} was mended.\n")
+    clients = [daemon.client() for _ in range(64)]
+    for client in clients:
+        client.call("subscribe", {"workspace": workspace})
+    daemon.call("index", workspace=workspace, wait=False)
+    until(lambda: daemon.call("status")["workspaces"][0]["pending"] > 100)
     assert daemon.stop() == 0
     assert not daemon.socket.exists()
+    assert [log.stat().st_size for log in daemon.state.glob("*/index.db-wal")] in ([], [0])
     for client in clients:
         client.close()
 
@@ -212,19 +221,16 @@ def test_init_changes_none_of_the_notes(daemon, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed: apt-get install strace")
-def test_no_socket_but_unix_sockets_is_ever_opened(tmp_path, root):
-    """Under strace, a daemon that indexes, recalls, keeps a fact and serves MCP asks for AF_UNIX only."""
+def test_no_socket_but_unix_sockets_is_opened_and_no_file_elsewhere_is_written(tmp_path, root):
+    """Under strace, a daemon that indexes, recalls, keeps a fact and serves MCP stays at home."""
     home = tmp_path / "home"
     home.mkdir()
     daemon = Daemon(home)
     trace = tmp_path / "trace"
-    command = ["strace", "-f", "-qq", "-e", "trace=socket,socketpair,connect", "-o", str(trace)]
-    with daemon.log_path.open("ab") as log:
-        daemon.process = subprocess.Popen(
-            [*command, sys.executable, "-m", "memd"], env=daemon.environment, stderr=log, stdout=log
-        )
+    calls = "socket,socketpair,connect,open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,symlink,link"
+    command = ["strace", "-f", "-qq", "-y", "-e", f"trace={calls}", "-o", str(trace)]
     try:
-        until(daemon.listens, timeout_s=60)
+        daemon.start(under=command, PYTHONDONTWRITEBYTECODE="1")
         workspace = daemon.add(root)
         until(lambda: daemon.found("bird at a dam", workspace=workspace) == ["heron.md"])
         fact = {"topic": "birds", "title": "Storks", "content": "They come in April."}
@@ -242,12 +248,24 @@ def test_no_socket_but_unix_sockets_is_ever_opened(tmp_path, root):
         daemon.process.wait(timeout=30)
     finally:
         daemon.close()
-    calls = [
-        line for line in trace.read_text().splitlines() if re.search(r"(socket|socketpair|connect)\(", line)
-    ]
-    families = set(re.findall(r"\b(?:AF|PF)_\w+", "\n".join(calls)))
-    assert calls
-    assert families == {"AF_UNIX"}
+    traced = trace.read_text(errors="replace").splitlines()
+    sockets = [line for line in traced if re.search(r"\b(socket|socketpair|connect)\(", line)]
+    assert set(re.findall(r"\b(?:AF|PF)_\w+", "\n".join(sockets))) == {"AF_UNIX"}
+    written = {path for line in traced for path in written_paths(line)}
+    ours = (str(home), str(root), str(daemon.runtime), "/dev/")
+    assert any(path.startswith(str(daemon.state)) for path in written)
+    assert {path for path in written if not path.startswith(ours)} == set()
+
+
+def written_paths(line):
+    """Return the paths that a traced call made, opened for writing or renamed; none where it failed."""
+    if re.search(r" = -1 \w+|unfinished|\bconnect\(|\bsocket", line):
+        return []
+    if re.search(r"\bopen(at)?\(", line) and not re.search(r"O_WRONLY|O_RDWR|O_CREAT", line):
+        return []
+    folder = re.search(r"(?:AT_FDCWD|\d+)<([^>]*)>", line)
+    named = re.findall(r'"([^"]*)"', line)
+    return [os.path.normpath(Path(folder[1] if folder else "/") / name) for name in named]
 
 
 def test_files_of_the_daemon_are_for_their_owner_alone(daemon, root):

@@ -1,7 +1,7 @@
 """Does `status` say what is unusual, and nothing of what is as always?"""
 
 import pytest
-from sample_answers import known
+from sample_answers import known, status
 
 from memctl.render import facts
 
@@ -53,6 +53,28 @@ def test_a_workspace_where_all_is_ordinary_has_no_extra_line():
 def test_what_is_unusual_has_a_line_of_its_own(changes, label, text):
     """With the reason where there is one."""
     assert said(**changes)[label] == text
+
+
+def test_the_daemon_says_how_late_it_comes_where_it_knows():
+    """A line of its own; an older memd has none."""
+    answer = status()
+    assert "loop lag" not in dict(facts.server(answer).facts)
+    answer["server"]["loop_lag_ms"] = 12.345
+    assert dict(facts.server(answer).facts)["loop lag"] == "12.3 ms"
+
+
+@pytest.mark.parametrize(
+    ("changes", "model"),
+    [
+        ({"provider": "onnx"}, "onnx"),
+        ({"provider": "none", "model_id": None}, "none"),
+        ({"provider": "ollama", "model_id": "ollama:nomic@0123"}, "nomic"),
+        ({"provider": "ollama", "model_id": None}, "ollama"),
+    ],
+)
+def test_a_workspace_names_its_model_as_people_do(changes, model):
+    """Its name where the id has one, never a checksum."""
+    assert said(**changes)["model"] == model
 
 
 def test_the_last_check_says_when_and_what_it_found():

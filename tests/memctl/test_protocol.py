@@ -119,13 +119,13 @@ def test_half_a_frame_is_counted_until_its_end():
 # -- params ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("params", [[], [[]], [{}]])
+@pytest.mark.parametrize("params", [[], [[]], [{}], [None]])
 def test_no_params_come_in_three_shapes(params):
     """Lua's empty table arrives as an array, also where a map belongs."""
     assert read(frame(0, 1, "ping", params)) == Request(1, "ping", {})
 
 
-@pytest.mark.parametrize("params", [{}, {"query": "x"}, ["x"], [{}, {}], [["x"]], [None], None, "x", 1])
+@pytest.mark.parametrize("params", [{}, {"query": "x"}, ["x"], [{}, {}], [["x"]], [None, {}], None, "x", 1])
 def test_params_of_another_shape_are_answered_with_an_example(params):
     """The one map goes into an array, and the error shows it."""
     assert '[{"query": "…"}]' in refusal(params)

@@ -105,10 +105,41 @@ def test_status_health_and_workspaces_are_tables(answers, seen):
     answers["health"] = lambda _: {"ok": True, "checks": [{"name": "search", "ok": True, "detail": "1 hit"}]}
     listed = {"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2}]}
     answers["workspace.list"] = lambda _: listed
-    for argv, word in ((("status",), "1,864 sources"), (("health",), "healthy"), (("workspaces",), "/a")):
+    for argv, word in (
+        (("status",), "1,864   9,001    9,000        0"),
+        (("health",), "healthy"),
+        (("workspaces",), "/a"),
+    ):
         status_code, drawn = seen(*argv)
         assert (status_code, word in drawn) == (exits.OK, True)
         assert all(len(re.sub("\x1b\\[[0-9;]*m", "", line)) <= 80 for line in drawn.splitlines())
+
+
+def test_status_is_one_table_with_a_row_a_workspace(answers, seen):
+    """What a row has no room for stands below, and only of those that are not as always."""
+    fine = known(root="/fine", provider="onnx")
+    busy = known(root="/busy", state="busy", pending=5, pending_files=2, pending_vectors=3)
+    busy |= {"model_id": "ollama:nomic-embed-text@0123456789abcdef", "errors": ["the disk is full"]}
+    answers["status"] = lambda _: status(fine, busy, {"root": "/bad", "state": "error", "errors": ["bad"]})
+    drawn = re.sub("\x1b\\[[0-9;]*m", "", seen("status")[1])
+    words = [line.split() for line in drawn.splitlines()]
+    assert ["workspace", "state", "files", "chunks", "vectors", "pending", "model"] in words
+    assert ["/fine", "ready", "1,864", "9,001", "9,000", "0", "onnx"] in words
+    assert ["/busy", "busy", "1,864", "9,001", "9,000", "5", "nomic-embed-text"] in words
+    assert ["/bad", "error"] in words
+    below = drawn.partition("/bad")[2]
+    assert "2 files, 3 vectors" in below
+    assert "the disk is full" in below
+    assert "/fine" not in below
+    assert "last scan" not in below
+
+
+def test_status_of_the_only_workspace_tells_what_is_as_always_too(answers, seen):
+    """There is room for it."""
+    answers["status"] = lambda _: status(known())
+    drawn = seen("status")[1]
+    assert "last scan" in drawn
+    assert "30 MB" in drawn
 
 
 def test_waiting_for_an_index_draws_a_bar_and_takes_it_away(answers, seen):

@@ -134,6 +134,40 @@ def test_the_daemon_comes_and_goes_as_told(home):
     assert home("stop").stdout == b"memd was not running\n"
 
 
+def test_the_log_of_a_daemon_that_memctl_started_is_there(home):
+    """None before it, then its first words, in the order it wrote them; nothing of a note or a query."""
+    assert home("log").returncode == exits.NOT_FOUND
+    home("init")
+    home("search", "kettle")
+    shown = home("log")
+    assert shown.returncode == exits.OK, shown.stderr
+    assert b"  info     ready  " in shown.stdout
+    assert b"kettle" not in shown.stdout
+    events = [json.loads(line)["event"] for line in home("log", "--json").stdout.splitlines()]
+    assert "ready" in events
+
+
+def test_status_tells_how_late_the_daemon_comes(home):
+    """A number for programs and a line for people; a watch sees the daemon stop and start."""
+    home("init")
+    assert 0 <= json.loads(home("status", "--json").stdout)["server"]["loop_lag_ms"] < 1000
+    assert b"loop lag" in home("status").stdout
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "status", "--json", "--watch", "0.05"],
+        stdout=subprocess.PIPE,
+        env=home.environment,
+    )
+    with watching.stdout:
+        looks = (json.loads(line) for line in watching.stdout)
+        first = next(looks)["server"]["pid"]
+        home("stop")
+        assert next(look for look in looks if look["server"].get("state") == "dead")
+        home("start")
+        assert next(look for look in looks if "pid" in look["server"])["server"]["pid"] != first
+        watching.kill()
+    watching.wait()
+
+
 def test_an_agent_stores_a_fact_and_finds_it_by_meaning_in_its_next_call(home):
     """Through the SDK's own client, over stdio, on a real index."""
     home("init")

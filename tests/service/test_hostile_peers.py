@@ -196,31 +196,55 @@ def test_a_flood_is_refused_request_by_request(tmp_path):
     run(tmp_path, scenario)
 
 
-def test_connections_past_the_limit_are_told_so(tmp_path):
-    """Of 300, 256 are served, 32 hear MEMD_BUSY, 12 are closed; when the others leave there is room again."""
+def test_every_connection_past_the_limit_is_told_so(tmp_path):
+    """Of 330, 256 are served; 32 at a time hear MEMD_BUSY, the others wait for that; none is cut unheard."""
 
     async def scenario(server, connect):
-        peers = [await connect() for _ in range(300)]
+        peers = [await connect() for _ in range(330)]
         await until(lambda: server.connections == 288)
-        for peer in peers[:256]:
-            assert (await peer.ask("ping")).result == "pong"
-        for peer in peers[256:288]:
-            assert (await peer.ask("ping")).error[1].startswith("MEMD_BUSY: 256 connections are open")
-            assert await peer.next() is None
-        for peer in peers[288:]:
-            await ended(peer)
         for peer in peers:
+            await peer.send(Request(1, "ping", {}))
+        answers = [await peer.next() for peer in peers]
+        assert [answer.result for answer in answers[:256]] == ["pong"] * 256
+        for peer, answer in zip(peers[256:], answers[256:], strict=True):
+            assert answer.error[0] == 0
+            assert answer.error[1].startswith("MEMD_BUSY: 2")
+            assert await peer.next() is None
+        for peer in peers[:256]:
             peer.writer.close()
         await until(lambda: server.connections == 0)
 
     run(tmp_path, scenario)
 
 
+def test_who_waits_is_served_once_others_leave(tmp_path):
+    """Nobody has to connect again: who has not asked yet, or is not taken yet, is served then."""
+
+    async def scenario(server, connect):
+        first, silent, *waiting = [await connect() for _ in range(5)]
+        await until(lambda: server.connections == 2)
+        for peer in waiting:
+            await peer.send(Request(1, "ping", {}))
+        await asyncio.sleep(0.05)
+        assert server.connections == 2
+        first.writer.close()
+        for peer in waiting:
+            assert (await peer.next()).result == "pong"
+            peer.writer.close()
+        await until(lambda: server.connections == 1)
+        assert (await silent.ask("ping")).result == "pong"
+        silent.writer.close()
+        await until(lambda: server.connections == 0)
+
+    run(tmp_path, scenario, Limits(connections=1, refused_connections=1))
+
+
 def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
-    """It is closed after the time of a frame."""
+    """It is closed after the time of a frame, also if it says what nobody answers."""
 
     async def scenario(server, connect):
         peers = [await connect() for _ in range(2)]
+        await peers[1].send(Notification("nvim_error_event", {}))
         assert await ended(peers[1]) < 0.5
         peers[0].writer.close()
         await until(lambda: server.connections == 0)

@@ -1,7 +1,9 @@
 import asyncio
 import io
 import json
+import sys
 import threading
+import time
 
 import pytest
 import structlog
@@ -29,11 +31,23 @@ def test_an_exception_is_logged_by_class_and_place_without_its_text(log):
     assert "a word of a note" not in json.dumps(line)
 
 
-def test_what_nobody_caught_is_logged_the_same_way(log):
-    """In the loop and in threads, where Python would print the whole text."""
+@pytest.fixture
+def hooks():
+    """What Python calls for what nobody caught is as it was afterwards."""
+    kept = threading.excepthook, sys.excepthook, sys.unraisablehook
+    yield
+    threading.excepthook, sys.excepthook, sys.unraisablehook = kept
+
+
+def test_what_nobody_caught_is_logged_the_same_way(log, hooks):
+    """In the loop, in threads and where nothing can be raised: Python would print the whole text."""
 
     def fail() -> None:
         raise ValueError("a word of a note")
+
+    class Dying:
+        def __del__(self) -> None:
+            fail()
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
@@ -41,14 +55,28 @@ def test_what_nobody_caught_is_logged_the_same_way(log):
         loop.call_soon(fail)
         await asyncio.sleep(0.01)
 
-    hook = threading.excepthook
+    asyncio.run(run())
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    Dying()
     try:
-        asyncio.run(run())
-        thread = threading.Thread(target=fail)
-        thread.start()
-        thread.join()
-    finally:
-        threading.excepthook = hook
+        fail()
+    except ValueError as error:
+        sys.excepthook(type(error), error, error.__traceback__)
     lines = log()
-    assert [line["exception"] for line in lines] == ["ValueError", "ValueError"]
+    assert [line["exception"] for line in lines] == ["ValueError"] * 4
+    assert all("fail" in line["frames"][-1] for line in lines)
     assert "a word of a note" not in json.dumps(lines)
+
+
+def test_a_complaint_that_repeats_is_written_so_often_and_then_counted(log, monkeypatch):
+    """A peer that breaks the protocol all day must not fill the disk; other events are not held back."""
+    monkeypatch.setattr(logs, "ALIKE_S", 0.2)
+    for _ in range(1000):
+        structlog.get_logger().warning("protocol error")
+    structlog.get_logger().warning("lost")
+    assert [line["event"] for line in log()] == ["protocol error"] * logs.MOST_ALIKE + ["lost"]
+    time.sleep(0.25)
+    structlog.get_logger().warning("protocol error")
+    assert log()[-1]["dropped"] == 1000 - logs.MOST_ALIKE

@@ -43,11 +43,23 @@ def test_sync_is_yes_or_no_or_so_many_milliseconds(good):
     assert converted is good or (type(converted), converted) == (int, good)
 
 
-@pytest.mark.parametrize("wrong", [0, -5, 1.5, "yes", None])
+@pytest.mark.parametrize("wrong", [0, -5, 1.5, "yes"])
 def test_anything_else_is_no_sync(wrong):
     """The error names the parameter."""
     with pytest.raises(InvalidError, match=r"^\$\.sync: expected "):
         requests.convert({"query": "x", "sync": wrong}, requests.Search)
+
+
+def test_null_in_a_map_is_as_good_as_nothing():
+    """A client with fixed fields sends all of them."""
+    converted = requests.convert({"query": "x", "weights": {"vector": None, "keyword": 1}}, requests.Search)
+    assert converted.weights == requests.Weights(keyword=1)
+
+
+def test_what_must_be_given_cannot_be_null():
+    """The error names it."""
+    with pytest.raises(InvalidError, match=r"^\$\.query: expected str, got null"):
+        requests.convert({"query": None}, requests.Search)
 
 
 def test_every_method_has_a_limit_or_reports_progress():

@@ -324,6 +324,64 @@ def test_a_client_that_leaves_ends_its_reads_but_not_its_writes(tmp_path):
     assert set(seen) == {"read cancelled", "write cancelled", "written"}
 
 
+@pytest.mark.parametrize("how", ["leaves", "deadline", "stays"])
+def test_a_reading_thread_hears_that_nobody_waits(tmp_path, how):
+    """A thread can't be cancelled: it asks, and ends when its client is gone or too late, not before."""
+    ended = threading.Event()
+    go_on = threading.Event()
+
+    async def handle(method, params, call):
+        def read():
+            while not call.is_over() and not go_on.is_set():
+                time.sleep(0.001)
+            ended.set()
+
+        await asyncio.to_thread(read)
+        return "read"
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (server, connect):
+            peer = await connect()
+            params = {"timeout_ms": 50} if how == "deadline" else {}
+            await peer.send(Request(1, "search", params))
+            await until(lambda: server.in_flight == 1)
+            if how == "stays":
+                await asyncio.sleep(0.1)
+                assert not ended.is_set()
+                go_on.set()
+                assert (await peer.next()).result == "read"
+            if how == "leaves":
+                peer.writer.close()
+            try:
+                assert await asyncio.to_thread(ended.wait, 5)
+            finally:
+                go_on.set()
+
+    asyncio.run(scenario())
+
+
+def test_what_goes_on_after_the_deadline_is_said(tmp_path):
+    """A caller who is told MEMD_TIMEOUT must know that its write is done all the same."""
+    written = threading.Event()
+
+    async def write():
+        await asyncio.sleep(0.1)
+        written.set()
+
+    async def handle(method, params, call):
+        await call.to_the_end(write(), "it is written all the same")
+
+    async def scenario():
+        async with serving(tmp_path, handle) as (_, connect):
+            answer = await (await connect()).ask("keep", timeout_ms=20)
+            late = "MEMD_TIMEOUT: keep did not end within 0.02 s: it is written all the same"
+            assert answer.error == [0, late]
+            assert not written.is_set()
+            assert await asyncio.to_thread(written.wait, 5)
+
+    asyncio.run(scenario())
+
+
 # -- progress --------------------------------------------------------------------------------------------
 
 

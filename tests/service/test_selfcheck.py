@@ -1,9 +1,11 @@
 """Does a daemon notice that clients cannot reach it any more?"""
 
 import asyncio
+import errno
 import os
 import shutil
 import socket
+import sys
 import tempfile
 from pathlib import Path
 
@@ -87,3 +89,20 @@ def test_a_deleted_or_replaced_lock_is_noticed(folder, lock):
     (folder / "memd.sock").unlink()
     (folder / "lock").write_text("")
     assert lost(folder, lock, lambda: None, answer="another") == "lock"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse where Linux keeps waiting")
+def test_a_queue_of_connects_that_is_full_is_no_loss(folder, lock):
+    """Who can't get in just now is not kept out by another daemon: it goes on serving the others."""
+    listener = listening(folder / "memd.sock")
+    listener.listen(0)
+    reach = Reachability([listener], lock=lock, lock_path=folder / "lock", instance_id="me")
+    waiting = [socket.socket(socket.AF_UNIX) for _ in range(5)]
+    found = []
+    for one in waiting:
+        one.settimeout(0)
+        found.append(one.connect_ex(str(folder / "memd.sock")))
+    assert found[-1] == errno.EAGAIN
+    assert asyncio.run(reach.lost()) == ""
+    for one in (*waiting, listener):
+        one.close()

@@ -43,6 +43,10 @@ test "$(systemctl --user show -P MainPID memd.service)" != $first
 stat -c 'MODE OF THE FOLDER %a' "$place"
 rm "$place/memd.sock"
 {ping} && echo PING AFTER THE SOCKET WAS REMOVED
+systemctl --user stop memd.service
+test "$(systemctl --user is-active memd.socket)" = active && rm -r "$place"
+{ping} && echo PING AFTER THE FOLDER WAS REMOVED
+stat -c 'MODE OF THE FOLDER %a' "$place"
 {stop}
 test "$(systemctl --user is-active memd.service)" = inactive && test ! -e "$place/memd.sock" && echo STOPPED
 {ping} && echo PING AFTER STOP
@@ -73,6 +77,8 @@ STEPS = [
     FOUND,
     "MODE OF THE FOLDER 700",
     "PING AFTER THE SOCKET WAS REMOVED",
+    "PING AFTER THE FOLDER WAS REMOVED",
+    "MODE OF THE FOLDER 700",
     "STOPPED",
     "PING AFTER STOP",
     "REMOVED",
@@ -103,7 +109,7 @@ def box(script):
 
 @needs_box
 def test_the_service_lives_under_a_real_systemd():
-    """Installed, started by the first client, back after kill -9 and rm of the socket, stopped, removed."""
+    """Installed, started by the first client, back after kill -9 and rm of its socket, stopped, removed."""
     memctl = {verb: f"memctl {verb}" for verb in ("ping", "stop")}
     life = LIFE.format(
         python=sys.executable,

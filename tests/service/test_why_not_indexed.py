@@ -36,7 +36,7 @@ class Room:
 
     def why(self, path: str, query: str = "heron", **params) -> dict:
         question = requests.convert({"path": path, "query": query, **params}, requests.Why)
-        call = Call(1, {}, None, lambda _: None, lambda _: None)
+        call = Call(1, {}, None, lambda _: None, lambda _: None, lambda: False, lambda _: None)
         return asyncio.run(_why(self.workspaces, self.opened, question, call))
 
 

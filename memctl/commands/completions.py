@@ -1,0 +1,31 @@
+"""How does a shell come to complete memctl? completions."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from importlib import import_module
+
+from memctl import exits
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def completions_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl completions`."""
+    parser.add_argument("shell", choices=SHELLS, help="the shell that is to read the script")
+    parser.epilog = """\
+Prints a script and changes nothing. Make it again after an update of memd.
+
+examples:
+  bash   echo 'source <(memctl completions bash)' >> ~/.bashrc
+  zsh    memctl completions zsh > "${fpath[1]}/_memctl"
+  fish   memctl completions fish > ~/.config/fish/completions/memctl.fish
+"""
+
+
+def run_completions(args: Namespace) -> int:
+    """Print the script."""
+    from memctl.completion.pages import pages  # it loads every command
+
+    module = import_module(f"memctl.completion.{args.shell}")
+    sys.stdout.write(module.script(pages()))
+    return exits.OK

@@ -1,0 +1,143 @@
+"""What does the daemon know and do, now or from now on? status.
+
+Asks what is known and starts nothing: a daemon that is gone, or hangs, is an answer, too.
+"""
+
+import os
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any, NamedTuple, NoReturn
+
+from memctl import exits, versions
+from memctl.arguments import seconds
+from memctl.client import Client, NoDaemonError, RpcError, Unreachable
+from memctl.commands import common
+from memctl.render.text import safe
+
+STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
+EVERY_S = 2.0  # as watch(1) and top look: often enough to see work go on
+
+
+class Seen(NamedTuple):
+    """One look at the daemon: its answer, or why there is none."""
+
+    answer: dict[str, Any]
+    trouble: str  # "" where it answered
+    status: int  # the exit code of a single look
+
+
+def status_arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl status`."""
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        type=seconds,
+        const=EVERY_S,
+        metavar="SECONDS",
+        help=f"show it again every SECONDS (default: {EVERY_S:g}) until Ctrl-C",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="one object, with every skipped file that memd names; with --watch one a line",
+    )
+    parser.epilog = """\
+Never starts a daemon: exit code 3 says that none runs, 6 that it does not answer. --watch goes on without
+one, and says when it went and when it came back; in JSON .server.state is "dead" or "stuck" meanwhile.
+
+examples:
+  memctl status --watch 1
+  memctl status --json --watch 60 | jq -c '[.server.memory_mb, .workspaces[].pending]'
+"""
+
+
+def run_status(args: Namespace) -> int:
+    """Print what the daemon knows; at once, also while it indexes."""
+    if args.watch is not None:
+        _watch(args.watch, as_json=args.json)
+    seen = look()
+    if args.json:
+        common.print_json(seen.answer)
+    elif seen.trouble:
+        print(seen.trouble)
+    else:
+        common.show("status", seen.answer, as_json=False)
+    if not seen.trouble:
+        common.note(versions.warning(str(seen.answer["server"].get("version") or "unknown")))
+    return seen.status
+
+
+def look() -> Seen:
+    """
+    Ask the daemon once, over a connection of its own.
+
+    Raises:
+        RpcError: it answered with an error.
+        Unreachable: something other than an absent daemon keeps us from connecting.
+    """
+    try:
+        client = Client.connect(timeout_s=STATUS_TIMEOUT_S)
+    except NoDaemonError:
+        return _nobody("dead", "memd is not running (memctl start)", exits.UNREACHABLE)
+    try:
+        with client:
+            answer: dict[str, Any] = client.call("status", {}, timeout_s=STATUS_TIMEOUT_S)
+    except Unreachable as error:
+        return _nobody("stuck", f"memd is there and gives no status: {error}", exits.BUSY)
+    return Seen(answer, "", exits.OK)
+
+
+def _nobody(state: str, trouble: str, status: int) -> Seen:
+    return Seen({"server": {"state": state}, "workspaces": []}, trouble, status)
+
+
+def _watch(every_s: float, *, as_json: bool) -> NoReturn:
+    """Show it again and again; ends by Ctrl-C alone."""
+    from memctl.render.screen import Screen
+    from memctl.render.sightings import Sightings
+
+    sightings = Sightings()
+    in_place = not as_json and common.terminal_width() is not None and os.environ.get("TERM") != "dumb"
+    with Screen() as screen:
+        while True:
+            began_s = time.monotonic()
+            seen = _look_on()
+            news = sightings.after(seen.answer, time.time())
+            if as_json:
+                common.print_json(seen.answer)
+            elif in_place:
+                screen.draw("\n".join([_heading(every_s), *news, "", _page(seen, screen.width)]))
+            else:
+                print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, _page(seen, None)]))
+            sys.stdout.flush()  # a pipe has it now, not when four kilobytes are full
+            screen.pause(max(0.0, began_s + every_s - time.monotonic()))
+
+
+def _look_on() -> Seen:
+    """Ask once, and take every failure for what it says of the daemon now: the next look may be better."""
+    try:
+        return look()
+    except RpcError as error:
+        # On its way down, or over a limit.
+        state = "stopping" if error.code == "MEMD_STOPPING" else "stuck"
+        return _nobody(state, f"memd is there and gives no status: {error}", exits.of(error.code))
+    except Unreachable as error:
+        return _nobody("dead", str(error), exits.UNREACHABLE)
+
+
+def _page(seen: Seen, width: int | None) -> str:
+    """Return what was seen, as a table where there is a width, ending with one line feed."""
+    if seen.trouble:
+        return f"{safe(seen.trouble)}\n"
+    if width is None:
+        from memctl.render import pages
+
+        return pages.status(seen.answer)
+    from memctl.render import terminal
+
+    return terminal.status(seen.answer, width=width, colour=common.wants_colour())
+
+
+def _heading(every_s: float) -> str:
+    return f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C"

@@ -1,0 +1,125 @@
+"""How does bash complete memctl?
+
+A script for bash 3.2 (macOS) and newer, without the package bash-completion.
+"""
+
+from shlex import quote
+
+from memctl.completion.pages import HELP, VERSION, Page, Value, flat
+
+_SCRIPT = r"""# Completion of memctl for bash. Made by: memctl completions bash
+# Use it now: source <(memctl completions bash)
+
+# What may follow the page $1.
+_memctl_page() {
+    options="" valued="" places=() rest="" actions=""
+    case $1 in
+@pages@
+    esac
+}
+
+# Offer what the option $1 of this page takes.
+_memctl_value() {
+    case "$page $1" in
+@values@
+    esac
+}
+
+_memctl_offer() {
+    local offered
+    case $1 in
+        folder) compopt -o filenames 2>/dev/null
+            while IFS= read -r offered; do COMPREPLY+=("$prefix$offered"); done < <(compgen -d -- "$cur") ;;
+        file) compopt -o filenames 2>/dev/null
+            while IFS= read -r offered; do COMPREPLY+=("$prefix$offered"); done < <(compgen -f -- "$cur") ;;
+        text) ;;
+        *)
+            while IFS= read -r offered; do
+                COMPREPLY+=("$prefix$offered")
+            done < <(compgen -W "$1" -- "$cur") ;;
+    esac
+}
+
+_memctl() {
+    local cur=${COMP_WORDS[COMP_CWORD]} page="" place=0 option="" ended="" prefix="" word i
+    local options valued places rest actions
+    COMPREPLY=()
+    _memctl_page ""
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        # "--mode=hybrid" is three words, as "=" is one of bash's COMP_WORDBREAKS.
+        [[ $word == "=" ]] && continue
+        if [[ -n $option ]]; then option=""; continue; fi
+        if [[ -n $ended ]]; then place=$((place + 1)); continue; fi
+        case $word in
+            --) ended=1 ;;
+            -*) [[ " $valued " == *" $word "* ]] && option=$word ;;
+            *)
+                if [[ -n $actions && " $actions " == *" $word "* ]]; then
+                    page=${page:+$page }$word
+                    _memctl_page "$page"
+                else
+                    actions=""
+                    place=$((place + 1))
+                fi ;;
+        esac
+    done
+    [[ $cur == "=" ]] && cur=""
+    if [[ -z $option && -z $ended && $cur == --*=* ]]; then
+        option=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}
+    fi
+    if [[ -n $option ]]; then
+        _memctl_value "$option"
+    elif [[ -z $ended && $cur == -* ]]; then
+        _memctl_offer "$options"
+    elif [[ -n $actions ]]; then
+        _memctl_offer "$actions"
+    elif ((place < ${#places[@]})); then
+        _memctl_offer "${places[place]}"
+    elif [[ -n $rest ]]; then
+        _memctl_offer "$rest"
+    fi
+}
+
+complete -F _memctl memctl
+"""
+
+
+def script(commands: list[Page]) -> str:
+    """Return the script that completes *commands*."""
+    names = [page.path[0] for page in commands]
+    lines = [_case("", [*HELP, *VERSION], [], (), [*names, "help"]), _case("help", [], [], (), names)]
+    values = []
+    for page in flat(commands):
+        flags = [flag for option in page.options for flag in option.flags]
+        # What may stand alone is not waited for: the next word may be anything.
+        valued = [
+            flag
+            for option in page.options
+            if option.value and not option.value.optional
+            for flag in option.flags
+        ]
+        name = " ".join(page.path)
+        lines.append(_case(name, flags, valued, page.places, [one.path[-1] for one in page.actions]))
+        for option in page.options:
+            if option.value and option.value.kind != "text":
+                patterns = "|".join(quote(f"{name} {flag}") for flag in option.flags)
+                values.append(f"        {patterns}) _memctl_offer {_offer(option.value)} ;;")
+    return _SCRIPT.replace("@pages@", "\n".join(lines)).replace("@values@", "\n".join(values))
+
+
+def _case(
+    name: str, options: list[str], valued: list[str], places: tuple[Value, ...], actions: list[str]
+) -> str:
+    single = [_offer(place) for place in places if not place.many]
+    many = [_offer(place) for place in places if place.many]
+    parts = [f"options={quote(' '.join(options))}"]
+    parts += [f"valued={quote(' '.join(valued))}"] if valued else []
+    parts += [f"places=({' '.join(single)})"] if single else []
+    parts += [f"rest={many[-1]}"] if many else []
+    parts += [f"actions={quote(' '.join(actions))}"] if actions else []
+    return f"        {quote(name)}) {' '.join(parts)} ;;"
+
+
+def _offer(value: Value) -> str:
+    return quote(" ".join(value.choices) or value.kind)

@@ -1,0 +1,99 @@
+"""What can be typed: which commands, options and values?
+
+Read off the parsers of argparse, so that a script never lists what memctl does not take. Knows no shell.
+"""
+
+import argparse
+from importlib import import_module
+from typing import Literal, NamedTuple
+
+from memctl.arguments import parser_of
+from memctl.commands import COMMANDS
+
+HELP = ("-h", "--help")
+VERSION = ("-V", "--version")
+
+Kind = Literal["folder", "file", "choice", "text"]
+
+
+class Value(NamedTuple):
+    """What an option or a place takes."""
+
+    name: str
+    kind: Kind
+    choices: tuple[str, ...]
+    optional: bool  # the option may stand alone
+    many: bool  # as often as one likes
+
+
+class Option(NamedTuple):
+    """One option with all its spellings."""
+
+    flags: tuple[str, ...]
+    help: str
+    value: Value | None
+    repeatable: bool
+
+
+class Page(NamedTuple):
+    """A command, or an action of one: what may follow it."""
+
+    path: tuple[str, ...]
+    help: str
+    options: tuple[Option, ...]
+    places: tuple[Value, ...]
+    actions: tuple["Page", ...]
+
+
+def pages() -> list[Page]:
+    """Return a page for each command, in the order of the help page."""
+    found = []
+    for name, (module, summary) in COMMANDS.items():
+        loaded = import_module(f"memctl.commands.{module}")
+        found.append(page_of((name,), summary, parser_of(name, getattr(loaded, f"{name}_arguments"))))
+    return found
+
+
+def page_of(path: tuple[str, ...], summary: str, parser: argparse.ArgumentParser) -> Page:
+    """Return what *parser* takes."""
+    options, places, below = [], [], []
+    for action in parser._actions:  # noqa: SLF001 (no public way to ask)
+        if action.help == argparse.SUPPRESS:
+            continue
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (the same)
+            helps = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001 (the same)
+            below += [
+                page_of((*path, name), helps.get(name, ""), inner) for name, inner in action.choices.items()
+            ]
+        elif action.option_strings:
+            options.append(_option(action))
+        else:
+            places.append(_value(action))
+    return Page(path, summary, tuple(options), tuple(places), tuple(below))
+
+
+def flat(found: list[Page]) -> list[Page]:
+    """Return all pages, each before its actions'."""
+    return [page for one in found for page in (one, *flat(list(one.actions)))]
+
+
+def _option(action: argparse.Action) -> Option:
+    value = None if action.nargs == 0 else _value(action)
+    repeatable = isinstance(action, argparse._AppendAction)  # noqa: SLF001 (no public way to ask)
+    text = " ".join((action.help or "").replace("%%", "%").split())
+    return Option(tuple(action.option_strings), text, value, repeatable)
+
+
+def _value(action: argparse.Action) -> Value:
+    name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    choices = tuple(str(choice) for choice in action.choices or ())
+    return Value(name, _kind(name, choices), choices, action.nargs == "?", action.nargs in {"*", "+"})
+
+
+def _kind(name: str, choices: tuple[str, ...]) -> Kind:
+    """Return what a value is: the help pages' own words for folders and files say it."""
+    if choices:
+        return "choice"
+    if name == "DIR":
+        return "folder"
+    return "file" if name.startswith(("PATH", "FILE")) else "text"

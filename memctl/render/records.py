@@ -1,0 +1,83 @@
+"""How does a line of the daemon's log read?
+
+memd writes JSON objects; Python and the C libraries write plain lines between them; and the journal has
+systemd's own. All become one kind of record, and a record one line.
+"""
+
+import json
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from memctl.render.highlight import Marker
+from memctl.render.text import one_line, to_json
+
+_STYLES = {"error": "1;31", "critical": "1;31", "warning": "33"}  # SGR
+_SHOWN_FIRST = ("timestamp", "level", "event")  # in columns of their own
+
+
+class Record(NamedTuple):
+    """What was written, when it is known, and by whom, where that was not memd."""
+
+    text: str
+    fields: dict[str, Any] | None  # of memd's own lines
+    at: datetime | None
+    by: str
+
+
+def from_line(raw: str) -> Record:
+    """Return what a line of the log file says."""
+    fields = _object(raw)
+    return Record(raw, fields, _time((fields or {}).get("timestamp")), "")
+
+
+def from_journal(raw: str) -> Record:
+    """Return what an entry of the journal says, which is JSON around the line that was written."""
+    entry = _object(raw) or {"MESSAGE": raw}
+    message = entry.get("MESSAGE")
+    if isinstance(message, list):  # journald's way to give bytes that are no UTF-8
+        message = bytes(message).decode("utf-8", "replace")
+    record = from_line(str(message))
+    stamp = str(entry.get("__REALTIME_TIMESTAMP") or "")
+    at = datetime.fromtimestamp(int(stamp) / 1e6, UTC) if stamp.isdecimal() else None
+    by = str(entry.get("SYSLOG_IDENTIFIER") or "") if entry.get("_COMM") == "systemd" else ""
+    return record._replace(at=record.at or at, by=by)
+
+
+def as_object(record: Record) -> dict[str, Any]:
+    """Return a record for programs: what memd wrote, or a plain line with what is known of it."""
+    if record.fields is not None:
+        return record.fields
+    known = {"timestamp": record.at.isoformat() if record.at else "", "by": record.by, "text": record.text}
+    return {key: value for key, value in known.items() if value or key == "text"}
+
+
+def line(record: Record, marker: Marker) -> str:
+    """Return a record for people: local time, how bad it is, what, and its details."""
+    time = record.at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if record.at else ""
+    if record.fields is None:
+        return "  ".join(filter(None, [time, record.by, one_line(record.text)]))
+    level, event = (one_line(str(record.fields.get(key, ""))) for key in ("level", "event"))
+    details = [
+        f"{one_line(key)}={_value(value)}" for key, value in record.fields.items() if key not in _SHOWN_FIRST
+    ]
+    shown = marker.paint(f"{level:<7}", _STYLES[level]) if level in _STYLES else f"{level:<7}"
+    return "  ".join(filter(None, [time, shown, event, " ".join(details)]))
+
+
+def _object(raw: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(raw)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _time(stamp: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(stamp))
+    except ValueError:
+        return None
+
+
+def _value(value: Any) -> str:
+    return one_line(value) if isinstance(value, str) else to_json(value)

@@ -1,0 +1,92 @@
+"""When is the next connection taken, and when does it wait in the kernel's queue?
+
+asyncio's own server takes all there are, also where there are no descriptors left to read a note with.
+Here who comes past the limit is taken only as far as he can be told so; the others wait.
+"""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Sequence
+
+import structlog
+
+from memd.service.connection import Connection
+from memd.service.shared import Shared
+
+log = structlog.get_logger()
+
+# Connects that the kernel keeps waiting; one more is EAGAIN to an editor, which does not try again. Linux
+# cuts it to net.core.somaxconn.
+BACKLOG = 1024
+AT_ONCE = 64  # taken before others have their turn: a few milliseconds
+RETRY_S = 0.5  # after the system had no descriptor or no memory for a connection
+
+
+class Accepting:
+    """Takes connections off listening sockets. On the event loop's thread."""
+
+    def __init__(self, shared: Shared, listeners: Sequence[socket.socket]) -> None:
+        """Begin at once; *listeners* are closed by `stop`."""
+        self._shared = shared
+        self._listeners = listeners
+        self._loop = asyncio.get_running_loop()
+        self._beginning: set[asyncio.Task[None]] = set()
+        self._waits = True
+        self._ended = False
+        for listening in listeners:
+            listening.settimeout(0)
+            listening.listen(BACKLOG)
+        self._go_on()
+
+    def stop(self) -> None:
+        """Take nothing more, and close the listening sockets."""
+        self._wait()
+        self._ended = True
+        for listening in self._listeners:
+            listening.close()
+
+    async def begun(self) -> None:
+        """Wait until every connection that was taken is one that can be ended."""
+        if self._beginning:
+            await asyncio.wait(self._beginning)
+
+    def _take_some(self, listening: socket.socket) -> None:
+        for _ in range(AT_ONCE):
+            if self._waits:
+                return
+            try:
+                accepted, _ = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                log.warning("connections wait", reason=errno.errorcode.get(error.errno or 0, "unknown"))
+                self._wait()
+                self._loop.call_later(RETRY_S, self._go_on)
+                return
+            self._take(accepted)
+
+    def _take(self, accepted: socket.socket) -> None:
+        connection = Connection(self._shared, over_limit=not self._shared.has_room(accepted.fileno()))
+        self._shared.connections.add(connection)
+        connection.closed.add_done_callback(lambda _: self._go_on())
+        beginning = self._loop.create_task(self._begin(connection, accepted))
+        self._beginning.add(beginning)
+        beginning.add_done_callback(self._beginning.discard)
+        if self._shared.is_full(accepted.fileno()):
+            self._wait()
+
+    async def _begin(self, connection: Connection, accepted: socket.socket) -> None:
+        await self._loop.connect_accepted_socket(lambda: connection, accepted)
+
+    def _wait(self) -> None:
+        if not self._waits:
+            self._waits = True
+            for listening in self._listeners:
+                self._loop.remove_reader(listening)
+
+    def _go_on(self) -> None:
+        if self._waits and not self._ended:
+            self._waits = False
+            for listening in self._listeners:
+                self._loop.add_reader(listening, self._take_some, listening)

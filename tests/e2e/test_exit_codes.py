@@ -1,0 +1,94 @@
+"""How does a daemon end, and does its exit code say why?"""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+
+from memctl import launch
+from memd.service import daemon as life
+
+UNIT = Path(__file__).parents[2] / "systemd" / "memd.service"
+CODES = {life.EXIT_OK, life.EXIT_HURRIED, life.EXIT_RUNNING, life.EXIT_LOST, life.EXIT_UNSAFE}
+
+# Its loop stands still while it stops, as if a library in C never came back.
+STUCK = """
+import sys, time
+from memd.service import daemon, logs, workspaces
+
+async def never_ends(_):
+    time.sleep(120)
+
+daemon.STOP_HARD_S = 0.5
+workspaces.Workspaces.close = never_ends
+logs.configure(sys.stderr, terminal=False)
+sys.exit(daemon.run(daemon.starter(None)))
+"""
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A daemon that is not started yet."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    daemon = Daemon(folder)
+    yield daemon
+    daemon.close()
+
+
+def run(daemon: Daemon) -> "subprocess.CompletedProcess[str]":
+    """Run memd until it ends by itself."""
+    return subprocess.run(
+        [sys.executable, "-m", "memd"],
+        env=daemon.environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_every_code_is_documented(home):
+    """By `memd --help`, which names no other; the unit and memctl mean the same by theirs."""
+    done = subprocess.run(
+        [sys.executable, "-m", "memd", "--help"],
+        env=home.environment, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    said = " ".join(done.stdout.split()).partition("exit codes: ")[2]
+    assert {int(code) for code in re.findall(r"(?:^|, )(\d+) ", said)} == CODES
+    [prevented] = re.findall(r"(?m)^RestartPreventExitStatus=(.*)$", UNIT.read_text())
+    assert prevented.split() == [str(life.EXIT_RUNNING), str(life.EXIT_UNSAFE)]
+    assert launch.EXIT_ALREADY_RUNNING == life.EXIT_RUNNING
+
+
+def test_a_folder_that_others_may_write_is_refused(home):
+    """Code 78, with the command that mends it; nothing is written there."""
+    home.state.mkdir(parents=True)
+    home.state.chmod(0o777)
+    done = run(home)
+    assert done.returncode == life.EXIT_UNSAFE
+    assert f"chmod 700 {home.state}" in done.stderr
+    assert list(home.state.iterdir()) == []
+
+
+def test_the_socket_of_a_living_process_is_not_taken(home):
+    """Code 78; whoever listens there goes on to do so."""
+    home.socket.parent.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(home.socket))
+        listener.listen()
+        done = run(home)
+        assert home.socket.is_socket()
+    assert done.returncode == life.EXIT_UNSAFE
+    assert "belongs to another living process" in done.stderr
+
+
+def test_a_loop_that_hangs_while_it_stops_is_ended(home):
+    """Code 1, and the log has the places where each thread was."""
+    with home.log_path.open("ab") as log:
+        home.process = subprocess.Popen([sys.executable, "-c", STUCK], env=home.environment, stderr=log)
+    until(home.listens)
+    home.process.send_signal(signal.SIGTERM)
+    assert home.process.wait(timeout=30) == life.EXIT_HURRIED
+    assert "in never_ends" in home.log()

@@ -1,0 +1,86 @@
+"""What becomes of the connections that are too many?"""
+
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+
+from memctl.protocol import ANSWERS, Reader, Request, Response, pack
+
+BUSY = "MEMD_BUSY"
+SERVED = "served"
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc").is_dir(), reason="there is no /proc to count descriptors in"
+)
+
+
+def knock(daemon: Daemon, opened: ExitStack) -> socket.socket:
+    """Connect and ask, without waiting for the answer."""
+    peer = opened.enter_context(socket.socket(socket.AF_UNIX))
+    peer.connect(str(daemon.socket))
+    peer.settimeout(20)
+    peer.sendall(pack(Request(1, "ping", {})))
+    return peer
+
+
+def heard(peer: socket.socket) -> str:
+    """Return what one of them was told; "" where its connection was closed without a word."""
+    reader = Reader(ANSWERS)
+    while received := peer.recv(1 << 16):
+        for message in reader.feed(received):
+            assert isinstance(message, Response)
+            return SERVED if message.error is None else message.error[1].partition(":")[0]
+    return ""
+
+
+def test_each_of_three_hundred_hears_something(daemon):
+    """256 are served, each of the others is told that it is busy: none is closed without a word."""
+    with ExitStack() as opened:
+        peers = [knock(daemon, opened) for _ in range(300)]
+        assert [heard(peer) for peer in peers] == [SERVED] * 256 + [BUSY] * 44
+    until(lambda: daemon.call("ping")["pong"])
+
+
+@needs_proc
+def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(tmp_path):
+    """At `ulimit -n 64` some are served and the others told; it does not spin, and gives everything back."""
+    home = tmp_path / "home"
+    home.mkdir()
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("A grey bird.\n")
+    daemon = Daemon(home)
+    try:
+        daemon.start(under=("sh", "-c", 'ulimit -n 64; exec "$@"', "sh"))
+        daemon.add(root)
+        until(lambda: daemon.call("search", query="heron")["mode"] == "hybrid")
+        time.sleep(0.2)
+        before = daemon.descriptors()
+        with ExitStack() as opened:
+            peers = [knock(daemon, opened) for _ in range(100)]
+            told = [heard(peer) for peer in peers]
+            assert set(told) == {SERVED, BUSY}
+            assert told.count(SERVED) >= 4
+            (root / "otter.md").write_text("It slides.\n")
+            first = peers[0]
+            first.sendall(pack(Request(2, "search", {"query": "slides", "sync": True, "mode": "keyword"})))
+            [answer] = Reader(ANSWERS).feed(first.recv(1 << 16))
+            assert [hit["path"] for hit in answer.result["hits"]] == ["otter.md"]
+        with ExitStack() as opened:  # who says nothing waits for room, or holds it for a while
+            for _ in range(60):
+                silent = opened.enter_context(socket.socket(socket.AF_UNIX))
+                silent.connect(str(daemon.socket))
+            time.sleep(0.3)
+            used_s = daemon.cpu_s()
+            time.sleep(1.5)
+            assert daemon.cpu_s() - used_s < 0.5
+            assert daemon.descriptors() < 64
+        until(lambda: daemon.descriptors() <= before)
+        assert daemon.call("health")["ok"]
+        assert daemon.process.poll() is None
+    finally:
+        daemon.close()

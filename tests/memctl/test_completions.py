@@ -1,0 +1,232 @@
+"""Do the shells offer what memctl takes? Each script in its own shell: zsh and fish where they are there."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from memctl import exits
+from memctl.__main__ import main
+from memctl.commands import COMMANDS
+from memctl.completion import bash, fish, zsh
+from memctl.completion.pages import flat, pages
+
+# Completes a command line as bash would, at its last word, and prints an offer a line.
+IN_BASH = """
+set -u
+source "$1"
+shift
+complete -p memctl > /dev/null
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_memctl memctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+TYPING = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], ""),
+    "zsh": (["zsh", "-f", "-i"], "autoload -U compinit; compinit -u -D; "),
+}
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory):
+    """The scripts as files, by shell."""
+    folder = tmp_path_factory.mktemp("completion")
+    found = pages()
+    for module in (bash, zsh, fish):
+        (folder / module.__name__.rpartition(".")[2]).write_text(module.script(found))
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A current folder with a folder and files, some of names that a shell could take for more."""
+    (tmp_path / "notes and *").mkdir()
+    (tmp_path / "note.md").write_text("")
+    (tmp_path / "nota bene $HOME.md").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def offered(scripts):
+    """Return a function: what bash offers at the end of a command line, whose words are given."""
+
+    def complete(*words):
+        done = subprocess.run(
+            ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(scripts / "bash"), "memctl", *words],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return done.stdout.splitlines() if done.stdout != "\n" else []
+
+    return complete
+
+
+def test_the_command_prints_the_script(capsys):
+    """Exit code 0 and a line that tells how to use it; another shell is refused with those that there are."""
+    assert main(["completions", "bash"]) == exits.OK
+    assert "source <(memctl completions bash)" in capsys.readouterr().out
+    assert main(["completions", "tcsh"]) == exits.USAGE
+    assert "fish" in capsys.readouterr().err
+
+
+def test_bash_offers_every_command_and_every_option(offered):
+    """What the parsers take, no more and no less, for commands and for their actions."""
+    assert offered("") == [*COMMANDS, "help"]
+    assert offered("help", "") == list(COMMANDS)
+    for page in flat(pages()):
+        flags = [flag for option in page.options for flag in option.flags]
+        assert offered(*page.path, "-") == flags, page.path
+        if page.actions:
+            assert offered(*page.path, "") == [one.path[-1] for one in page.actions]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offers"),
+    [
+        (["sea"], ["search"]),
+        (["--v"], ["--version"]),
+        (["nonsense", ""], []),
+        (["search", "--exp"], ["--explain"]),
+        (["search", "--mode", ""], ["hybrid", "keyword", "vector"]),
+        (["search", "--mode", "=", "hy"], ["hybrid"]),
+        (["search", "--mode", "="], ["hybrid", "keyword", "vector"]),
+        (["search", "--mode=hy"], ["--mode=hybrid"]),
+        (["search", "--mode", "=", "hybrid", "--fus"], ["--fusion"]),
+        (["search", "--limit", "--mo"], []),
+        (["search", "words", "and", "--mo"], ["--mode"]),
+        (["search", "--", "--mo"], []),
+        (["search", "status", ""], []),
+        (["workspaces", "re"], ["remove"]),
+        (["workspaces", "remove", "--j"], ["--json"]),
+        (["workspaces", "remove", "-x", "list", ""], []),
+        (["service", "install", "st"], []),
+        (["editors", ""], ["nvim"]),
+        (["editors", "nvim", ""], []),
+        (["completions", ""], ["bash", "zsh", "fish"]),
+        (["status", "--watch", "--js"], ["--json"]),
+    ],
+)
+def test_bash_offers_what_fits_where_the_cursor_is(offered, typed, offers):
+    """Options until "--", values after their option, nothing where free text goes."""
+    assert offered(*typed) == offers
+
+
+def test_bash_offers_files_and_folders_where_they_go(files, offered):
+    """As they are called: spaces, stars and dollars stay."""
+    everything = ["nota bene $HOME.md", "note.md", "notes and *"]
+    assert offered("search", "-w", "not") == ["notes and *"]
+    assert offered("init", "") == ["notes and *"]
+    assert sorted(offered("get", "not")) == everything
+    assert sorted(offered("why", "--workspace", "=", ".", "not")) == everything
+    assert offered("why", "note.md", "not") == []
+    assert sorted(offered("eval", "--golden=note")) == ["--golden=note.md", "--golden=notes and *"]
+
+
+@pytest.fixture(params=TYPING)
+def typed(request, scripts, files):
+    """Return a function: type a line with tabs in a real shell on a terminal, and see what memctl gets."""
+    shell = request.param
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed: apt install {shell}")
+    command, before = TYPING[shell]
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        command,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": str(files), "INPUTRC": "/dev/null"},
+        start_new_session=True,
+    )
+    os.close(terminal)
+
+    def read_until(pattern):
+        drawn = ""
+        stop = time.monotonic() + 20
+        while not (found := re.search(pattern, drawn)):
+            assert select.select([controller], [], [], max(0, stop - time.monotonic()))[0], drawn
+            drawn += os.read(controller, 65536).decode()
+        return found
+
+    def run(line):
+        os.write(controller, line.encode())
+        return re.findall("<(.*?)>", read_until(r"GOT((?:<[^>]*>)*)END")[1])
+
+    # The shell shows what it is told: the words that are waited for must not stand in there.
+    os.write(
+        controller, f"{before}memctl() {{ printf 'GO''T'; printf '<%s>' \"$@\"; echo 'EN''D'; }}\n".encode()
+    )
+    os.write(controller, f"source {scripts / shell}; echo 'NO''W'\n".encode())
+    read_until("NOW")
+    yield run
+    process.kill()
+    process.wait()
+    os.close(controller)
+
+
+def test_a_tab_in_a_real_shell_completes_the_word(typed):
+    """Commands, options, values and names of files, which the shell quotes as it must."""
+    assert typed("memctl simi\tnota\t\n") == ["similar", "nota bene $HOME.md"]
+    assert typed("memctl search --fus\t r\t --vim\t\n") == ["search", "--fusion", "rrf", "--vimgrep"]
+    assert typed("memctl search --mode=k\t\n") == ["search", "--mode=keyword"]
+    removed = typed("memctl workspaces rem\t notes\t\n")
+    assert [word.rstrip("/") for word in removed] == ["workspaces", "remove", "notes and *"]
+    assert typed("memctl help workspa\t\n") == ["help", "workspaces"]
+    assert typed("memctl completions z\t\n") == ["completions", "zsh"]
+    assert typed("memctl search note\t\n") == ["search", "note"]
+    assert typed("memctl log --foll\t\n") == ["log", "--follow"]
+
+
+def fish_offers(scripts, typed):
+    """Return what fish offers at the end of a command line."""
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {scripts}/fish; complete -C $argv[1]", typed],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line.partition("\t")[0] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed: apt install fish")
+@pytest.mark.parametrize(
+    ("typed", "offers"),
+    [
+        ("memctl ", sorted([*COMMANDS, "help"])),
+        ("memctl sea", ["search"]),
+        ("memctl search --mod", ["--mode"]),
+        ("memctl search --mode ", ["hybrid", "keyword", "vector"]),
+        ("memctl search --fusion=", ["--fusion=rrf", "--fusion=weighted"]),
+        ("memctl workspaces ", ["add", "configure", "list", "remove"]),
+        ("memctl workspaces remove --f", []),
+        ("memctl workspaces add --f", ["--force"]),
+        ("memctl search index --re", []),
+        ("memctl init no", ["notes and */"]),
+        ("memctl search no", []),
+        ("memctl get note", ["note.md", "notes and */"]),
+        ("memctl eval --golden=note.", ["--golden=note.md"]),
+    ],
+)
+def test_fish_offers_what_fits(scripts, files, typed, offers):
+    """Commands, actions, options and their values; folders where a folder goes."""
+    assert sorted(fish_offers(scripts, typed)) == offers
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed: apt install fish")
+def test_fish_offers_every_long_option(scripts):
+    """Of each command."""
+    for page in pages():
+        flags = {flag for option in page.options for flag in option.flags if flag.startswith("--")}
+        assert set(fish_offers(scripts, f"memctl {page.path[0]} --")) == flags, page.path

@@ -1,0 +1,75 @@
+"""A server of vectors for a daemon under test: it answers, keeps its caller waiting, or fails and quotes."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Literal
+
+from daemon_process import Daemon
+
+
+class ModelServer:
+    """Speaks the two requests of Ollama that memd makes, and behaves as it is told."""
+
+    def __init__(self) -> None:
+        self.behaviour: Literal["answer", "hang", "fail"] = "answer"
+        self.hanging = threading.Event()  # somebody waits
+        self._go_on = threading.Event()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.answer({"models": [{"name": "nomic-embed-text:latest", "digest": "1" * 64}]})
+
+            def do_POST(self) -> None:
+                asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                if server.behaviour == "hang":
+                    server.hanging.set()
+                    server._go_on.wait()
+                if server.behaviour == "fail":
+                    self.answer({"error": f"no vector for {asked}"}, status=500)
+                    return
+                texts = json.loads(asked)["input"]
+                self.answer({"embeddings": [[1.0, 1.0 + len(text) % 7] for text in texts]})
+
+            def answer(self, content: dict[str, Any], status: int = 200) -> None:
+                raw = json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Listener(ThreadingHTTPServer):
+            def handle_error(self, *_: object) -> None:
+                pass  # whoever was killed does not wait for an answer
+
+        self._http = Listener(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+        self._thread.start()
+        self._address = f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def answer_again(self) -> None:
+        """Let go who waits, and answer from now on."""
+        self.behaviour = "answer"
+        self._go_on.set()
+
+    def stop(self) -> None:
+        """End it."""
+        self.answer_again()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    def make_workspace(self, daemon: Daemon, root: Path) -> None:
+        """Write a configuration that asks this server, and the user's leave to do so."""
+        allowed = daemon.home / "config" / "memd"
+        allowed.mkdir(parents=True, exist_ok=True)
+        (allowed / "config.toml").write_text(f'addresses = ["{self._address}"]\n')
+        (root / "memory").mkdir(parents=True)
+        (root / "memory" / "config.toml").write_text(
+            f'provider = "ollama"\nmodel = "nomic-embed-text"\naddress = "{self._address}"\n'
+        )
