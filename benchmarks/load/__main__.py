@@ -78,10 +78,9 @@ async def run(
 def summary(tally: Tally, seconds: float) -> dict[str, object]:
     """Return the figures of one run."""
     searches = tally.ms["search"]
-    every = [ms for values in tally.ms.values() for ms in values]
     return {
-        "requests/s": len(every) / seconds,
-        "searches/s": len(searches) / seconds,
+        "requests/s": tally.in_time.total() / seconds,
+        "searches/s": tally.in_time["search"] / seconds,
         **{f"p{share}": report.quantile(searches, share / 100) for share in (50, 95, 99)},
         "errors": ", ".join(f"{count} {code}" for code, count in sorted(tally.errors.items())) or "none",
         "lost": tally.lost,

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from memctl.protocol import ANSWERS, Reader, Request, Response, pack
 PATIENCE_S = 30.0  # an answer that has not come by then is lost
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 1.0  # after MEMD_BUSY: doubled each time, with chance in it
 WORDS_A_QUERY = 6
+DISTINCT = 20  # queries, where the clients repeat them
 
 
 @dataclass
@@ -25,6 +27,8 @@ class Tally:
     ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # by method
     errors: Counter[str] = field(default_factory=Counter)  # by code
     lost: int = 0
+    in_time: Counter[str] = field(default_factory=Counter)  # answered before the run's end, by method
+    stop: float = math.inf
 
 
 class Client:
@@ -53,6 +57,7 @@ class Client:
                 return
             if response.error is None:
                 tally.ms[method].append(1000 * (perf_counter() - began))
+                tally.in_time[method] += perf_counter() < tally.stop
                 return
             code = response.error[1].partition(":")[0]
             tally.errors[code] += 1
@@ -86,7 +91,8 @@ class Client:
 def requests(workspace: str, seed: int, *, repeated: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what a client asks: mostly searches, with all that an editor asks beside them."""
     chance = random.Random(seed)
-    few = [_query(chance) for _ in range(20)]
+    common = random.Random(0)
+    few = [_query(common) for _ in range(DISTINCT)]
     while True:
         kind = chance.random()
         query = chance.choice(few) if repeated else _query(chance)
@@ -106,8 +112,8 @@ async def load(
     socket: Path, workspace: str, *, clients: int, in_flight: int, seconds: float, repeated: bool
 ) -> Tally:
     """Ask with *in_flight* requests open on each of *clients* connections, for so long."""
-    tally = Tally()
     stop = perf_counter() + seconds
+    tally = Tally(stop=stop)
 
     async def keep_asking(client: Client, asked: Iterator[tuple[str, dict[str, Any]]]) -> None:
         while perf_counter() < stop:

@@ -1,62 +1,76 @@
-"""What was judged of the last questions? Agents ask the same ones again, and until a save nothing changes.
+"""What was answered to the last questions? Agents ask the same ones again, and until a save nothing changes.
 
-Kept are candidates, some 50 kB a question; floor, folding, whether files are still there and what is shown
-are done for each answer anew.
+Whether the files that an answer rests on are still there is looked at each time: that the index hears later.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 from memd.index.view import View
-from memd.search.judging import Lap, Request, judge
-from memd.search.ranking import Candidate
+from memd.search.judging import Request
+from memd.search.search import Answer, search
 
-KEPT = 32  # questions; arbitrary: 2 MB at most
+KEPT = 64  # answers; arbitrary: 10 kB each, as agents and editors ask
 
-Judged = tuple[list[Candidate], bool]  # best first, and whether the vector arm ran
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An answer, and what was seen of the disk for it."""
+
+    answer: Answer
+    alive: dict[str, bool]  # path → whether it was there
+
+    def holds(self, request: Request) -> bool:
+        """Tell whether the disk is still as it was."""
+        return all(request.alive(path) == was for path, was in self.alive.items())
 
 
 class Memo:
-    """The last questions to one index, of one generation. For any thread."""
+    """The last answers of one index, of one generation. For any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # protects both fields
         self._generation = -1
-        self._judged: OrderedDict[Hashable, Judged] = OrderedDict()
+        self._known: OrderedDict[Hashable, Known] = OrderedDict()
 
-    def judged(self, view: View, request: Request, lap: Lap) -> Judged:
-        """Return what `judge` says, or said of the same question and snapshot."""
+    def search(self, view: View, request: Request) -> Answer:
+        """Return what `search` says, or said of the same question and generation; then no step took time."""
         key, generation = _key(request), view.snapshot.generation
+        known = self._find(key, generation)
+        if known is not None and known.holds(request):
+            return replace(known.answer, timings_ms={})
+        seen: dict[str, bool] = {}
+
+        def alive(path: str) -> bool:
+            return seen.setdefault(path, request.alive(path))
+
+        answer = search(view, replace(request, alive=alive))
+        self._keep(key, generation, Known(answer, seen))
+        return answer
+
+    def _find(self, key: Hashable, generation: int) -> Known | None:
         with self._lock:
             if self._generation != generation:
                 self._generation = generation
-                self._judged.clear()
-            known = self._judged.get(key)
+                self._known.clear()
+            known = self._known.get(key)
             if known is not None:
-                self._judged.move_to_end(key)
-                return known
-        judged = judged_anew(view, request, lap)
+                self._known.move_to_end(key)
+            return known
+
+    def _keep(self, key: Hashable, generation: int, known: Known) -> None:
         with self._lock:
             if self._generation == generation:
-                self._judged[key] = judged
-                if len(self._judged) > KEPT:
-                    self._judged.popitem(last=False)
-        return judged
-
-
-def judged_anew(view: View, request: Request, lap: Lap) -> Judged:
-    """Return what `judge` says."""
-    found = judge(view, request, lap)
-    return found.candidates, found.vector is not None
-
-
-Judges = Callable[[View, Request, Lap], Judged]
+                self._known[key] = known
+                if len(self._known) > KEPT:
+                    self._known.popitem(last=False)
 
 
 def _key(request: Request) -> Hashable:
-    """Return what the judgement depends on, beside the snapshot."""
+    """Return what an answer depends on, beside the index and the disk."""
     return (
         request.query, request.query_vec, request.model_id, request.mode, request.fusion, request.weights,
-        request.half_life_days, request.today, request.without,
+        request.half_life_days, request.min_score, request.limit, request.today, request.without,
     )  # fmt: skip

@@ -12,8 +12,7 @@ from memd.records import Source
 from memd.search import ranking
 from memd.search.confidence import Confidence, confidence
 from memd.search.folding import Folding, fold
-from memd.search.judging import Mode, Request
-from memd.search.memo import Judges, judged_anew
+from memd.search.judging import Mode, Request, judge
 from memd.search.ranking import Candidate
 from memd.search.snippet import Snippet, snippet
 
@@ -50,27 +49,22 @@ class Answer:
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 
-def search(view: View, request: Request, judges: Judges = judged_anew) -> Answer:
+def search(view: View, request: Request) -> Answer:
     """Return the best chunks of one moment.
-
-    Args:
-        view: of that moment.
-        request: what is asked.
-        judges: `Memo.judged`, where the same may be asked again.
 
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
     """
     timer = _Timer(request.expired)
-    candidates, by_meaning = judges(view, request, timer.lap)
-    kept = ranking.floor(candidates, request.min_score)
+    judged = judge(view, request, timer.lap)
+    kept = ranking.floor(judged.candidates, request.min_score)
     timer.lap("fuse")
     alive = functools.cache(request.alive)
     found = fold(view, kept, request.limit, alive)
     hits = _load(view, request, found)
     timer.lap("load")
-    mode: Mode = request.mode if by_meaning else "keyword"
-    sure = confidence(candidates, alive)
+    mode: Mode = "keyword" if judged.vector is None else request.mode
+    sure = confidence(judged.candidates, alive)
     return Answer(hits, mode, view.snapshot.generation, sure, timer.laps_ms)
 
 

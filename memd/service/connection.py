@@ -160,7 +160,7 @@ class Connection(asyncio.Protocol):
     def _refusal(self, message: Request | Invalid) -> MemdError | None:
         if self._shared.stopping:
             return StoppingError("memd is stopping: ask again when it is back")
-        if full := self._full():
+        if full := self._full(message):
             return BusyError(full)
         if isinstance(message, Invalid):
             return InvalidError(message.reason)
@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
             return InvalidError("timeout_ms must be a positive integer, in milliseconds")
         return None
 
-    def _full(self) -> str | None:
+    def _full(self, message: Request | Invalid) -> str | None:
         limits = self._shared.limits
         self.over_limit = self.over_limit and not self._shared.has_room(self._descriptor)
         if self.over_limit:
@@ -177,7 +177,8 @@ class Connection(asyncio.Protocol):
         if len(self._tasks) + self._outgoing.replies >= limits.in_flight_per_connection:
             most = limits.in_flight_per_connection
             return f"{most} requests of this connection are open: wait for an answer, then go on"
-        if len(self._shared.tasks) >= limits.in_flight:
+        is_instant = isinstance(message, Request) and self._is_instant(message.method)
+        if len(self._shared.tasks) >= limits.in_flight and not is_instant:
             return f"{limits.in_flight} requests are being worked on: try again in a moment"
         return None
 
@@ -200,14 +201,17 @@ class Connection(asyncio.Protocol):
     async def _in_turn(self, exchange: Exchange, call: Call) -> Any:
         """Work on a few requests at once, and on none while their answers would only pile up."""
         request = exchange.request
-        own_s = self._shared.deadline_s(request.method)
-        if (
-            own_s is not None and own_s > INSTANT_S
-        ):  # others wait for something or for nothing, and say little
+        waits = self._shared.deadline_s(request.method) is None  # for something; it says little meanwhile
+        if not waits and not self._is_instant(request.method):
             await self._turns.acquire()
             exchange.has_turn = True  # until its answer is on its way: `_finish`
             await self._reads.wait()
         return await self._shared.handle(request.method, request.params, call)
+
+    def _is_instant(self, method: str) -> bool:
+        """Tell whether a method answers from what is known: it does so however busy memd is."""
+        most_s = self._shared.deadline_s(method)
+        return most_s is not None and most_s <= INSTANT_S
 
     def _expire(self, exchange: Exchange, task: asyncio.Future[Any], most_s: float) -> None:
         # Answered here and not when the task ends: a method that hangs in C code ends when it likes.

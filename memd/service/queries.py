@@ -1,5 +1,6 @@
 """How is a question answered? Search, recall, get, and the search that proves health."""
 
+import threading
 import time
 from typing import Any
 
@@ -8,7 +9,7 @@ from memd.index.ranked import rank_all
 from memd.records import Source, SourceText
 from memd.search.judging import Request
 from memd.search.recall import recall as fit
-from memd.search.search import Answer, search
+from memd.search.search import Answer
 from memd.service import answers, explaining, requests
 from memd.service.asking import answer_frame, ms_since, prepare
 from memd.service.call import Call
@@ -18,6 +19,8 @@ from memd.service.workspaces import Workspaces
 from memd.sources.scan import read_source
 
 SYNC_DEFAULT_MS = 60_000  # of `sync`, as facebook/watchman waits
+TURN_S = 0.05  # some five searches
+_TURN = threading.Lock()
 REPLY_S = 0.05  # of a client's own timeout, kept for the way back
 RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
 
@@ -148,8 +151,15 @@ def _rank_all(opened: Opened) -> None:
 
 
 def _search(opened: Opened, request: Request) -> Answer:
-    with opened.index.view(request.expired) as view:
-        return search(view, request, opened.memo.judged)
+    # Two threads that search wait for each other at each step of numpy: one after the other, both are done
+    # sooner, and so is a ping. For a slow search nobody waits long.
+    has_turn = _TURN.acquire(timeout=TURN_S)
+    try:
+        with opened.index.view(request.expired) as view:
+            return opened.memo.search(view, request)
+    finally:
+        if has_turn:
+            _TURN.release()
 
 
 def _place(opened: Opened, asked: requests.Get) -> tuple[Source, int, int | None]:

@@ -491,6 +491,28 @@ def test_requests_past_the_limits_are_told_so_at_once(tmp_path):
     asyncio.run(scenario())
 
 
+def test_what_is_known_is_told_however_much_there_is_to_do(tmp_path):
+    """A ping is answered where a search is told to come again."""
+    go = asyncio.Event()
+
+    async def handle(method, params, call):
+        if method == "search":
+            await go.wait()
+        return method
+
+    async def scenario():
+        options = {"limits": Limits(in_flight=2), "deadline_s": {"ping": 1.0, "search": 5.0}.get}
+        async with serving(tmp_path, handle, **options) as (_, connect):
+            one = await connect()
+            await one.send(*(Request(id_, "search", {}) for id_ in (1, 2, 3)))
+            assert (await one.next()).error[1].startswith("MEMD_BUSY: 2 requests are being worked on")
+            assert (await one.ask("ping", 4)).result == "ping"
+            go.set()
+            assert {(await one.next()).id, (await one.next()).id} == {1, 2}
+
+    asyncio.run(scenario())
+
+
 # -- ends ------------------------------------------------------------------------------------------------
 
 

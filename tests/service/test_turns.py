@@ -1,0 +1,32 @@
+"""Do searches run one after the other, and does nobody wait long for a slow one?"""
+
+import threading
+from types import SimpleNamespace
+
+from memd.search.memo import Memo
+from memd.service import queries
+
+
+def test_a_search_waits_for_its_turn_but_not_long(notes):
+    """Whoever has the turn may keep it; the next one ends first."""
+    notes.save({"a.md": "heron\n"})
+    opened = SimpleNamespace(index=notes.index, memo=Memo())
+    begun = threading.Event()
+    waited, answers = threading.Event(), []
+
+    def slow(_path: str) -> bool:
+        begun.set()
+        return waited.wait(10)
+
+    def ask(**settings: object) -> None:
+        request = notes.request("heron", mode="keyword", **settings)
+        answers.append(queries._search(opened, request))
+
+    first = threading.Thread(target=ask, kwargs={"alive": slow})
+    first.start()
+    assert begun.wait(10)
+    ask(limit=3)
+    assert len(answers) == 1, "the slow one still has its turn"
+    waited.set()
+    first.join()
+    assert len(answers) == 2
