@@ -28,7 +28,8 @@ def search_arguments(parser: ArgumentParser) -> None:
     output_options(parser)
     parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
     parser.epilog = """\
-In a query, "quoted words" stand together, -word excludes (after --), and path: tag: since: until: filter.
+In a query, "quoted words" stand together, -word excludes (after --); path: tag: since: until: after: before:
+filter, the last two without their day.
 With hits the exit code is 0, also where stderr says "no good match": a script that wants to know asks
 --json for "confidence" (strong, weak or none). memctl why says why another note is not among the hits.
 

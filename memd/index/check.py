@@ -51,11 +51,11 @@ def findings(
         root: of the folder; None leaves the files out.
         rules: which of its files are sources; needed with *root*.
         skipped: paths that are known not to be indexable.
-        expired: asked while it works; once it says True it ends with DeadlineError.
+        expired: asked while it works; once it says True, as `Index.log_is_long`, it ends.
         counts: filled with how many sources, chunks, rows, terms and files were looked at.
 
     Raises:
-        DeadlineError: as said above.
+        DeadlineError: it was *expired*.
     """
     counts = Counter() if counts is None else counts
     ends = _ending(expired)
@@ -276,7 +276,7 @@ def _files_of(
 def _ending(expired: Callable[[], bool] | None) -> Ends:
     def ends() -> None:
         if expired is not None and expired():
-            raise DeadlineError("the check took longer than its deadline")
+            raise DeadlineError("the check was given up")
 
     return ends
 

@@ -30,6 +30,8 @@ from memd.index.writer import Writer
 
 DATABASE = "index.db"
 FILE_NAMES = (matrices.FILE_NAME, inverted.FILE_NAME, first_pass.FILE_NAME)  # of what stands beside it
+# Of SQLite's log: it cannot be cut while one moment of the database is held, as a check does for minutes.
+LONG_LOG_BYTES = 48 * 1024 * 1024
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far above that
 
 
@@ -108,6 +110,13 @@ class Index:
         with self.view_apart() as view:
             numbers = list(view.reader.each("SELECT number FROM matrices"))
         return path.name in {matrix_name(number) for [number] in numbers}
+
+    def log_is_long(self) -> bool:
+        """Tell whether SQLite's log has grown so far that whoever reads long should let it be cut."""
+        try:
+            return (self.folder / f"{DATABASE}-wal").stat().st_size > LONG_LOG_BYTES
+        except OSError:
+            return False
 
     def size_bytes(self) -> int:
         """Return how much of the disk the index takes."""

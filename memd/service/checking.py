@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from memd.errors import MemdError
+from memd.errors import DeadlineError, MemdError
 from memd.index import check
 from memd.index.finding import Finding
 from memd.index.repair import Repair
@@ -44,7 +44,11 @@ class Checking:
         self._counts: Counter[str] = Counter()
 
     async def compare(self, *, repair: bool) -> Fields:
-        """Return what is wrong; with *repair* it is mended, as far as a new index is not the only way."""
+        """Return what is wrong; with *repair* it is mended, as far as a new index is not the only way.
+
+        Raises:
+            DeadlineError: so much was saved meanwhile that the moment it looks at had to be let go.
+        """
         started = time.perf_counter()
         found = await self._found_twice()
         repaired = await self._mend(found) if repair else set()
@@ -81,11 +85,14 @@ class Checking:
                         root=upkeep.place.root if rules else None,
                         rules=rules,
                         skipped=frozenset(upkeep.scanning.skipped),
+                        expired=upkeep.index.log_is_long,
                         counts=self._counts,
                     )
                 )
             )
             return [*found, *await self._apart(self._sidecars)]
+        except DeadlineError as error:
+            raise DeadlineError("the check was given up, so much was saved meanwhile: try later") from error
         finally:
             if reporting is not None:
                 reporting.cancel()

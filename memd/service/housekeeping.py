@@ -4,10 +4,12 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import structlog
 
+from memd.errors import DeadlineError
 from memd.index.compaction import is_worth_it
 from memd.index.index import Index
 from memd.service.first_pass import FirstPassFile
@@ -85,7 +87,8 @@ class Housekeeping:
                 await self._compact()
             await self._write(self._index.checkpoint)
             if time.time() - await self._write(self._index.writer.get, "checked_at") > CHECK_S:
-                await self._check()
+                with suppress(DeadlineError):  # too much is saved just now
+                    await self._check()
                 await self._prune(time.time())
 
     def _begin_to_count(self) -> None:

@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 from memd.errors import DeadlineError
+from memd.index import index as index_module
 from memd.index.check import findings
 from memd.index.finding import MENDED, NOT_MENDED
 from memd.index.repair import Repair, repair
@@ -254,3 +255,21 @@ def test_every_kind_says_what_mends_it():
     """Kinds are documented once, and none is both."""
     assert not MENDED.keys() & NOT_MENDED.keys()
     assert all({**MENDED, **NOT_MENDED}.values())
+
+
+def test_a_check_lets_go_of_its_moment_when_much_is_saved(notes, monkeypatch):
+    """Else SQLite's log grows until it ends; afterwards the log is cut."""
+    monkeypatch.setattr(index_module, "LONG_LOG_BYTES", 1 << 20)
+    notes.save({f"n{number}.md": f"heron {number}\n" for number in range(50)})
+    log = notes.index.folder / "index.db-wal"
+    checking = findings(notes.index, expired=notes.index.log_is_long)
+    with notes.index.view_apart():
+        for number in range(400):
+            notes.save({f"more{number}.md": f"word{number} " * 2_000}, embed=False)
+            if log.stat().st_size > 2 << 20:
+                break
+        with pytest.raises(DeadlineError):
+            list(checking)
+    assert notes.index.checkpoint()
+    assert log.stat().st_size < 1 << 20
+    assert list(findings(notes.index, expired=notes.index.log_is_long)) == []

@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from memd.errors import DeadlineError
 from memd.service import housekeeping
 from memd.service.housekeeping import CHECK_S, HELD_FILES, KEEP_GONE_S, Housekeeping, held
 
@@ -99,3 +100,27 @@ def test_the_index_is_checked_once_a_day(notes, done):
 def test_a_mass_deletion_is_twenty_sources_and_more_than_half(gone, live, expected):
     """A small workspace may lose all of its notes, a large one some."""
     assert bool(held(gone, live)) is expected
+
+
+def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
+    """And the rest goes on."""
+    monkeypatch.setattr(housekeeping, "CHECK_S", -1)
+    tries = []
+
+    async def check():
+        tries.append("check")
+        raise DeadlineError("so much was saved meanwhile")
+
+    async def prune(now_s):
+        pass
+
+    async def look_around():
+        keeper = Housekeeping(notes.index, write=write, is_idle=lambda: True, check=check, prune=prune)
+        running = asyncio.create_task(keeper.run())
+        while len(tries) < 3:
+            await asyncio.sleep(0.01)
+            assert not running.done()
+        running.cancel()
+
+    asyncio.run(asyncio.wait_for(look_around(), 20))
+    assert len(tries) == 3
