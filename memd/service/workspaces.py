@@ -108,9 +108,10 @@ class Workspaces:
 
         Who names none does not mean a copy that `memctl eval` has beside the indexes for a while.
         """
+        if path is not None:
+            return folders.choose(path, self._roots)
         beside = self._registry.parent
-        own = [root for root in self._roots if not root.is_relative_to(beside)]
-        return folders.choose(path, self._roots if path is not None else own)
+        return folders.choose(None, [root for root in self._roots if not root.is_relative_to(beside)])
 
     async def find(self, path: str | None) -> Opened:
         """Return the workspace that a request names.
