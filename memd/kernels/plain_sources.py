@@ -9,14 +9,7 @@ Said = tuple[float, float] | tuple[None, None]
 def meaning(
     cosines: Sequence[float], rows: Sequence[int], group: Sequence[int], *, share: float
 ) -> Sequence[Said]:
-    """Return each chunk's vector score in [0, 1] and the mean cosine of its source; None without a vector.
-
-    Args:
-        cosines: first of the chunks, then of as many chunks of each source, one source after the other.
-        rows: of the same; -1 where a chunk has no vector.
-        group: each chunk's source, as a number from 0.
-        share: of the mean in the score; the rest is the chunk's own cosine.
-    """
+    """Return each chunk's vector score and the mean cosine of its source: as `dense_sources.meaning`."""
     count = len(group)
     sources = max(group, default=-1) + 1
     each = (len(cosines) - count) // max(sources, 1)
@@ -42,20 +35,7 @@ def evidence(
     *,
     reachable: float,
 ) -> list[tuple[float, float]]:
-    """Return each chunk's keyword score in [0, 1), and what that of its whole source alone would be.
-
-    BM25 is divided by what a chunk full of every term would reach, the sum of the query's idf: so the score
-    means the same in a workspace of any size and keeps the arm's judgement, where r / (1 + r) throws it
-    away. tanh(2 x) spreads the usual values of 0.1 to 0.4 over the range of a cosine.
-
-    Args:
-        own: BM25 of each chunk.
-        group: each chunk's source, as a number from 0.
-        shares: of each source, how much the chunk, the source's first chunk and all of the source count.
-        first: BM25 of each source's first chunk.
-        file: BM25 of each source, as one long chunk.
-        reachable: the sum of the query's idf.
-    """
+    """Return each chunk's keyword score and that of its whole source: as `dense_sources.evidence`."""
     scale = 2 / reachable if reachable else 0.0
     found = []
     for score, source in zip(own, group, strict=True):
