@@ -50,11 +50,13 @@ MAY_IMPORT = {
     "memd.index.matrices": MATRICES,
     "memd.index.first_pass": VOCABULARY | {"memd.index.files", "memd.index.vectors"},
     "memd.index.first_pass_build": VOCABULARY
-    | {"memd.index.files", "memd.index.first_pass", "memd.index.vectors"},
+    | {"memd.index.files", "memd.index.first_pass", "memd.index.making", "memd.index.vectors"},
     "memd.index.first_pass_keeper": MATRICES
     | {"memd.index.first_pass", "memd.index.first_pass_build", "memd.index.matrices", "memd.index.writer"},
     "memd.index.inverted": VOCABULARY | {"memd.index.files"},
-    "memd.index.inverted_build": VOCABULARY | {"memd.index.files", "memd.index.inverted", "memd.index.view"},
+    "memd.index.inverted_build": VOCABULARY
+    | {"memd.index.files", "memd.index.inverted", "memd.index.making", "memd.index.view"},
+    "memd.index.making": VOCABULARY | {"memd.index.files"},
     "memd.index.inverted_keeper": VOCABULARY
     | {"memd.index.files", "memd.index.inverted", "memd.index.inverted_build", "memd.index.view"}
     | {"memd.index.writer"},

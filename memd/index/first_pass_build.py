@@ -6,16 +6,15 @@ pass needs is measured on these vectors, not believed.
 """
 
 import secrets
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
 from memd.errors import StorageError
 from memd.index import files
 from memd.index.first_pass import DATA_AT, Facts, FirstPass, file_name, header_of
+from memd.index.making import Making
 from memd.index.vectors import Rows
 
 SLICE_ROWS = 8_192  # coded at once, whole blocks: 60 ms of one core, 12 MB
@@ -33,68 +32,32 @@ class TooRoughError(Exception):
     """The codes miss too many of the nearest vectors: the exact scan goes on."""
 
 
-class Building:
-    """A file that is being made. `step` is for one thread at a time, `abandon` for any."""
+class Building(Making):
+    """A file of codes that is being made.
+
+    Its `step` also raises TooRoughError, there is no file for these vectors, and ImportError, the library
+    cannot be loaded.
+    """
 
     def __init__(self, folder: Path, matrix: int, rows: Rows) -> None:
         """Begin with the *rows* of the matrix of that number; the library is there."""
+        self._name = secrets.token_hex(8)
+        super().__init__(folder / file_name(self._name))
         self.made: FirstPass | None = None  # once it is whole
         self.rows = rows
         self.matrix = matrix
-        self._name = secrets.token_hex(8)
-        self.path = folder / file_name(self._name)
-        self._working = threading.Lock()  # whoever holds it may use the descriptor
-        self._given_up = False
-        self._descriptor = -1
         self._size = DATA_AT
         self._crc = 0
         self._pieces = self._all_pieces()
 
-    def step(self, budget_s: float) -> bool:
-        """Go on for about so long; True when the file is whole and on the disk, or given up.
-
-        Raises:
-            TooRoughError: there is no file for these vectors.
-            ImportError: the library cannot be loaded.
-            MemdError: the disk is full or fails. Nothing is left then.
-        """
-        done = False
-        try:
-            with self._working:
-                stop = time.monotonic() + budget_s
-                while not (done or self._given_up):
-                    done = next(self._pieces, WHOLE) is WHOLE
-                    if time.monotonic() > stop:
-                        break
-        except OSError as error:
-            self._given_up = True
-            raise files.translated(self.path, error) from error
-        except BaseException:
-            self._given_up = True
-            raise
-        finally:
-            if self._given_up:
-                self._clear_up()
-        return done or self._given_up
-
     @property
-    def is_whole(self) -> bool:
-        """Whether the file can be used."""
-        return self.made is not None and not self._given_up
+    def _is_done(self) -> bool:
+        return self.made is not None
 
-    def abandon(self) -> None:
-        """Give up; what was written is removed, by a step that runs when it ends."""
-        self._given_up = True
-        self._clear_up()
-
-    def _clear_up(self) -> None:
-        if self._working.acquire(blocking=False):
-            try:
-                self._close()
-                with suppress(OSError):  # a name that stays is removed at the next start
-                    files.remove(self.path)
-            finally:
-                self._working.release()
+    def _go_on(self, stop: float) -> None:
+        while not self._given_up and next(self._pieces, WHOLE) is not WHOLE:
+            if time.monotonic() > stop:
+                break
 
     def _all_pieces(self) -> Iterator[None]:
         from memd.kernels import codes  # noqa: PLC0415 - needs numpy
@@ -137,8 +100,3 @@ class Building:
         if files.read_at(self._descriptor, block, DATA_AT) < len(block) or crc32(block) != self._crc:
             raise StorageError(f"{self.path}: what was written is not what is read")
         return block
-
-    def _close(self) -> None:
-        if self._descriptor >= 0:
-            files.close(self._descriptor)
-            self._descriptor = -1

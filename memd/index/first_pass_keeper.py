@@ -91,12 +91,11 @@ class FirstPassKeeper:
     def begin(self) -> Building:
         """Begin to make a file; `adopt` follows when it is whole, `refuse` or `Building.abandon` else.
 
-        One at a time: what was being made before is given up.
+        Another one that was begun is given up.
         """
         active = self._matrices.active
         assert active is not None
-        if self._building is not None:
-            self._building.abandon()
+        self.close()
         self._building = Building(self._folder, active.number, self._matrices.rows)
         return self._building
 

@@ -6,11 +6,10 @@ that only the chunks that came since are looked up.
 """
 
 import secrets
-import threading
 import time
 from array import array
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from zlib import crc32
 
@@ -27,6 +26,7 @@ from memd.index.inverted import (
     header_of,
     key_of,
 )
+from memd.index.making import Making
 from memd.index.view import View
 from memd.kernels import kernel
 
@@ -48,16 +48,13 @@ Piece = Callable[[View], bool]  # does a little; True when nothing of its kind i
 Term = tuple[str, bool]
 
 
-class Building:
-    """A file that is being made. `step` is for one thread at a time, `abandon` for any."""
+class Building(Making):
+    """A file of postings that is being made."""
 
     def __init__(self, folder: Path, view_apart: Callable[[], AbstractContextManager[View]]) -> None:
         self.name = secrets.token_hex(8)
-        self.path = folder / file_name(self.name)
+        super().__init__(folder / file_name(self.name))
         self._view_apart = view_apart
-        self._working = threading.Lock()  # whoever holds it may use the descriptor
-        self._given_up = False
-        self._descriptor = -1
         self._old: Inverted | None = None
         self._last = 0
         self._after = 0  # the last id that was listed
@@ -73,50 +70,17 @@ class Building:
         self._entries = bytearray()
         self._pieces: list[Piece] = [self._begin, self._list, self._count, self._write, self._finish]
 
-    def step(self, budget_s: float) -> bool:
-        """Go on for about so long; True when the file is whole and on the disk, or given up.
-
-        Raises:
-            MemdError: the disk is full or fails, or the database cannot be read. Nothing is left then.
-        """
-        try:
-            with self._working:
-                stop = time.monotonic() + budget_s
-                with self._view_apart() as view:
-                    while self._pieces and not self._given_up:
-                        if self._pieces[0](view):
-                            self._pieces.pop(0)
-                        if time.monotonic() > stop:
-                            break
-        except OSError as error:
-            self._given_up = True
-            raise files.translated(self.path, error) from error
-        except BaseException:
-            self._given_up = True
-            raise
-        finally:
-            if self._given_up:
-                self._clear_up()
-        return self._given_up or not self._pieces
-
     @property
-    def is_whole(self) -> bool:
-        """Whether the file can be used."""
-        return not self._pieces and not self._given_up
+    def _is_done(self) -> bool:
+        return not self._pieces
 
-    def abandon(self) -> None:
-        """Give up; what was written is removed, by a step that runs when it ends."""
-        self._given_up = True
-        self._clear_up()
-
-    def _clear_up(self) -> None:
-        if self._working.acquire(blocking=False):
-            try:
-                self._close()
-                with suppress(OSError):  # a name that stays is removed at the next start
-                    files.remove(self.path)
-            finally:
-                self._working.release()
+    def _go_on(self, stop: float) -> None:
+        with self._view_apart() as view:
+            while self._pieces and not self._given_up:
+                if self._pieces[0](view):
+                    self._pieces.pop(0)
+                if time.monotonic() > stop:
+                    break
 
     def _begin(self, view: View) -> bool:
         postings = view.snapshot.postings
@@ -198,11 +162,6 @@ class Building:
         files.sync_folder(self.path.parent)
         self._close()
         return True
-
-    def _close(self) -> None:
-        if self._descriptor >= 0:
-            files.close(self._descriptor)
-            self._descriptor = -1
 
 
 def _aligned(size: int) -> int:

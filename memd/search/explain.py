@@ -68,7 +68,7 @@ def explain_chunk(view: View, request: Request, judged: Judgement, chunk_id: int
     weights = ranking.weights_seen(request.weights, vector=sees, keyword=judged.keyword is not None)
     vector, keyword = None, None
     if judged.vector is not None and sees:
-        vector = _vector_part(judged.vector, columns, source_id, chunk_id, weights.vector)
+        vector = _vector_part(judged.vector, columns, chunk_id, weights.vector)
     if judged.keyword is not None:
         keyword = _keyword_part(judged.keyword, columns, chunk_id, weights.keyword)
     unseen: list[Unseen] = []
@@ -128,11 +128,9 @@ def _stages(view: View, request: Request, judged: Judgement) -> Stages:
     )
 
 
-def _vector_part(
-    arm: VectorArm, columns: kernel.Columns, source_id: int, chunk_id: int, weight: float
-) -> VectorPart:
+def _vector_part(arm: VectorArm, columns: kernel.Columns, chunk_id: int, weight: float) -> VectorPart:
     rank, cosine = _place(arm, chunk_id)
-    [(score, source_cosine)] = meaning_of(columns, arm, [chunk_id], [source_id])
+    [(score, source_cosine)] = meaning_of(columns, arm, evidence.grouped(columns, [chunk_id]))
     assert score is not None  # it has a vector
     assert source_cosine is not None
     return VectorPart(

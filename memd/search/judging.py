@@ -15,7 +15,7 @@ from memd.index.view import View
 from memd.kernels import kernel
 from memd.records import Source
 from memd.search import ranking
-from memd.search.evidence import PLACES, SOURCE_SHARE
+from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped
 from memd.search.keyword import KeywordArm, keyword_arm, phrase_expression
 from memd.search.query import Filters, Query
 from memd.search.ranking import Candidate
@@ -116,11 +116,11 @@ def _candidates(
     """Judge every chunk of either pool by both arms: the rows are there, a pool's edge costs nothing."""
     ids = sorted({*(vector.pool if vector else ()), *(keyword.pool if keyword else ())})
     columns = view.snapshot.columns
-    sources = kernel.take(columns.source, ids)
-    facts = {number: _facts(view.snapshot.sources[number], request) for number in set(sources)}
-    paths = [facts[source][0] for source in sources]
-    meaning = meaning_of(columns, vector, ids, sources) if vector else [NOT_SEEN] * len(ids)
-    words = keyword.evidence_of(ids) if keyword else [NOT_SEEN] * len(ids)
+    chunks = grouped(columns, ids)
+    facts = {number: _facts(view.snapshot.sources[number], request) for number in chunks.one_each}
+    paths = [facts[source][0] for source in chunks.sources]
+    meaning = meaning_of(columns, vector, chunks) if vector else [NOT_SEEN] * len(ids)
+    words = keyword.evidence_of(chunks) if keyword else [NOT_SEEN] * len(ids)
     vector_ranks = _ranked(vector, ids, paths, meaning).get
     keyword_ranks = _ranked(keyword, ids, paths, words).get
     unseen, seen = (
@@ -128,7 +128,9 @@ def _candidates(
     )
     is_weighted, tier_of = request.fusion == "weighted", keyword.tier_of if keyword else _no_tier
     found = []
-    for number, source, (cosine, mean), (said, of_file) in zip(ids, sources, meaning, words, strict=True):
+    for number, source, (cosine, mean), (said, of_file) in zip(
+        ids, chunks.sources, meaning, words, strict=True
+    ):
         used = unseen if cosine is None else seen
         merged = min(1.0, ranking.weighted(cosine, said, used))
         path, decay = facts[source]
@@ -155,26 +157,17 @@ def _facts(source: Source, request: Request) -> tuple[str, float]:
     return source.path, ranking.half_life_decay(age_days, request.half_life_days)
 
 
-def meaning_of(
-    columns: kernel.Columns, vector: VectorArm, ids: Sequence[int], sources: Sequence[int]
-) -> Sequence[Evidence]:
+def meaning_of(columns: kernel.Columns, vector: VectorArm, chunks: Grouped) -> Sequence[Evidence]:
     """Return each chunk's vector score, and the mean cosine of its source; NOT_SEEN without a vector.
 
     Args:
         columns: of the snapshot that the arm looked at.
         vector: the arm.
-        ids: of chunks.
-        sources: the source of each.
+        chunks: of that snapshot.
     """
-    one_each = dict(zip(sources, ids, strict=True))
-    every = [*ids, *kernel.places(columns, list(one_each.values()), PLACES)]
-    group = {source: number for number, source in enumerate(one_each)}
-    return kernel.meaning(
-        vector.scores_of(every),
-        kernel.take(columns.row, every),
-        [group[source] for source in sources],
-        share=SOURCE_SHARE,
-    )
+    every = [*chunks.ids, *kernel.places(columns, list(chunks.one_each.values()), PLACES)]
+    rows = kernel.take(columns.row, every)
+    return kernel.meaning(vector.scores_of(every), rows, chunks.group, share=SOURCE_SHARE)
 
 
 def _ranked(

@@ -18,7 +18,7 @@ from memd import terms
 from memd.index.view import Snapshot, View
 from memd.kernels import kernel
 from memd.search import evidence
-from memd.search.evidence import Shares
+from memd.search.evidence import Grouped, Shares
 from memd.search.query import Query, content_words
 
 # Robertson & Zaragoza 2009, Lucene's defaults: how fast repetition saturates, how much length counts.
@@ -65,23 +65,20 @@ class KeywordArm:
 
     def scores_of(self, ids: Sequence[int]) -> list[float]:
         """Return each chunk's score in [0, 1): by its own words and by those of its source."""
-        return [score for score, _ in self.evidence_of(ids)]
+        chunks = evidence.grouped(self._snapshot.columns, ids)
+        return [score for score, _ in self.evidence_of(chunks)]
 
-    def evidence_of(self, ids: Sequence[int]) -> list[tuple[float, float]]:
+    def evidence_of(self, chunks: Grouped) -> list[tuple[float, float]]:
         """Return each chunk's score, and what that of its whole source alone would be."""
-        columns, reachable = self._snapshot.columns, self.reachable
-        sources = kernel.take(columns.source, ids)
-        one_each = dict(zip(sources, ids, strict=True))
-        firsts, _ = kernel.stretches(columns, list(one_each.values()))
-        of_file = kernel.bm25_of_sources(self._weighted(), columns, list(one_each.values()), K1, B)
-        group = {source: number for number, source in enumerate(one_each)}
+        columns, one_each = self._snapshot.columns, list(chunks.one_each.values())
+        firsts, _ = kernel.stretches(columns, one_each)
         return kernel.evidence(
-            kernel.take(self._scores, ids),
-            [group[source] for source in sources],
-            [(one.chunk, one.first, one.file) for one in map(self._shares, one_each)],
+            kernel.take(self._scores, chunks.ids),
+            chunks.group,
+            [(one.chunk, one.first, one.file) for one in map(self._shares, chunks.one_each)],
             kernel.take(self._scores, [int(first) for first in firsts]),
-            of_file,
-            reachable=reachable,
+            kernel.bm25_of_sources(self._weighted(), columns, one_each, K1, B),
+            reachable=self.reachable,
         )
 
     def shares_of(self, chunk_id: int) -> Shares:

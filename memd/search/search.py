@@ -12,7 +12,7 @@ from memd.records import Source
 from memd.search import ranking
 from memd.search.confidence import Confidence, confidence
 from memd.search.folding import Folding, fold
-from memd.search.judging import Mode, Request, judge
+from memd.search.judging import Judgement, Mode, Request, judge
 from memd.search.ranking import Candidate
 from memd.search.snippet import Snippet, snippet
 
@@ -55,6 +55,11 @@ def search(view: View, request: Request) -> Answer:
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
     """
+    return searched(view, request)[0]
+
+
+def searched(view: View, request: Request) -> tuple[Answer, Judgement]:
+    """Return the same, and the judgement that it rests on. Raises as `search` does."""
     timer = _Timer(request.expired)
     judged = judge(view, request, timer.lap)
     kept = ranking.floor(judged.candidates, request.min_score)
@@ -65,7 +70,7 @@ def search(view: View, request: Request) -> Answer:
     timer.lap("load")
     mode: Mode = "keyword" if judged.vector is None else request.mode
     sure = confidence(judged.candidates, alive)
-    return Answer(hits, mode, view.snapshot.generation, sure, timer.laps_ms)
+    return Answer(hits, mode, view.snapshot.generation, sure, timer.laps_ms), judged
 
 
 def _load(view: View, request: Request, found: Folding) -> list[Hit]:

@@ -8,9 +8,9 @@ from typing import Any
 from memd.errors import InvalidError
 from memd.index.view import View
 from memd.records import Source, SourceText
-from memd.search.explain import explain, give_up_in_time
-from memd.search.judging import Request, judge
-from memd.search.search import Answer, search
+from memd.search.explain import explain
+from memd.search.judging import Request
+from memd.search.search import Answer, searched
 from memd.search.why import Verdict, why
 from memd.service import answers, requests, verdicts
 from memd.service.asking import Asked, answer_frame, frame, ms_since, prepare
@@ -74,8 +74,7 @@ class _Seen:
 
 def _explained(opened: Opened, request: Request) -> tuple[Answer, Fields]:
     with opened.index.view(request.expired) as view:
-        answer = search(view, request)
-        judged = judge(view, request, lambda _: give_up_in_time(request))
+        answer, judged = searched(view, request)
         return answer, answers.record(explain(view, request, judged, answer.hits))
 
 
