@@ -111,14 +111,14 @@ def scan(options: argparse.Namespace) -> list[Row]:
         client.call("index", {"workspace": str(place.notes)}, timeout_s=None)
         used = []
         for _ in range(5):
-            before = _cpu_s(place)
+            before = place.processor_s()
             client.call("index", {"workspace": str(place.notes)}, timeout_s=None)
-            used.append(_cpu_s(place) - before)
+            used.append(place.processor_s() - before)
         rows.append(_row("scan of 10,000 unchanged files, CPU", used))
         time.sleep(2)
-        before, switches = _cpu_s(place), _switches(place)
+        before, switches = place.processor_s(), _switches(place)
         time.sleep(options.idle_s)
-        share = (_cpu_s(place) - before) / options.idle_s * 100
+        share = (place.processor_s() - before) / options.idle_s * 100
         woken = (_switches(place) - switches) / options.idle_s
         rows.append({"what": f"idle for {options.idle_s} s: {share:.2f} % CPU, {woken:.1f} wake-ups/s",
                      "p50 ms": "", "p95 ms": "", "p99 ms": "", "max ms": ""})  # fmt: skip
@@ -236,11 +236,6 @@ def _unit(chance: random.Random, dim: int) -> bytes:
 
 def _matrix_written(place: Home) -> list[int]:
     return sorted(path.stat().st_mtime_ns for path in (place.folder / "state").rglob("vectors.*"))
-
-
-def _cpu_s(place: Home) -> float:
-    fields = Path(f"/proc/{place.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _switches(place: Home) -> int:

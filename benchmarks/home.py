@@ -108,6 +108,11 @@ class Home:
         line = next(line for line in status.read_text().splitlines() if line.startswith(f"{field}:"))
         return int(line.split()[1]) / 1024
 
+    def processor_s(self) -> float:
+        """Return the daemon's processor time so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
 
 @contextlib.contextmanager
 def home() -> Iterator[Home]:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import made_index, report
+from benchmarks import latency, made_index, report
 from benchmarks.home import Home
 from memd.index.index import Index
 from memd.index.view import View
@@ -52,17 +52,13 @@ class Measured:
 
     def times(self, what: str, times_ms: list[float]) -> None:
         """Add milliseconds, as quantiles."""
-        shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-        figures = {name: f"{report.quantile(times_ms, share):.2f}" for name, share in shares.items()}
-        self.rows.append({"what": f"{self.chunks:,}: {what}, ms", **figures})
+        self.rows.append(latency.row(f"{self.chunks:,}: {what}, ms", times_ms))
         self.raw[f"{self.chunks} {what}"] = [round(value, 3) for value in times_ms]
         print(report.table(self.rows[-1:]), flush=True)
 
     def figure(self, what: str, value: float) -> None:
         """Add one number."""
-        self.rows.append(
-            {"what": f"{self.chunks:,}: {what}", "p50": f"{value:.1f}", "p95": "", "p99": "", "max": ""}
-        )
+        self.rows.append(latency.figure(f"{self.chunks:,}: {what}", value))
         self.raw[f"{self.chunks} {what}"] = value
         print(report.table(self.rows[-1:]), flush=True)
 
@@ -127,7 +123,7 @@ def make_file(index: Index, measured: Measured) -> None:
         began = perf_counter()
         done = building.step(0.1)
         slices.append(1000 * (perf_counter() - began))
-        most = max(most, anonymous_mb())
+        most = max(most, report.anonymous_mb())
     assert index.inverted.adopt(building)
     measured.figure("making the file, s", perf_counter() - started)
     measured.figure("making the file, s of processor time", time.process_time() - cpu)
@@ -183,13 +179,6 @@ def after_saves(index: Index, measured: Measured, texts: list[str]) -> None:
             changes.put(made_index.source(words, number))  # as it was, under new ids
         times.append(arm_ms(index, texts[WARM_UP + number]))
     measured.times("arm, each question after a save", times)
-
-
-def anonymous_mb() -> float:
-    """Return the memory of this process that is no file's."""
-    status = Path("/proc/self/status").read_text()
-    line = next((line for line in status.splitlines() if line.startswith("RssAnon:")), "RssAnon: 0")
-    return int(line.split()[1]) / 1024
 
 
 if __name__ == "__main__":

@@ -75,5 +75,10 @@ def row(what: str, times: list[float]) -> dict[str, object]:
     return {"what": what, **{name: f"{report.quantile(times, share):.2f}" for name, share in shares.items()}}
 
 
+def figure(what: str, value: float) -> dict[str, object]:
+    """Return a row of one number."""
+    return {"what": what, "p50": f"{value:.1f}", "p95": "", "p99": "", "max": ""}
+
+
 if __name__ == "__main__":
     main()

@@ -9,6 +9,7 @@ import json
 import random
 import sys
 from bisect import bisect
+from collections.abc import Sequence
 from datetime import date
 from itertools import accumulate
 from pathlib import Path
@@ -113,8 +114,12 @@ def ready(
 def source(words: Words | Texts, number: int, seed: int = SEED) -> NewSource:
     """Return the source of that number; it is the same whichever others are made."""
     chance = random.Random(seed * 1_000_003 + number)
+    return source_of(number, [words.draw(chance, WORDS_A_CHUNK) for _ in range(CHUNKS_A_SOURCE)])
+
+
+def source_of(number: int, texts: Sequence[str]) -> NewSource:
+    """Return the source of that number, with a chunk of each text."""
     path = f"n{number // 1000:04}/{word(number)}{number}.md"
-    texts = [words.draw(chance, WORDS_A_CHUNK) for _ in range(CHUNKS_A_SOURCE)]
     return NewSource(
         path=path,
         stamp=FileStamp(number + 1, number + 1, sum(map(len, texts)), number + 1),

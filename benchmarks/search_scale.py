@@ -11,7 +11,6 @@ import argparse
 import time
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from benchmarks import beir, latency, made_index, report
 from benchmarks.home import Home
@@ -19,6 +18,7 @@ from memctl.client import Client
 
 WARM_UP = 20  # questions that are asked and not counted
 POLL_S = 1.0
+QUIET_LOOKS, QUIET_S = 5, 0.03  # in a row, each with less processor time
 SETTLES_S = 75.0  # the daemon looks once a minute what is due
 STARTS = 3
 IDLE_S = 30.0
@@ -62,14 +62,14 @@ def of_one_size(
                 firsts.append(1000 * first(place, client, texts[number]))
                 if number < STARTS - 1:
                     continue
-                settled(place, client)
+                settled(place)
                 for mode in ("hybrid", "keyword"):
                     found = latency.searches(place, client, texts, mode)
                     times |= {f"{mode}: {part}": values for part, values in found.items()}
             times["memctl search, process"] = latency.processes(place, texts[: options.processes])
-            cpu_before = processor_s(place.pid)
+            cpu_before = place.processor_s()
             time.sleep(IDLE_S)
-            idle = 100 * (processor_s(place.pid) - cpu_before) / IDLE_S
+            idle = 100 * (place.processor_s() - cpu_before) / IDLE_S
             memory = place.memory_mb("RssAnon")
         finally:
             place.stop()
@@ -77,9 +77,8 @@ def of_one_size(
         latency.row(f"{chunks:,}: {what}", values)
         for what, values in {"start": starts, "first answer": firsts, **times}.items()
     ]
-    rows.append(figure(f"{chunks:,}: anonymous memory, MB", memory))
-    rows.append(figure(f"{chunks:,}: idle, % of a core", idle))
-    print(report.table(rows), flush=True)
+    rows.append(latency.figure(f"{chunks:,}: anonymous memory, MB", memory))
+    rows.append(latency.figure(f"{chunks:,}: idle, % of a core", idle))
     return rows, {"start": starts, "first": firsts, **times, "anonymous_mb": memory, "idle_percent": idle}
 
 
@@ -97,25 +96,13 @@ def first(place: Home, client: Client, text: str) -> float:
     return perf_counter() - started
 
 
-def settled(place: Home, client: Client) -> None:
+def settled(place: Home) -> None:
     """Wait until the derived files of both arms are made and the daemon is at rest."""
     quiet, started = 0, perf_counter()
-    while quiet < 5 or perf_counter() - started < SETTLES_S:
-        before = processor_s(place.pid)
+    while quiet < QUIET_LOOKS or perf_counter() - started < SETTLES_S:
+        before = place.processor_s()
         time.sleep(POLL_S)
-        state: Any = client.call("status", {})
-        quiet = quiet + 1 if processor_s(place.pid) - before < 0.03 and state else 0
-
-
-def processor_s(pid: int) -> float:
-    """Return the processor time of a process so far, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
-def figure(what: str, value: float) -> dict[str, object]:
-    """Return a row of one number."""
-    return {"what": what, "p50": f"{value:.1f}", "p95": "", "p99": "", "max": ""}
+        quiet = quiet + 1 if place.processor_s() - before < QUIET_S else 0
 
 
 if __name__ == "__main__":

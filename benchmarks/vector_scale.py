@@ -64,13 +64,13 @@ def main() -> None:
             **{path.name: questions(path, options.queries) for path in options.questions},
         }
         covered = replace(rows, count=round(rows.count * (1 - options.tail)))
-        before = anonymous_mb()
+        before = report.anonymous_mb()
         first_pass, build_s = coded(Path(scratch), covered)
         size_mb = sum(path.stat().st_size for path in Path(scratch).glob("first_pass.*")) / 1e6
         about = {
             "rows": rows.count, "covered": covered.count, "candidates": first_pass.facts.candidates,
             "build_s": round(build_s, 1), "file_mb": round(size_mb, 1),
-            "anonymous_mb": round(anonymous_mb() - before, 1),
+            "anonymous_mb": round(report.anonymous_mb() - before, 1),
         }  # fmt: skip
         print(", ".join(f"{name} {value:,}" for name, value in about.items()))
         table, raw = compared(snapshot(rows, first_pass), queries, options)
@@ -197,15 +197,6 @@ def row(label: str, way: str, times: dict[str, list[float]], recalls: dict[int, 
     }
     found = {f"recall@{head}": f"{value:.4f}" for head, value in recalls.items()}
     return {"allowed, queries": label, "by": way, **found, **quantiles}
-
-
-def anonymous_mb() -> float:
-    """Return this process's memory that is no file's; 0 where the system does not say."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1e3 for line in lines if line.startswith("RssAnon")), 0.0)
 
 
 if __name__ == "__main__":

@@ -7,22 +7,19 @@ nearest or best, nothing more.
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.made_index import CHUNKS_A_SOURCE
+from benchmarks.made_index import CHUNKS_A_SOURCE, source_of
 from benchmarks.made_notes import SEED, word
 from benchmarks.others.corpora import Corpus, Question
 from benchmarks.others.engine import Way
 from memd.config import Weights
-from memd.index import derived
 from memd.index.index import Index
-from memd.index.writer import NewChunk, NewSource
 from memd.kernels import kernel
-from memd.records import FileStamp
 from memd.search.judging import Mode, Request
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
@@ -117,7 +114,7 @@ def _put_texts(index: Index, corpus: Corpus) -> None:
         return
     lines = corpus.lines() if corpus.texts else _short_texts(corpus.count)
     parts = iter(lambda: tuple(islice(lines, CHUNKS_A_SOURCE)), ())
-    sources = (_source(number, texts) for number, texts in enumerate(parts))
+    sources = (source_of(number, texts) for number, texts in enumerate(parts))
     while batch := list(islice(sources, SOURCES_A_COMMIT)):
         with index.changes() as changes:
             for source in batch:
@@ -154,35 +151,3 @@ async def _derived(index: Index) -> None:
 async def _here(work: Callable[..., Any], *args: Any) -> Any:
     """Do what a daemon gives to its writing thread: nobody else writes here."""
     return work(*args)
-
-
-def _source(number: int, texts: Sequence[str]) -> NewSource:
-    path = f"n{number // 1000:04}/{word(number)}{number}.md"
-    return NewSource(
-        path=path,
-        stamp=FileStamp(number + 1, number + 1, sum(map(len, texts)), number + 1),
-        hash=derived.hash_of(path),
-        title=f"Note {number}",
-        tags=(),
-        day=TODAY,
-        dated=False,
-        origin="human",
-        front_matter={},
-        warnings=(),
-        chunks=tuple(_chunk(text, path, place) for place, text in enumerate(texts)),
-    )
-
-
-def _chunk(text: str, path: str, place: int) -> NewChunk:
-    words, trigrams = derived.searched(text, path, first=place == 0)
-    return NewChunk(
-        start_line=2 * place + 1,
-        end_line=2 * place + 1,
-        start_byte=0,
-        heading="",
-        text=text,
-        context="",
-        hash=derived.hash_of(text),
-        words=words,
-        trigrams=trigrams,
-    )
