@@ -91,7 +91,8 @@ MAY_IMPORT = {
     | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memd.memory"}
     | {"memctl.paths", "memctl.protocol"},
     "memd.__main__": {"memd", "memd.service"},
-    "memctl": set(),  # nothing of memd
+    "memd.eval": VOCABULARY | {"memctl"},
+    "memctl": {"memd.eval"},
 }
 # Modules without I/O and clock: what they may not import.
 PURE = ["memd.sources.chunk", "memd.search.ranking", "memctl.protocol", "memd.search.query", "memd.records"]

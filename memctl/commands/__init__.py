@@ -20,7 +20,7 @@ COMMANDS = {
     "status": ("status", "show what the daemon knows and does"),
     "log": ("log", "show the daemon's own log"),
     "health": ("see", "run a real search; exit 0 if all is well"),
-    "eval": ("evaluate", "measure how good search is on your notes"),
+    "eval": ("eval", "measure how good search is on your notes"),
     "check": ("see", "compare the index with itself and with the notes; repair it"),
     "debug": ("report", "print what a bug report needs"),
     "ping": ("see", "ask whether the daemon answers"),

@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from memctl import exits
-from memctl.evaluation.questions import Place, Question
 from memctl.exits import CommandError
 from memctl.render.text import any_text
+from memd.eval.questions import Place, Question
 
 ERRORS_SHOWN = 5  # a page; who has more has the wrong file
 KEYS = ("query", "path", "line", "note")  # a note is the author's own and passed over

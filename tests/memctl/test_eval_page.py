@@ -5,11 +5,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from memctl.evaluation import plot
-from memctl.evaluation.asking import Answer
-from memctl.evaluation.questions import Place, Question
-from memctl.evaluation.report import failures, standing, summed_up
-from memctl.render import evaluation as page
+from memctl.render import eval as page
+from memctl.render import plot
+from memd.eval.arms import Answer
+from memd.eval.questions import Place, Question
+from memd.eval.report import failures, standing, summed_up
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from memctl.evaluation.choosing import choose
-from memctl.evaluation.headings import front_matter_end, headings, lines_of, visible
-from memctl.evaluation.held_out import hold_out, neutral_names
-from memctl.evaluation.words import content_words
+from memd.eval.headings import choose
+from memd.eval.holdout import hold_out, neutral_names
+from memd.eval.markdown import front_matter_end, headings, lines_of, visible
+from memd.eval.words import content_words
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 BODY = "Enough text stands below this heading for an answer to be there at all.\n"

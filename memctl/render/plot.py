@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from memctl.evaluation.report import standing
+from memd.eval.report import standing
 
 WIDTH, ROW, TOP, BOTTOM = 1080, 46, 118, 42  # in pixels, as all below
 EDGE = 24  # on the left and right

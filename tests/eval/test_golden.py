@@ -3,9 +3,9 @@
 import pytest
 
 from memctl import exits
-from memctl.evaluation import golden
-from memctl.evaluation.questions import Place, Question
 from memctl.exits import CommandError
+from memd.eval import golden
+from memd.eval.questions import Place, Question
 
 ROOT = "/home/ada/notes"
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memctl.client import Client
-from memctl.evaluation import grep
-from memctl.evaluation.questions import Place, Question
-from memctl.evaluation.scores import DEPTH
+from memd.eval import grep
+from memd.eval.questions import Place, Question
+from memd.eval.scores import DEPTH
 
 # memd shows three hits a source at most, so ten sources stand among so many hits. The answer for 10 is
 # the beginning of the answer for 30: what is measured is the order that a user sees.

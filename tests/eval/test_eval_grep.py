@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from memctl.evaluation import grep
+from memd.eval import grep
 
 pytestmark = pytest.mark.skipif(shutil.which("grep") is None, reason="grep is not installed")
 

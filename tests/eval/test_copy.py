@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
-from memctl.evaluation.private_copy import toml_of
-from memctl.evaluation.sources import candidates
+from memd.eval.private_copy import toml_of
+from memd.eval.sources import candidates
 
 FILES = (
     "a.md", "b.markdown", "c.txt", ".hidden.md", "x/y/d.md", ".obsidian/e.md", "node_modules/p/README.md",

@@ -7,12 +7,15 @@ from typing import Any, NamedTuple
 from memctl import exits
 from memctl.client import Client, RpcError
 from memctl.commands import common
-from memctl.evaluation import asking, choosing, grep, held_out, report, sources
-from memctl.evaluation.private_copy import private_copy
-from memctl.evaluation.questions import Place, Question
 from memctl.exits import CommandError
 from memctl.progress import Progress
 from memctl.render.facts import counted, duration
+from memd.eval import arms as asking
+from memd.eval import grep, report, sources
+from memd.eval import headings as choosing
+from memd.eval import holdout as held_out
+from memd.eval.private_copy import private_copy
+from memd.eval.questions import Place, Question
 
 MODES = ("hybrid", "vector", "keyword")
 NO_SOURCES_SHOWN = 5  # a page; --json has all

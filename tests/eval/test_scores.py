@@ -6,7 +6,7 @@ import random
 import pytest
 
 from benchmarks import scorer
-from memctl.evaluation import scores
+from memd.eval import scores
 
 
 def test_ndcg_of_one_answer_is_its_discount():

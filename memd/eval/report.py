@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memctl.evaluation import scores
-from memctl.evaluation.asking import Answer, Answers
-from memctl.evaluation.questions import Question
-from memctl.evaluation.scores import DEPTH, MEASURES
+from memd.eval import scores
+from memd.eval.arms import Answer, Answers
+from memd.eval.questions import Question
+from memd.eval.scores import DEPTH, MEASURES
 
 Fields = dict[str, Any]
 

@@ -10,11 +10,13 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.arguments import count, text, workspace_option
 from memctl.commands import common
-from memctl.evaluation import golden, measuring, plot, report, scores
 from memctl.exits import CommandError
-from memctl.render import evaluation as page
+from memctl.render import eval as page
+from memctl.render import plot
 from memctl.render.facts import counted
 from memctl.render.hits import reasons
+from memd.eval import golden, report, scores
+from memd.eval import run as measuring
 
 QUESTIONS = 200  # so many make an interval of about ±0.06, and take seconds to ask
 

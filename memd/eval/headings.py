@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memctl.evaluation.headings import Heading, headings
-from memctl.evaluation.words import content_words, words
+from memd.eval.markdown import Heading, headings
+from memd.eval.words import content_words, words
 
 MIN_CONTENT_WORDS = 2  # one word alone is a label: "Postgres" stands above a hundred different texts
 MIN_BELOW = 40  # letters and digits below a heading; arbitrary: half a line is no answer

@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from memctl.evaluation.words import FUNCTION_WORDS
+from memd.eval.words import FUNCTION_WORDS
 
 MAX_COMMAND_BYTES = 128 << 10  # of file names for one process; each system takes so much
 # Of the first words of a pasted page; each costs a process.
@@ -82,7 +82,7 @@ def _run(root: str, options: Sequence[str], files: Iterable[str]) -> Iterator[by
     # In the C locale -i would know the case of ASCII alone.
     environment = os.environ | {"LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"}
     for batch in _batches(files):
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - a fixed command; names and words follow -- and -e
             [*_GREP, *options, "--", *batch],
             cwd=root,
             env=environment,

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from memctl.evaluation.choosing import Choice
-from memctl.evaluation.headings import MAX_LINE_CHARS, front_matter_end, visible
-from memctl.evaluation.words import words
+from memd.eval.headings import Choice
+from memd.eval.markdown import MAX_LINE_CHARS, front_matter_end, visible
+from memd.eval.words import words
 
 # Quotes, items, task boxes, numbers and heading marks, which stand in front of what a line says.
 _LEAD = re.compile(r"(?:[\s>]|[-*+](?=\s)|\d+[.)](?=\s)|#+(?=\s)|\[[ xX]\](?=\s))*")
