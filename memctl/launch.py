@@ -99,8 +99,13 @@ def restart(*, command: Sequence[str] | None = None) -> Client:
 
 
 def default_command() -> list[str]:
-    """Return how memd of this installation is started; -P keeps a folder named memd from taking its place."""
-    return [sys.executable, "-P", "-m", "memd"]
+    """Return how memd of this installation is started."""
+    return python_module("memd")
+
+
+def python_module(name: str) -> list[str]:
+    """Return how a module of this installation is run; -P keeps a folder named memd from taking its place."""
+    return [sys.executable, "-P", "-m", name]
 
 
 def source_tree() -> str | None:
@@ -180,7 +185,7 @@ def _spawn(command: Sequence[str], deadline: float) -> bool:
             pass_fds=(to_client,),
             start_new_session=True,
             cwd="/",  # a daemon must not keep a disk from being unmounted
-            env=_environment(),
+            env=environment(),
         )
     except OSError as error:
         os.close(from_daemon)
@@ -247,7 +252,8 @@ def _pauses(deadline: float, what_failed: str, *, longest_s: float = _LONGEST_PA
         pause_s = min(2 * pause_s, longest_s)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Return the environment of a process of this installation."""
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     if environment.get("MEMD_SOCKET"):
         environment["MEMD_SOCKET"] = str(socket_path())  # memd starts in another folder than ours

@@ -1,24 +1,37 @@
-"""How good is search on my notes? eval."""
+"""The command `eval`: starts `python -m memd.eval` and shows what that has measured."""
 
+import json
 import os
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
-from memctl import exits, workspaces
+from memctl import exits, launch, workspaces
 from memctl.arguments import count, text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
+from memctl.progress import Progress
 from memctl.render import eval as page
 from memctl.render import plot
 from memctl.render.facts import counted
 from memctl.render.hits import reasons
-from memd.eval import golden, report, scores
-from memd.eval import run as measuring
 
 QUESTIONS = 200  # so many make an interval of about ±0.06, and take seconds to ask
+
+# Figures of the report, as people write them; the last one only where lines are judged.
+PASSAGES = "passage@10"
+SHOWN = {
+    "ndcg@10": "nDCG@10",
+    "recall@1": "recall@1",
+    "recall@5": "recall@5",
+    "recall@10": "recall@10",
+    "mrr@10": "MRR@10",
+    PASSAGES: PASSAGES,
+}
+OURS = "hybrid"  # what a user gets who asks for nothing else; gates are about it
 
 Fields = dict[str, Any]
 
@@ -59,7 +72,11 @@ def eval_arguments(parser: ArgumentParser) -> None:
 _EPILOG = """\
 Measures memd (hybrid, vector and keyword search) and plain grep on your own notes.
 
---golden asks your index as it is. A line of FILE names a query and what answers it, relative to the
+It runs in a process of its own and asks an index of its own, which is deleted at the end, also after Ctrl-C:
+no daemon is needed, started or disturbed. Where your index lies still, it begins with a copy of that in
+memd's state folder (only you may read it), so that only what differs is embedded; else all is.
+
+--golden asks your notes as they are. A line of FILE names a query and what answers it, relative to the
 workspace; "path" may be a list, blank lines and # comments are passed over. Lines that ask the same are one
 question. The table judges notes: a note counts as found wherever in it the hit is, so that grep can be
 compared. Where "line" is given, passage@10 says how often one of the first 10 hits holds that very line. A
@@ -68,16 +85,15 @@ path that is no source is named, and counts as not found.
 --headings makes questions of what your notes call their parts. Headings are part of what is searched, so the
 chosen ones are held out: your notes are copied into memd's state folder (only you may read it), without
 these headings, without any line that says nothing else (titles in front matter, tables of contents), and
-with other file names for the notes in question. The copy is indexed with your settings, asked, and deleted,
-also after Ctrl-C. Nothing is written to your notes. Left out are headings with fewer than two words that say
+with other file names for the notes in question. The copy is indexed with your settings, asked, and deleted.
+Nothing is written to your notes. Left out are headings with fewer than two words that say
 something ("Notes", "TODO"), that stand in several notes, or have next to nothing below them; one a note. A
 day in front of a file's name stays, so dated notes lose score with age, as they do for you.
 
 grep finds the notes with most of the query's words, then with most matching lines, as `grep -ric` shows them;
 function words are not looked for. nDCG@10, recall@k and MRR@10 are those of trec_eval; intervals are
-bootstrapped over the questions. Times are those of whole answers over the socket (30 hits are asked for),
-and of grep's processes. While it runs, the copy is a workspace of its own: programs that name no workspace,
-because there is one, have to name it.
+bootstrapped over the questions. Times are those of whole answers (30 hits are asked for), without the
+socket's fraction of a millisecond, and of grep's processes.
 
 Exit code 0; 9 where hybrid is below --fail-under; 1 where no heading makes a question.
 
@@ -90,40 +106,69 @@ examples:
 
 
 def run_eval(args: Namespace) -> int:
-    """Ask, judge, show."""
+    """Have it measured, hold it against what was demanded, show it."""
     _check(args)
     workspace = workspaces.find(args.workspace)
     started = time.monotonic()
-    with common.daemon() as client:
-        indexed = common.wait_for_index(client, workspace)
-        root = str(indexed["workspace"])
-        notes = measuring.Notes(client, root, indexed["sources"], indexed["chunks"])
-        if args.golden:
-            questions = golden.load(args.golden, root)
-            _check_passages(args, has_lines=any(question.passages for question in questions))
-            measured = measuring.of_golden(
-                notes, questions, name=text(str(args.golden)), with_grep=not args.no_grep, seed=args.seed
-            )
-        else:
-            measured = measuring.of_headings(
-                notes,
-                wanted=args.headings or QUESTIONS,
-                max_notes=args.max_notes,
-                with_grep=not args.no_grep,
-                seed=args.seed,
-            )
-    measured = {"workspace": root, "took_s": round(time.monotonic() - started, 1), **measured}
+    measured = _measured(_command(args, workspace))
+    measured = {
+        "workspace": measured["workspace"],
+        "took_s": round(time.monotonic() - started, 1),
+        **measured,
+    }
     measured["gates"] = _gates(measured, args)
     _show(measured, args)
     return exits.OK if all(one["ok"] for one in measured["gates"]) else exits.UNHEALTHY
+
+
+def _command(args: Namespace, workspace: str) -> list[str]:
+    options = [f"--seed={args.seed}"]
+    if args.golden:
+        options.append(f"--golden={args.golden}")
+    else:
+        options.append(f"--headings={args.headings or QUESTIONS}")
+    if args.max_notes:
+        options.append(f"--max-notes={args.max_notes}")
+    if args.no_grep:
+        options.append("--no-grep")
+    if args.golden and any(metric == PASSAGES for metric, _ in args.fail_under):
+        options.append("--need-lines")
+    return [*launch.python_module("memd.eval"), *options, "--", workspace]
+
+
+def _measured(command: list[str]) -> Fields:
+    """Return the report of a process that measures; its notes and its progress go to stderr meanwhile."""
+    # Its stdin is a sign of life: it ends, and deletes what it has written, when that is closed.
+    with Popen(command, stdin=PIPE, stdout=PIPE, env=launch.environment()) as process, Progress() as progress:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        told: Fields = {}
+        try:
+            for line in process.stdout:
+                told = json.loads(line)
+                if "note" in told:
+                    common.note(told["note"])
+                elif "progress" in told:
+                    progress(told["progress"])
+        finally:
+            process.stdin.close()
+            process.wait()
+    if "nothing" in told:
+        raise CommandError(told["nothing"], exits.NONE)
+    if "error" in told:
+        raise CommandError(told["error"]["message"], exits.of(told["error"]["code"]))
+    if "report" not in told:
+        raise CommandError(f"the measurement ended with exit code {process.returncode}", exits.INTERNAL)
+    report: Fields = told["report"]
+    return report
 
 
 def gate(raw: str) -> tuple[str, float]:
     """A figure that must be reached: X, or METRIC=X."""
     name, equals, value = text(raw).rpartition("=")
     metric = name.strip().lower() if equals else "ndcg@10"
-    if metric not in scores.SHOWN:
-        raise ArgumentTypeError(f"{raw!r}: there is no figure {name!r}; there are {', '.join(scores.SHOWN)}")
+    if metric not in SHOWN:
+        raise ArgumentTypeError(f"{raw!r}: there is no figure {name!r}; there are {', '.join(SHOWN)}")
     try:
         wanted = float(value)
     except ValueError:
@@ -142,18 +187,13 @@ def _check(args: Namespace) -> None:
         raise CommandError(f"{target} cannot be written: is there a folder {target.parent}, and is it yours?")
     if args.max_notes and args.golden:
         raise CommandError(
-            "--max-notes samples what --headings copies; a golden file asks the index as it is"
+            "--max-notes samples what --headings copies; a golden file asks the notes as they are"
         )
-
-
-def _check_passages(args: Namespace, *, has_lines: bool) -> None:
-    if not has_lines and any(metric == report.PASSAGES for metric, _ in args.fail_under):
-        raise CommandError(f"--fail-under {report.PASSAGES}: no line of {args.golden} names a line of a note")
 
 
 def _gates(measured: Fields, args: Namespace) -> list[Fields]:
     """Hold hybrid against what was demanded."""
-    figures = measured["arms"][report.OURS]["measures"]
+    figures = measured["arms"][OURS]["measures"]
     return [
         {"metric": metric, "wanted": wanted, "found": figures[metric], "ok": figures[metric] >= wanted}
         for metric, wanted in args.fail_under
@@ -168,7 +208,7 @@ def _show(measured: Fields, args: Namespace) -> None:
     else:
         sys.stdout.write(page.people(measured, colour=colour))
         if args.failures:
-            failed, asked = report.failures(measured), len(measured["results"])
+            failed, asked = page.failed(measured), len(measured["results"])
             held = measured["questions"]["from"] == "headings"
             sys.stdout.write(page.failures(failed, asked, held_out=held, colour=colour))
     if args.plot:
@@ -183,5 +223,5 @@ def _show(measured: Fields, args: Namespace) -> None:
             common.note(f"{arm}: {counted(amount, 'answer')} degraded: {reasons(facts['degraded'])}")
     for one in measured["gates"]:
         if not one["ok"]:
-            shown = scores.SHOWN[one["metric"]]
+            shown = SHOWN[one["metric"]]
             common.note(f"{shown} of hybrid is {one['found']:.3f}, below {one['wanted']:g}")

@@ -1,4 +1,4 @@
-"""How does a measurement of search read on a page? Pure: the report of `memctl eval` in, text out."""
+"""The page of `memctl eval`: a report in, text out. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
@@ -29,6 +29,11 @@ def people(report: Fields, *, colour: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def failed(report: Fields) -> list[Fields]:
+    """Return the results in which hybrid had no answer among the first ten."""
+    return [row for row in report["results"] if not row["arms"]["hybrid"]["recall@10"]]
+
+
 def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bool) -> str:
     """
     Return the questions whose answer hybrid did not have among its first ten, with how to look further.
@@ -52,7 +57,7 @@ def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bo
 def _questions(about: Fields, asked: int) -> Iterator[str]:
     """Say what was asked, and of what."""
     if about["from"] == "golden":
-        yield f"{counted(asked, 'question')} of {one_line(about['file'])}, asked of your index as it is"
+        yield f"{counted(asked, 'question')} of {one_line(about['file'])}, asked of your notes as they are"
         return
     notes = counted(about["notes"], "note")
     yield f"{counted(asked, 'question')} from headings of {notes}, asked of a copy without these headings"

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from memd.eval.report import standing
-
 WIDTH, ROW, TOP, BOTTOM = 1080, 46, 118, 42  # in pixels, as all below
 EDGE = 24  # on the left and right
 LABELS = 80  # width of the arms' names
@@ -28,6 +26,7 @@ STANDING = {
     "4-10": ("#b6dbff", INK, "4 to 10"),
     "none": ("#e6e8eb", FAINT, "not in 10"),
 }
+DEPTH = 10  # ranks that the report judges: a page of hits
 MIN_LABELLED = 0.12  # share of a bar that has room for its percentage
 
 Fields = dict[str, Any]
@@ -61,6 +60,15 @@ def headline(report: Fields) -> str:
     if report["questions"]["from"] == "headings":
         return f"{asked} from headings of {report['questions']['notes']:,} notes, held out"
     return f"{asked} of a golden file"
+
+
+def standing(report: Fields, arm: str) -> dict[str, int]:
+    """Return how many questions have their first right source at rank 1, 2 to 3, 4 to 10, or not there."""
+    found = dict.fromkeys(("1", "2-3", "4-10", "none"), 0)
+    for row in report["results"]:
+        rank = row["arms"][arm]["rank"] or DEPTH + 1
+        found["1" if rank == 1 else "2-3" if rank <= 3 else "4-10" if rank <= DEPTH else "none"] += 1  # noqa: PLR2004
+    return found
 
 
 def _quality(arms: Mapping[str, Fields], left: float, rows: int) -> Iterator[str]:

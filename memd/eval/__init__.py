@@ -1,5 +1,5 @@
-"""How good is search on these notes? Loaded by `memctl eval` alone; standard library and the client.
+"""Measures how good search is on a workspace's own notes: a program of its own, `python -m memd.eval`.
 
 Questions come from a golden file or from the notes' own headings, which are then held out of what is
-searched; four arms answer them, and scores says how well. Knows of memd only what travels over the wire.
+searched; four arms answer them, and scores says how well. Nothing else of memd imports this package.
 """

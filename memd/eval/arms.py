@@ -1,23 +1,24 @@
-"""Who answers a question, with which sources, in which time? Memd's three modes, and grep.
+"""The arms that answer a question: memd in its three modes, and grep.
 
-Every arm is asked from outside, as its user would: memd over its socket, grep as a process. The times are
-what passed until the whole answer was there.
+The times are what passed until the whole answer was there.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memctl.client import Client
 from memd.eval import grep
+from memd.eval.index import TemporaryIndex
 from memd.eval.questions import Place, Question
 from memd.eval.scores import DEPTH
+from memd.search.judging import Mode
+from memd.service.requests import Search
 
 # memd shows three hits a source at most, so ten sources stand among so many hits. The answer for 10 is
 # the beginning of the answer for 30: what is measured is the order that a user sees.
 HITS = 30
-SEARCH_TIMEOUT_S = 10.0  # the daemon gives up at 5
 WARM_UP = 3  # questions that are asked and not counted: first touches of pages and caches
+MODES: tuple[Mode, ...] = ("hybrid", "vector", "keyword")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,54 +43,41 @@ Arm = Callable[[str], Answer]
 Answers = dict[str, Answer]  # by arm
 
 
-def memd_arm(client: Client, workspace: str, mode: str, own_names: Mapping[str, str]) -> Arm:
+def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) -> Arm:
     """
     Return memd in one of its modes.
 
     Args:
-        client: a connection.
-        workspace: which notes.
+        index: of which notes.
         mode: hybrid, vector or keyword.
-        own_names: path in the workspace → path to report, where they differ.
+        own_names: path in the index → path to report, where they differ.
     """
 
     def ask(query: str) -> Answer:
-        params = {"workspace": workspace, "query": query, "mode": mode, "limit": HITS}
         started = time.perf_counter()
-        answer = client.call("search", params, timeout_s=SEARCH_TIMEOUT_S)
+        asked = index.decide(Search(query=query, mode=mode, limit=HITS))
+        answer = index.answer(asked)
         took_ms = (time.perf_counter() - started) * 1000
-        hits = []
-        for hit in answer["hits"]:
+        hits: list[tuple[str, int, int]] = []
+        for hit in answer.hits:
             # A near-duplicate that was folded into a hit is named there, so it is found there.
-            for place in (hit, *(hit.get("folded") or ())):
-                path = own_names.get(place["path"], place["path"])
-                hits.append((path, place["start_line"], place["end_line"]))
+            hits.append((hit.source.path, hit.chunk.start_line, hit.chunk.end_line))
+            hits += [(place.path, place.start_line, place.end_line) for place in hit.folded]
+        hits = [(own_names.get(path, path), first, last) for path, first, last in hits]
         ranking = tuple(dict.fromkeys(path for path, _, _ in hits))
-        return Answer(ranking, tuple(hits), took_ms, tuple(answer.get("degraded") or ()))
+        return Answer(ranking, tuple(hits), took_ms, asked.meaning.degraded)
 
     return ask
 
 
-def grep_arm(
-    root: str, files: Sequence[str], own_names: Mapping[str, str], is_source: Callable[[str], bool]
-) -> Arm:
-    """
-    Return grep over *files* below *root*; what is no source is left out of its ranking, not of its time.
-
-    The ranking ends where the others' would: *is_source* may have to ask memd.
-    """
+def grep_arm(root: str, files: Sequence[str], own_names: Mapping[str, str]) -> Arm:
+    """Return grep over the sources *files* below *root*; its ranking ends where the others' would."""
 
     def ask(query: str) -> Answer:
         started = time.perf_counter()
         matching = grep.ranked(root, files, query)
         took_ms = (time.perf_counter() - started) * 1000
-        ranking: list[str] = []
-        for path in matching:
-            if len(ranking) == DEPTH:
-                break
-            if is_source(path):
-                ranking.append(own_names.get(path, path))
-        return Answer(tuple(ranking), None, took_ms)
+        return Answer(tuple(own_names.get(path, path) for path in matching[:DEPTH]), None, took_ms)
 
     return ask
 

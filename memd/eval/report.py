@@ -42,15 +42,6 @@ def failures(report: Fields) -> list[Fields]:
     return [row for row in report["results"] if not row["arms"][OURS]["recall@10"]]
 
 
-def standing(report: Fields, arm: str) -> dict[str, int]:
-    """Return how many questions have their first right source at rank 1, 2 to 3, 4 to 10, or not there."""
-    found = dict.fromkeys(("1", "2-3", "4-10", "none"), 0)
-    for row in report["results"]:
-        rank = row["arms"][arm]["rank"] or DEPTH + 1
-        found["1" if rank == 1 else "2-3" if rank <= 3 else "4-10" if rank <= DEPTH else "none"] += 1  # noqa: PLR2004
-    return found
-
-
 def _result(question: Question, given: Answers) -> Fields:
     return {
         "query": question.text,

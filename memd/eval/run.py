@@ -1,219 +1,238 @@
-"""How is search on a workspace measured? Both ways from the questions to the report, in reading order."""
+"""One measurement, from the questions to the report: of a golden file, or of headings that are held out."""
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from memctl import exits
-from memctl.client import Client, RpcError
-from memctl.commands import common
-from memctl.exits import CommandError
-from memctl.progress import Progress
-from memctl.render.facts import counted, duration
-from memd.eval import arms as asking
-from memd.eval import grep, report, sources
-from memd.eval import headings as choosing
-from memd.eval import holdout as held_out
-from memd.eval.private_copy import private_copy
+from memd.errors import NotFoundError, StorageError
+from memd.eval import arms, grep, headings, holdout, report
+from memd.eval.index import Notes, TemporaryIndex, temporary_index
 from memd.eval.questions import Place, Question
+from memd.records import Skipped, SourceText
+from memd.search.why import why
+from memd.service import asking, verdicts
+from memd.service.findings import Finding
+from memd.service.requests import Search
+from memd.sources.ignore import Refusal
+from memd.sources.lines import split_lines
+from memd.sources.refusal import look
+from memd.sources.scan import Rules, read_source, walk
 
-MODES = ("hybrid", "vector", "keyword")
 NO_SOURCES_SHOWN = 5  # a page; --json has all
-PROBE_WORDS = 150  # about a chunk; asked for as a query, it takes the model as long as a chunk does
-COPY_S = 0.004  # to copy a note and index its words: of 2,000 notes on two cores, for a rough word only
+TELL_EVERY = 50  # files between two words of progress; arbitrary
 
 Fields = dict[str, Any]
 Texts = Mapping[str, Sequence[str]]
 
 
-class Notes(NamedTuple):
-    """A workspace whose index is up to date."""
-
-    client: Client
-    root: str
-    sources: int
-    chunks: int
+class NothingToAskError(Exception):
+    """No heading of the notes makes a question."""
 
 
-def of_golden(
-    notes: Notes, questions: Sequence[Question], *, name: str, with_grep: bool, seed: int
-) -> Fields:
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What both kinds of measurement need."""
+
+    notes: Notes
+    folder: Path  # private; all that is written goes there
+    seed: int  # of the sample, the questions and the intervals
+    with_grep: bool
+    note: Callable[[str], None]  # hears a sentence for the user
+    progress: Callable[[str, int, int], None]  # hears (stage, done, total)
+
+
+def of_golden(run: Run, questions: Sequence[Question], name: str) -> Fields:
     """
-    Ask the workspace's own index.
+    Ask an index of the notes as they are.
 
     Args:
-        notes: the workspace.
+        run: what is measured, and for whom.
         questions: of a golden file.
         name: of that file.
-        with_grep: whether grep is asked, too.
-        seed: of the intervals.
 
     Raises:
-        CommandError: not one of the paths is a source.
+        NotFoundError: not one of the paths is a source.
     """
-    known: dict[str, bool] = {}
+    root = run.notes.place.root
+    with temporary_index(run.notes, root, run.folder) as index:
 
-    def is_source(path: str) -> bool:
-        if path not in known:
-            known[path] = sources.is_source(notes.client, notes.root, path)
-        return known[path]
+        def announce(waiting: int, took_s: float) -> None:
+            if waiting:
+                run.note(
+                    f"making a temporary index, {_counted(waiting, 'chunk')} of it without a vector so far: "
+                    f"roughly {_duration(took_s)}. Ctrl-C ends it and deletes the index"
+                )
 
-    named = list(dict.fromkeys(place.path for question in questions for place in question.places))
-    missing = [path for path in named if not is_source(path)]
-    if len(missing) == len(named):
-        raise CommandError(
-            f"{name}: none of its paths is a source of {notes.root}, as {missing[0]}. They are relative to "
-            "the workspace; is it the right one?",
-            exits.NOT_FOUND,
-        )
-    if missing:
-        more = f" and {len(missing) - NO_SOURCES_SHOWN} more" if len(missing) > NO_SOURCES_SHOWN else ""
-        common.note(f"no sources, so not found: {', '.join(missing[:NO_SOURCES_SHOWN])}{more}")
-    config = _config(notes)
-    arms = _memd_arms(notes.client, notes.root, config, {})
-    if _grep_is_there(wanted=with_grep):
-        files = list(sources.candidates(notes.root, config["sources"]))
-        arms["grep"] = asking.grep_arm(notes.root, files, {}, is_source)
-    about = {"from": "golden", "file": name, "no_sources": missing, "seed": seed}
-    measured = _measured(questions, arms, about)
-    _say_why(measured, notes.client, notes.root, {})
-    return measured
+        index.update(run.notes.rules, run.progress, announce)
+        named = list(dict.fromkeys(place.path for question in questions for place in question.places))
+        missing = [path for path in named if path not in index.sources]
+        if len(missing) == len(named):
+            raise NotFoundError(
+                f"{name}: none of its paths is a source of {root}, as {missing[0]}. They are relative to "
+                "the workspace; is it the right one?"
+            )
+        if missing:
+            more = f" and {len(missing) - NO_SOURCES_SHOWN} more" if len(missing) > NO_SOURCES_SHOWN else ""
+            run.note(f"no sources, so not found: {', '.join(missing[:NO_SOURCES_SHOWN])}{more}")
+        about = {"from": "golden", "file": name, "no_sources": missing, "seed": run.seed}
+        return _measured(run, index, questions, about, {})
 
 
-def of_headings(notes: Notes, *, wanted: int, max_notes: int | None, with_grep: bool, seed: int) -> Fields:
+def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
     """
-    Ask a copy of the notes that lacks the headings which are asked for.
+    Ask an index of a copy of the notes that lacks the headings which are asked for.
 
     Args:
-        notes: the workspace; nothing is written to it.
+        run: what is measured, and for whom; nothing is written to the notes.
         wanted: questions, at most.
         max_notes: copy a sample of so many; None: all.
-        with_grep: whether grep is asked, too.
-        seed: of the sample, the questions and the intervals.
 
     Raises:
-        CommandError: no heading makes a question, or the copy cannot be written.
+        NothingToAskError: no heading makes a question.
+        StorageError: the notes cannot be read, or the copy cannot be written.
     """
-    config = _config(notes)
-    texts = _texts(notes, config["sources"], max_notes, seed)
-    chosen = choosing.choose(texts, wanted=wanted, seed=seed)
+    texts = _texts(run, max_notes)
+    chosen = headings.choose(texts, wanted=wanted, seed=run.seed)
     if not chosen.choices:
-        raise CommandError(_no_questions(chosen, len(texts)), exits.NONE)
-    common.note(_announcement(notes, texts, has_model=config["provider"] != "none"))
-    new_names = held_out.neutral_names((choice.path for choice in chosen.choices), texts)
-    own_names = {new: own for own, new in new_names.items()}
-    held = held_out.hold_out(texts, chosen.choices)
-    copied = {new_names.get(path, path): lines for path, lines in held.items()}
+        raise NothingToAskError(_no_questions(chosen, len(texts)))
+    new_names = holdout.neutral_names((choice.path for choice in chosen.choices), texts)
+    held = holdout.hold_out(texts, chosen.choices)
+    root = run.folder / "notes"
+    _write(root, {new_names.get(path, path): lines for path, lines in held.items()})
     about = {
         "from": "headings",
         "notes": len(texts),
         "headings": chosen.headings,
         "left_out": dict(chosen.left_out),
         "usable": chosen.notes,
-        "seed": seed,
+        "seed": run.seed,
     }
     questions = [
         Question(choice.query, (Place(choice.path, choice.first_line + 1),)) for choice in chosen.choices
     ]
-    with private_copy(copied, config) as copy:
-        common.wait_for_index(notes.client, copy)
-        arms = _memd_arms(notes.client, copy, config, own_names)
-        if _grep_is_there(wanted=with_grep):
-            arms["grep"] = asking.grep_arm(copy, sorted(copied), own_names, lambda _: True)
-        measured = _measured(questions, arms, about)
-        _say_why(measured, notes.client, copy, new_names)
-    return measured
+    with temporary_index(run.notes, root, run.folder) as index:
+
+        def announce(_waiting: int, took_s: float) -> None:
+            run.note(
+                f"indexing a private copy of {_counted(len(texts), 'note')} without the headings that are "
+                f"asked for, about {_counted(index.index.snapshot.columns.count, 'chunk')}: "
+                f"roughly {_duration(max(took_s, 1))}. Ctrl-C ends it and deletes the copy"
+            )
+
+        index.update(_rules_of_a_copy(root, texts), run.progress, announce)
+        return _measured(run, index, questions, about, new_names)
 
 
-def _texts(notes: Notes, patterns: Sequence[str], max_notes: int | None, seed: int) -> dict[str, list[str]]:
-    """Read the sources through memd; a sample of them where that is asked for."""
-    paths = sorted(sources.candidates(notes.root, patterns))
-    total = notes.sources
+def _texts(run: Run, max_notes: int | None) -> dict[str, list[str]]:
+    """Return path → lines of the sources; of a sample of them where that is asked for."""
+    root = run.notes.place.root
+    try:
+        paths = sorted(one[0] for one in walk(root, run.notes.rules) if not isinstance(one, Skipped))
+    except OSError as error:
+        raise StorageError(f"{root} cannot be looked through: {error.strerror}") from error
     if max_notes:
-        random.Random(seed).shuffle(paths)  # noqa: S311 (sampling, not cryptography)
-        total = min(total, max_notes)
-    with Progress() as progress:
-        return sources.texts(
-            notes.client,
-            notes.root,
-            paths,
-            limit=max_notes,
-            told=lambda done: progress({"stage": "scan", "done": done, "total": total}),
-        )
+        random.Random(run.seed).shuffle(paths)  # noqa: S311 (sampling, not cryptography)
+    total = min(len(paths), max_notes or len(paths))
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        if len(found) == total:
+            break
+        source = read_source(root, path, now_ns=time.time_ns())
+        if isinstance(source, SourceText):
+            lines = split_lines(source.text)
+            found[path] = [lines.line(number) for number in range(len(lines))]
+            if len(found) % TELL_EVERY == 1:
+                run.progress("scan", len(found), total)
+    return found
 
 
-def _no_questions(chosen: choosing.Chosen, amount: int) -> str:
+def _write(root: Path, texts: Texts) -> None:
+    try:
+        for path, lines in texts.items():
+            target = root / path
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            target.write_text("\n".join([*lines, ""]), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise StorageError(f"the copy of the notes cannot be written to {root}: {error.strerror}") from error
+
+
+def _rules_of_a_copy(root: Path, texts: Texts) -> Rules:
+    """Return rules that take all of a copy: the workspace's own have chosen already."""
+    endings = {PurePosixPath(path).suffix for path in texts}
+    plain = all(ending[1:].isalnum() for ending in endings)
+    return Rules.load(root, [f"**/*{ending}" for ending in sorted(endings)] if plain else ["**/*"], [])
+
+
+def _no_questions(chosen: headings.Chosen, amount: int) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in chosen.left_out.items())
     return (
-        f"none of {counted(chosen.headings, 'heading')} in {counted(amount, 'note')} makes a question"
+        f"none of {_counted(chosen.headings, 'heading')} in {_counted(amount, 'note')} makes a question"
         f"{f' ({reasons})' if reasons else ''}. Write a golden file: memctl eval --help shows one"
     )
 
 
-def _announcement(notes: Notes, texts: Texts, *, has_model: bool) -> str:
-    """Say what happens now and how long it will take, roughly."""
-    chunks = round(notes.chunks * len(texts) / max(notes.sources, 1))
-    took_s = len(texts) * COPY_S + (chunks * _embedding_s(notes, texts) if has_model else 0)
-    return (
-        f"indexing a private copy of {counted(len(texts), 'note')} without the headings that are asked for, "
-        f"about {counted(chunks, 'chunk')}: roughly {duration(max(took_s, 1))}. "
-        "Ctrl-C ends it and deletes the copy"
-    )
-
-
-def _embedding_s(notes: Notes, texts: Texts) -> float:
-    """Measure how long the model takes for a chunk; twice, because the first call may have to load it."""
-    longest = max(texts.values(), key=lambda lines: sum(map(len, lines)))
-    words = [word for line in longest for word in line.split() if word.isalpha()][:PROBE_WORDS]
-    params = {"workspace": notes.root, "query": " ".join(words), "mode": "vector", "limit": 1}
-    took_ms = 0.0
-    for _ in range(2):
-        answer = notes.client.call("search", params, timeout_s=asking.SEARCH_TIMEOUT_S)
-        took_ms = float((answer.get("timings_ms") or {}).get("embed") or 0)
-    return took_ms / 1000
-
-
-def _config(notes: Notes) -> Fields:
-    """Return the workspace's settings; a call that names none changes none."""
-    params = {"workspace": notes.root}
-    answer: Fields = notes.client.call("workspace.configure", params, timeout_s=asking.SEARCH_TIMEOUT_S)
-    config: Fields = answer["config"]
-    return config
-
-
-def _memd_arms(
-    client: Client, root: str, config: Fields, own_names: Mapping[str, str]
-) -> dict[str, asking.Arm]:
-    modes = [mode for mode in MODES if mode != "vector" or config["provider"] != "none"]
-    if len(modes) < len(MODES):  # memd would answer by words, and the table would call that vectors
-        common.note("config.toml says provider = none: there are no vectors, and hybrid is keyword")
-    return {mode: asking.memd_arm(client, root, mode, own_names) for mode in modes}
-
-
-def _say_why(measured: Fields, client: Client, root: str, copied_names: Mapping[str, str]) -> None:
-    """Let memd say of each failure what became of its note; a copy is gone when somebody asks later."""
-    for result in report.failures(measured):
-        place = result["answers"][0]
-        path = copied_names.get(place["path"], place["path"])
-        params = {"workspace": root, "path": path, "query": result["query"]}
-        try:
-            answer = client.call("why", params, timeout_s=asking.SEARCH_TIMEOUT_S)
-        except RpcError:  # a daemon of before that method, or one that is busy: the figures stand without it
-            return
-        result["why"] = {"stage": answer["stage"], "text": str(answer["text"]).replace(path, place["path"])}
-
-
-def _grep_is_there(*, wanted: bool) -> bool:
-    if wanted and not grep.is_there():
-        common.note("grep is not installed: it is left out")
-    return wanted and grep.is_there()
-
-
-def _measured(questions: Sequence[Question], arms: Mapping[str, asking.Arm], about: Fields) -> Fields:
+def _measured(
+    run: Run,
+    index: TemporaryIndex,
+    questions: Sequence[Question],
+    about: Fields,
+    new_names: Mapping[str, str],
+) -> Fields:
+    """Ask all arms, sum up, and say of each failure what became of its note."""
+    own_names = {new: own for own, new in new_names.items()}
+    modes = [mode for mode in arms.MODES if mode != "vector" or index.config.provider != "none"]
+    if len(modes) < len(arms.MODES):  # memd would answer by words, and the table would call that vectors
+        run.note("config.toml says provider = none: there are no vectors, and hybrid is keyword")
+    asked: dict[str, arms.Arm] = {mode: arms.memd_arm(index, mode, own_names) for mode in modes}
+    if run.with_grep and grep.is_there():
+        asked["grep"] = arms.grep_arm(str(index.workspace.root), sorted(index.sources), own_names)
+    elif run.with_grep:
+        run.note("grep is not installed: it is left out")
     total = len(questions)
-    common.note(f"asking {counted(total, 'question')}: {', '.join(arms)}")
-    with Progress() as progress:
-        answers = asking.ask_all(
-            questions, arms, told=lambda done: progress({"stage": "ask", "done": done, "total": total})
+    run.note(f"asking {_counted(total, 'question')}: {', '.join(asked)}")
+    answers = arms.ask_all(questions, asked, told=lambda done: run.progress("ask", done, total))
+    measured = report.summed_up(questions, answers, about=about)
+    for result in report.failures(measured):  # a temporary index is gone when somebody asks later
+        result["why"] = _why(run, index, result["query"], result["answers"][0]["path"], new_names)
+    return measured
+
+
+def _why(
+    run: Run, index: TemporaryIndex, query: str, own_path: str, new_names: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what became of a source in a search, as `memctl why` says it."""
+    path = new_names.get(own_path, own_path)
+    asked = index.decide(Search(query=query))
+    with index.index.view() as view:
+        source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
+        verdict = why(view, asked.request, source, None) if source else None
+    # What is no source is looked for among the notes themselves; a copy has sources alone.
+    disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
+    stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
+    told = verdicts.told(
+        Finding(
+            stage="not-a-source" if isinstance(disk, Refusal) else stage,
+            root=str(run.notes.place.root),
+            path=path,
+            line=None,
+            request=asked.request,
+            off=asking.why_off(asked, "keyword" if asked.meaning.vector is None else "hybrid"),
+            source=source,
+            verdict=verdict,
+            refusal=disk if isinstance(disk, Refusal) else None,
+            reason="failed",  # of "not-indexed": all others are waited for
         )
-    return report.summed_up(questions, answers, about=about)
+    )
+    return {"stage": told["stage"], "text": str(told["text"]).replace(path, own_path)}
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -10,14 +10,6 @@ from collections.abc import Sequence
 
 DEPTH = 10  # what a person looks at: one page of hits
 MEASURES = ("ndcg@10", "recall@1", "recall@5", "recall@10", "mrr@10")
-SHOWN = {
-    "ndcg@10": "nDCG@10",
-    "recall@1": "recall@1",
-    "recall@5": "recall@5",
-    "recall@10": "recall@10",
-    "mrr@10": "MRR@10",
-    "passage@10": "passage@10",
-}  # as people write them; the last one only where lines are judged
 
 # 2,000: the ends of a 95 % interval stand still to about a hundredth of its width, in less than a second.
 RESAMPLES = 2000

@@ -6,16 +6,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from memd import terms
+from memd.config import WorkspaceConfig
 from memd.embedding import UnavailableError
+from memd.embedding.queue import EmbeddingQueue
+from memd.index.index import Index
 from memd.search.judging import Request
 from memd.search.query import Query, parse, restricted
 from memd.search.search import Answer
 from memd.service import requests
 from memd.service.call import Call
 from memd.service.opening import Opened
+from memd.workspace import Workspace
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5
@@ -23,6 +27,16 @@ SYNC_TIMEOUT_S = 4.0  # how long a search waits for what was just saved, unless 
 ANSWER_S = 0.5  # of the deadline, kept for the answer itself
 
 Fields = dict[str, Any]
+Expired = Callable[[], bool]
+
+
+class Askable(Protocol):
+    """What a question is put to: an open workspace, or the temporary index of a measurement."""
+
+    workspace: Workspace
+    config: WorkspaceConfig
+    index: Index
+    embedding: EmbeddingQueue | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +72,18 @@ async def prepare(
         limit: None: as many hits as the workspace is configured for.
     """
     synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
+    asked = await decided(opened, question, call.is_over, glob=glob, limit=limit)
+    return replace(asked, synced=synced)
+
+
+async def decided(
+    opened: Askable, question: requests.Question, expired: Expired, *, glob: str | None, limit: int | None
+) -> Asked:
+    """Parse, embed, decide; as `prepare`, without waiting. *expired*: whether nobody waits for the answer."""
     query = narrowed(parse(question.query), question, glob)
     meaning = await _meaning(opened, query, question.mode)
     request = replace(
-        request_of(opened, question, query, call),
+        request_of(opened, question, query, expired),
         query_vec=meaning.vector,
         model_id=meaning.model_id,
         mode=question.mode,
@@ -69,10 +91,10 @@ async def prepare(
         weights=question.weights or opened.config.weights,
         limit=limit or opened.config.max_results,
     )
-    return Asked(request, meaning, synced)
+    return Asked(request, meaning, {})
 
 
-def request_of(opened: Opened, asked: requests.Narrowed, query: Query, call: Call) -> Request:
+def request_of(opened: Askable, asked: requests.Narrowed, query: Query, expired: Expired) -> Request:
     """Return a search by words with the workspace's settings."""
     config = opened.config
     return Request(
@@ -87,7 +109,7 @@ def request_of(opened: Opened, asked: requests.Narrowed, query: Query, call: Cal
         limit=asked.limit or config.max_results,
         today=datetime.now().astimezone().date(),
         alive=_alive(opened),
-        expired=call.is_over,
+        expired=expired,
     )
 
 
@@ -139,12 +161,19 @@ async def wait_for_sync(opened: Opened, asked: requests.Narrowed, call: Call, *,
     return {"synced": synced}
 
 
+def why_off(asked: Asked, mode: str) -> str:
+    """Return why the vector arm did not run in an answer of *mode*; "" where it did."""
+    if asked.meaning.vector is None:
+        return next(iter(asked.meaning.degraded), asked.meaning.off)
+    return "other-model" if mode == "keyword" else ""
+
+
 def ms_since(started: float) -> float:
     """Return the milliseconds since *started*, as time.perf_counter() gave it."""
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-async def _meaning(opened: Opened, query: Query, mode: str) -> Meaning:
+async def _meaning(opened: Askable, query: Query, mode: str) -> Meaning:
     """Return the query's vector; where there is none, the answer comes from the keyword arm and says why."""
     embedding = opened.embedding
     if mode == "keyword" or not query.text.strip():
@@ -165,7 +194,7 @@ async def _meaning(opened: Opened, query: Query, mode: str) -> Meaning:
     return Meaning(vector, embedder.model_id, took_ms=ms_since(started))
 
 
-def _alive(opened: Opened) -> Callable[[str], bool]:
+def _alive(opened: Askable) -> Callable[[str], bool]:
     """Return what tells whether a source is on the disk; where nothing can be seen, answers go on."""
     root = str(opened.workspace.root)
     if not opened.workspace.is_there():

@@ -15,6 +15,7 @@ from pathlib import Path
 import structlog
 
 from memctl import paths
+from memd import temporary
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.service import logs, notify, rpc, versions
 from memd.service.clocks import Clocks
@@ -86,6 +87,8 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
             asyncio.create_task(beat)
             for beat in (_beat(workspaces), _look_around(workspaces), _look_at_itself(reach, end))
         ]
+        with suppress(OSError):  # nothing depends on it, and the next start tries again
+            await asyncio.to_thread(temporary.remove_abandoned, state_dir)
         code = await end
         for beat in beats:
             beat.cancel()

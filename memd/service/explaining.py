@@ -13,7 +13,7 @@ from memd.search.judging import Request
 from memd.search.search import Answer, searched
 from memd.search.why import Verdict, why
 from memd.service import answers, requests, verdicts
-from memd.service.asking import Asked, answer_frame, frame, ms_since, prepare
+from memd.service.asking import answer_frame, frame, ms_since, prepare, why_off
 from memd.service.call import Call
 from memd.service.findings import Finding
 from memd.service.naming import below
@@ -44,7 +44,10 @@ async def explained_search(workspaces: Workspaces, question: requests.Search, ca
             answers.hit(hit) | {"explanation": reason}
             for hit, reason in zip(answer.hits, reasons, strict=True)
         ]
-        told |= {"model_id": asked.meaning.model_id or None, "vector_arm": _off(asked, answer.mode) or None}
+        told |= {
+            "model_id": asked.meaning.model_id or None,
+            "vector_arm": why_off(asked, answer.mode) or None,
+        }
         return {"hits": hits, "explanation": told, **answer_frame(opened, asked, answer)}
 
     return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
@@ -94,7 +97,7 @@ async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, c
         path=path or question.path,
         line=question.line,
         request=asked.request,
-        off=_off(asked, mode),
+        off=why_off(asked, mode),
         source=seen.source,
         verdict=seen.verdict,
         refusal=seen.disk if isinstance(seen.disk, Refusal) else None,
@@ -156,13 +159,6 @@ def _reason(opened: Opened, seen: _Seen, path: str) -> str:
     scanning = upkeep.scanning
     is_due = scanning.running or scanning.last is None or scanning.since is not None
     return "scanning" if is_due else "unnoticed"
-
-
-def _off(asked: Asked, mode: str) -> str:
-    """Return why the vector arm did not run; "" where it did."""
-    if asked.meaning.vector is None:
-        return next(iter(asked.meaning.degraded), asked.meaning.off)
-    return "other-model" if mode == "keyword" else ""
 
 
 def _close_names(view: View, path: str) -> tuple[str, ...]:

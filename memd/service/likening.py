@@ -37,7 +37,7 @@ async def similar_method(workspaces: Workspaces, params: Fields, call: Call) -> 
 
 async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Similar, call: Call) -> Fields:
     synced = await wait_for_sync(opened, asked, call, vectors=True)
-    request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call)
+    request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call.is_over)
     chunk, place, answer = await workspaces.read(_found, opened, asked, request)
     degraded: tuple[str, ...] = ()
     if answer.mode == "keyword":

@@ -2,9 +2,8 @@
 
 import pytest
 
-from memctl import exits
-from memctl.exits import CommandError
-from memd.eval import golden
+from memd.errors import InvalidError, NotFoundError
+from memd.eval import questions
 from memd.eval.questions import Place, Question
 
 ROOT = "/home/ada/notes"
@@ -12,14 +11,13 @@ ROOT = "/home/ada/notes"
 
 def parsed(*lines):
     """Return the questions of these lines."""
-    return golden.parse("\n".join(lines), "golden.jsonl", ROOT)
+    return questions.parse("\n".join(lines), "golden.jsonl", ROOT)
 
 
 def refused(*lines):
     """Return what is said of these lines."""
-    with pytest.raises(CommandError) as refusal:
+    with pytest.raises(InvalidError) as refusal:
         parsed(*lines)
-    assert refusal.value.status == exits.USAGE
     return str(refusal.value)
 
 
@@ -101,17 +99,16 @@ def test_a_file_that_asks_nothing_is_refused():
 
 def test_a_file_that_is_not_there_or_no_text_is_said_so(tmp_path):
     """Exit code 5 for a missing one, as for whatever was named and is not there."""
-    with pytest.raises(CommandError, match="there is no golden file") as missing:
-        golden.load(tmp_path / "none.jsonl", ROOT)
-    assert missing.value.status == exits.NOT_FOUND
+    with pytest.raises(NotFoundError, match="there is no golden file"):
+        questions.load(tmp_path / "none.jsonl", ROOT)
     (tmp_path / "latin.jsonl").write_bytes(b'{"query": "caf\xe9"}')
-    with pytest.raises(CommandError, match="not UTF-8"):
-        golden.load(tmp_path / "latin.jsonl", ROOT)
-    with pytest.raises(CommandError, match="cannot be read"):
-        golden.load(tmp_path, ROOT)
+    with pytest.raises(InvalidError, match="not UTF-8"):
+        questions.load(tmp_path / "latin.jsonl", ROOT)
+    with pytest.raises(InvalidError, match="cannot be read"):
+        questions.load(tmp_path, ROOT)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
     """Windows' editors write one."""
     (tmp_path / "golden.jsonl").write_bytes(b'\xef\xbb\xbf{"query": "q", "path": "a.md"}\n')
-    assert golden.load(tmp_path / "golden.jsonl", ROOT)[0].text == "q"
+    assert questions.load(tmp_path / "golden.jsonl", ROOT)[0].text == "q"

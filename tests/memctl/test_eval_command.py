@@ -1,4 +1,4 @@
-"""Does `memctl eval` measure with a real daemon, leave nothing behind, and end with the right exit code?"""
+"""The command `memctl eval`: what it prints, its exit codes, and that it leaves nothing behind."""
 
 import hashlib
 import json
@@ -152,7 +152,7 @@ def test_only_sources_are_copied(daemon, memctl):
     assert not any("xylophone" in one["query"] for one in told["results"])
 
 
-def test_a_golden_file_asks_the_index_as_it_is(memctl, golden):
+def test_a_golden_file_asks_the_notes_as_they_are(memctl, golden):
     """Words of headings are found, lines are judged apart, comments are passed over."""
     told = json.loads(memctl("eval", "--json", "--golden", golden()).stdout)
     tea, queue = told["results"]
@@ -304,110 +304,157 @@ def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path
     assert "golden file" in done.stderr
 
 
+def test_without_a_daemon_it_works_and_starts_none(daemon, tmp_path):
+    """It indexes all by itself, with the same figures."""
+    root = tmp_path / "own"
+    shutil.copytree(daemon.root, root)
+    own = Daemon(tmp_path)
+    try:
+        own.start()
+        own.add(root)
+        with_daemon = own.memctl("eval", "--json", cwd=root)
+        own.stop()
+        alone = own.memctl("eval", "--json", cwd=root)
+        assert alone.returncode == exits.OK, alone.stderr
+        assert not own.listens()
+        ours, theirs = (json.loads(done.stdout)["arms"] for done in (alone, with_daemon))
+        assert {arm: facts["measures"] for arm, facts in ours.items()} == {
+            arm: facts["measures"] for arm, facts in theirs.items()
+        }
+    finally:
+        own.close()
+
+
+def test_a_folder_that_is_not_registered_is_no_workspace(daemon, tmp_path):
+    """As for every command: it may have come with a clone, and nobody has said that it may be read."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "config.toml").write_text("")
+    done = daemon.memctl("eval", cwd=tmp_path)
+    assert done.returncode == exits.WORKSPACE
+    assert "memctl init" in done.stderr
+
+
+def test_settings_that_the_user_does_not_allow_are_refused(daemon, tmp_path):
+    """A workspace's configuration names no model folder that the user's own does not name."""
+    root = tmp_path / "clone"
+    shutil.copytree(daemon.root, root)
+    daemon.add(root)
+    (root / "memory" / "config.toml").write_text('model = "/somewhere/else"\n')
+    done = daemon.memctl("eval", cwd=root)
+    daemon.call("workspace.remove", path=str(root))
+    assert done.returncode == exits.CONFIG
+    assert "/somewhere/else" in done.stderr
+
+
 # -- nothing is left behind ------------------------------------------------------------------------------
 
 
-def copies(daemon):
-    """Return the folders of copies that are there now."""
+def folders(daemon):
+    """Return the private folders that are there now."""
     return sorted(daemon.state.glob("eval-*"))
 
 
 def started(daemon, *argv):
-    """Start memctl eval as a terminal would, and wait until its copy is a workspace."""
+    """Start memctl eval as a terminal would, and wait until its index is being made."""
     process = subprocess.Popen(
         [*AS_IN_A_TERMINAL, "eval", *argv],
         env=daemon.environment | {"PYTHONPATH": str(Path(exits.__file__).parents[1])},
         cwd=daemon.large, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    own = {str(daemon.root), str(daemon.large)}
-    until(
-        lambda: {one["root"] for one in daemon.call("workspace.list")["workspaces"]} - own or process.poll()
-    )
+    until(lambda: list(daemon.state.glob("eval-*/*/index.db")) or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
     return process
+
+
+def measuring(process):
+    """Return the number of the process that measures for memctl."""
+    return int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
 
 
 @pytest.mark.parametrize(
     ("sent", "status"),
-    [(signal.SIGINT, exits.INTERRUPTED), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    [
+        (signal.SIGINT, exits.INTERRUPTED),
+        (signal.SIGTERM, -signal.SIGTERM),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
-def test_a_signal_ends_it_and_the_copy_is_gone(daemon, memctl, sent, status):
-    """Ctrl-C, a service manager, a closed terminal: the workspace is forgotten, all is deleted."""
+def test_a_signal_to_memctl_ends_it_and_its_index_is_gone(daemon, memctl, sent, status):
+    """Ctrl-C, a service manager, and kill -9: the process that measures notices that nobody waits."""
     process = started(daemon)
-    assert copies(daemon)
     process.send_signal(sent)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=30)  # to the end of both: they share stderr
     assert process.returncode == status, err.decode()
     assert b"Traceback" not in err
+    until(lambda: not folders(daemon))
 
 
-def test_the_copy_is_private_while_it_is_there(daemon, memctl):
-    """0700, below memd's own folder; its config has the patterns and the sidecars of the copy alone."""
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_measuring_process_ends_it_orderly(daemon, memctl, sent):
+    """Memctl says that there is no result."""
     process = started(daemon)
-    [folder] = copies(daemon)
+    os.kill(measuring(process), sent)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == exits.INTERNAL
+    assert f"ended with exit code {128 + sent}" in err.decode()
+    assert b"Traceback" not in err
+    assert folders(daemon) == []
+
+
+def test_what_is_written_is_private(daemon, memctl):
+    """All of it lies in a folder of memd's own that nobody else may enter."""
+    process = started(daemon)
+    [folder] = folders(daemon)
     assert folder.stat().st_mode & 0o077 == 0
-    config = (folder / "notes/memory/config.toml").read_text()
-    assert 'sources = ["**/*.md"]' in config
-    assert "sidecars = false" in config
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
 
 
-def test_an_error_of_the_daemon_leaves_no_copy(daemon, memctl, monkeypatch):
-    """A search that fails in the middle: exit code of the error, and all is cleaned up."""
-    golden_of_a_wrong_mode = "from memd.eval import run; run.MODES = ('nonsense',)"
-    program = (
-        f"import sys; {golden_of_a_wrong_mode}; from memctl.__main__ import main; sys.exit(main(['eval']))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=daemon.environment | {"PYTHONPATH": str(Path(exits.__file__).parents[1])},
-        cwd=daemon.root, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == exits.USAGE, done.stderr
-    assert "$.mode" in done.stderr
-
-
-def test_what_a_killed_run_left_is_cleaned_up_by_the_next(daemon, memctl):
+def test_what_a_killed_run_left_is_removed_by_the_next(daemon, memctl):
     """Nobody can answer kill -9."""
-    killed = started(daemon)
-    killed.kill()
-    killed.communicate()
-    [old] = copies(daemon)
+    old = killed(daemon)
     assert memctl("eval").returncode == exits.OK
     assert not old.exists()
 
 
-def test_the_copy_of_a_run_that_is_alive_stays(daemon, memctl):
+def test_what_a_killed_run_left_is_removed_when_the_daemon_starts(tmp_path):
+    """A copy of notes must not lie about until somebody measures again."""
+    root = tmp_path / "notes"
+    shutil.copytree(SAMPLE, root)
+    own = Daemon(tmp_path)
+    try:
+        own.start()
+        own.root = own.large = Path(own.add(root))
+        old = killed(own)
+        own.stop()
+        own.start()
+        until(lambda: not old.exists())
+    finally:
+        own.close()
+
+
+def killed(daemon):
+    """Kill a process that measures; return what it has left."""
+    process = started(daemon)
+    os.kill(measuring(process), signal.SIGKILL)
+    process.communicate()
+    [old] = folders(daemon)
+    return old
+
+
+def test_the_folder_of_a_run_that_is_alive_stays(daemon, memctl):
     """Two runs at once do not disturb each other."""
     running = started(daemon)
-    running.send_signal(signal.SIGSTOP)
-    [folder] = copies(daemon)
+    pid = measuring(running)
+    os.kill(pid, signal.SIGSTOP)
+    [folder] = folders(daemon)
     try:
         assert memctl("eval").returncode == exits.OK
         assert folder.exists()
     finally:
-        running.send_signal(signal.SIGCONT)
-    assert running.wait(60) == exits.OK
-    running.communicate()
-
-
-def test_a_daemon_that_dies_meanwhile_leaves_no_copy(tmp_path):
-    """The one that is started for cleaning up forgets the workspace."""
-    root = tmp_path / "notes"
-    shutil.copytree(SAMPLE, root)
-    own = Daemon(tmp_path)
-    own.start()
-    own.root = own.large = Path(own.add(root))
-    try:
-        process = started(own)
-        own.process.kill()
-        own.process.wait()
-        _, err = process.communicate(timeout=60)
-        assert process.returncode in {exits.UNREACHABLE, exits.OK}, err.decode()
-        until(own.listens)
-        assert left_behind(own) == []
-    finally:
-        own.close()
+        os.kill(pid, signal.SIGCONT)
+    running.communicate(timeout=60)
+    assert running.returncode == exits.OK
 
 
 def test_other_commands_do_not_load_it():

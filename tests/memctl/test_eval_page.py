@@ -9,7 +9,7 @@ from memctl.render import eval as page
 from memctl.render import plot
 from memd.eval.arms import Answer
 from memd.eval.questions import Place, Question
-from memd.eval.report import failures, standing, summed_up
+from memd.eval.report import failures, summed_up
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -151,9 +151,9 @@ def test_without_failures_that_is_said():
 def test_the_place_of_the_first_right_note_is_counted():
     """First, second or third, up to ten, or none of them."""
     told = report()
-    assert standing(told, "hybrid") == {"1": 12, "2-3": 0, "4-10": 0, "none": 0}
-    assert standing(told, "keyword") == {"1": 0, "2-3": 12, "4-10": 0, "none": 0}
-    assert standing(told, "grep") == {"1": 0, "2-3": 0, "4-10": 0, "none": 12}
+    assert plot.standing(told, "hybrid") == {"1": 12, "2-3": 0, "4-10": 0, "none": 0}
+    assert plot.standing(told, "keyword") == {"1": 0, "2-3": 12, "4-10": 0, "none": 0}
+    assert plot.standing(told, "grep") == {"1": 0, "2-3": 0, "4-10": 0, "none": 12}
 
 
 def drawn(told):

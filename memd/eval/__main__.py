@@ -1,0 +1,137 @@
+"""The program `python -m memd.eval`, which `memctl eval` starts: measure once, write what happens to stdout.
+
+Each line of stdout is a JSON object with one key: `note` (a sentence), `progress` (stage, done, total), and
+at the end `report`, `nothing` (why there is nothing to ask) or `error` (code, message). The program ends, and
+deletes what it has written, at a signal and when stdin is closed: then whoever started it is gone, even by
+kill -9.
+"""
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+Send = Callable[[dict[str, Any]], None]
+
+
+def main() -> int:
+    """Measure; return 0 also where the last line says what went wrong."""
+    _leave_at_signals()  # before all imports that take time
+    os.umask(0o077)
+    send = _events()
+    threading.Thread(target=_leave_without_parent, name="memd-eval-parent", daemon=True).start()
+    _measure(_arguments(), send)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m memd.eval", description=__doc__, allow_abbrev=False)
+    parser.add_argument("workspace")
+    parser.add_argument("--golden", type=Path)
+    parser.add_argument("--headings", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--max-notes", type=int)
+    parser.add_argument("--no-grep", action="store_true")
+    parser.add_argument("--need-lines", action="store_true", help="refuse a golden file that names no line")
+    return parser.parse_args()
+
+
+def _measure(args: argparse.Namespace, send: Send) -> None:
+    import structlog  # noqa: PLC0415 - a signal during these imports must be heard already
+
+    from memctl import paths  # noqa: PLC0415
+    from memd.errors import MemdError  # noqa: PLC0415
+    from memd.eval.run import NothingToAskError  # noqa: PLC0415
+
+    # What the daemon would log is for its own log; errors are told, too, as what they are.
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    try:
+        send({"report": _report(args, send)})
+    except NothingToAskError as error:
+        send({"nothing": str(error)})
+    except MemdError as error:
+        send({"error": {"code": error.code, "message": str(error)}})
+    except paths.PathError as error:
+        send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
+
+
+def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
+    from memctl import paths  # noqa: PLC0415
+    from memd import temporary  # noqa: PLC0415
+    from memd.errors import InvalidError  # noqa: PLC0415
+    from memd.eval import questions, run  # noqa: PLC0415
+    from memd.eval.index import registered  # noqa: PLC0415
+
+    state_dir = paths.state_dir()
+    paths.make_private_dir(state_dir)
+    notes = registered(args.workspace, state_dir, paths.config_dir() / "config.toml")
+    root = str(notes.place.root)
+    asked = questions.load(args.golden, root) if args.golden else []
+    if args.need_lines and not any(question.passages for question in asked):
+        raise InvalidError(f"--fail-under passage@10: no line of {args.golden} names a line of a note")
+    with temporary.private_folder(state_dir) as folder:
+        one = run.Run(
+            notes,
+            folder,
+            seed=args.seed,
+            with_grep=not args.no_grep,
+            note=lambda text: send({"note": text}),
+            progress=lambda *parts: send(
+                {"progress": dict(zip(("stage", "done", "total"), parts, strict=True))}
+            ),
+        )
+        if args.golden:
+            measured = run.of_golden(one, asked, str(args.golden))
+        else:
+            measured = run.of_headings(one, wanted=args.headings, max_notes=args.max_notes)
+    return {"workspace": root, **measured}
+
+
+def _events() -> Send:
+    """Return what writes a line to stdout; what anybody else prints goes to stderr."""
+    stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def send(event: dict[str, Any]) -> None:
+        try:
+            stream.write(json.dumps(event) + "\n")
+            stream.flush()
+        except BrokenPipeError:  # nobody reads any more
+            raise SystemExit(1) from None
+
+    return send
+
+
+def _leave_at_signals() -> None:
+    """Let the first signal end the process orderly; later ones would interrupt the cleaning up."""
+    is_leaving = False
+
+    def leave(number: int, _: FrameType | None) -> None:
+        nonlocal is_leaving
+        if not is_leaving:
+            is_leaving = True
+            raise SystemExit(128 + number)  # as shells report it
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:  # nohup's stays
+            signal.signal(number, leave)
+
+
+def _leave_without_parent() -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

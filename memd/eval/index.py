@@ -1,0 +1,254 @@
+"""The temporary index of one measurement: made in this process, asked without a daemon.
+
+It begins as a copy of the workspace's own index where that lies still, so that only what differs is read and
+embedded; the live database itself is never opened. A question is decided by the same code as the daemon's.
+"""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memd import config as configuration
+from memd import workspace as folders
+from memd.config import WorkspaceConfig
+from memd.embedding import Embedder, UnavailableError
+from memd.embedding.providers import Providers
+from memd.embedding.queue import EmbeddingQueue
+from memd.errors import ConfigError, EmbedderError, IndexDamagedError, ModelMismatchError, StorageError
+from memd.index.index import DATABASE, FILE_NAMES, Index
+from memd.index.indexer import Indexer
+from memd.records import ChunkLimits
+from memd.search.search import Answer, search
+from memd.service import asking, requests
+from memd.service.asking import Asked
+from memd.sources.scan import Rules
+from memd.workspace import Workspace
+
+COMMIT_S = 1.0  # of work in one commit; nobody waits for a single file of it
+EMBED_BATCH = 64  # texts between two commits: about a second of the shipped model on two cores
+PURGE_BATCH = 1000  # sources in one commit; arbitrary
+# An index whose files were changed so short ago may be changing now; clocks of file systems tick in steps of
+# up to 10 ms, so that a change within a second before the first look leaves a trace in the second.
+STILL_NS = 1_000_000_000
+PROBE_WORDS = 150  # about a chunk; the model takes as long for it
+
+Told = Callable[[str, int, int], None]  # (stage, done, total)
+Announce = Callable[[int, float], None]  # (chunks without a vector, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """A workspace that is measured."""
+
+    place: Workspace
+    config: WorkspaceConfig
+    rules: Rules
+
+
+def registered(path: str, state_dir: Path, user_config_path: Path) -> Notes:
+    """Return the registered workspace that *path* is in, with its settings.
+
+    Raises:
+        WorkspaceError: none is.
+        ConfigError: its configuration is wrong, or not allowed to choose what it chooses.
+    """
+    root = folders.choose(path, folders.read_registry(state_dir / "workspaces.json"))
+    place = folders.workspace_at(root, state_dir)
+    config = configuration.load_workspace_config(place.config_path)
+    user = configuration.load_user_config(user_config_path)
+    configuration.check_allowed(place.config_path, config, user, user_config_path)
+    try:
+        return Notes(place, config, Rules.load(root, config.sources, config.ignore))
+    except ConfigError as error:
+        raise ConfigError(f"{place.config_path}: {error}") from error
+
+
+class TemporaryIndex:
+    """An index that is up to date with a folder, and the model that its vectors are of."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        config: WorkspaceConfig,
+        index: Index,
+        indexer: Indexer,
+        embedding: EmbeddingQueue | None,
+    ) -> None:
+        self.workspace = workspace
+        self.config = config
+        self.index = index
+        self.embedding = embedding
+        self._indexer = indexer
+        self._loop = asyncio.Runner()
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The paths of all sources."""
+        return frozenset(source.path for source in self.index.snapshot.sources.values())
+
+    def decide(self, question: requests.Search) -> Asked:
+        """Return a question with everything decided, its vector included."""
+        limit = question.limit or self.config.max_results
+        return self._loop.run(asking.decided(self, question, lambda: False, glob=None, limit=limit))
+
+    def answer(self, asked: Asked) -> Answer:
+        """Return the hits."""
+        with self.index.view() as view:
+            return search(view, asked.request)
+
+    def update(self, rules: Rules, told: Told, announce: Announce) -> None:
+        """Bring words and vectors up to date with the folder.
+
+        Args:
+            rules: which of its files are sources.
+            told: hears how far it is.
+            announce: hears between words and vectors of which there are many, and what these will take.
+
+        Raises:
+            StorageError: the folder cannot be looked through, the index cannot be written.
+            EmbedderError: the model failed meanwhile. One that is not there from the start is no error: each
+                answer says so.
+        """
+        try:
+            paths = self._indexer.compare(rules).differing
+        except OSError as error:
+            raise StorageError(f"{self.workspace.root} cannot be looked through: {error.strerror}") from error
+        total = len(paths)
+        while paths:
+            paths = paths[self._indexer.apply(paths, budget_s=COMMIT_S).handled :]
+            told("index", total - len(paths), total)
+        # What a copied index knows of sources that are gone must not be found, nor correct a word.
+        while self.index.purge(None, PURGE_BATCH):
+            pass
+        embedder = self._embedder()
+        if embedder is None:
+            announce(0, 0.0)
+            return
+        self.index.begin_model(embedder.model_id, embedder.dim)
+        waiting = self.index.pending_count()
+        announce(waiting, waiting * _embedding_s(embedder) if waiting else 0.0)
+        self._embed(embedder, waiting, told)
+
+    def close(self) -> None:
+        """Close the index; who asks later gets IndexClosedError."""
+        self._loop.close()
+        self.index.close()
+
+    def _embedder(self) -> Embedder | None:
+        try:
+            return self.embedding.ready() if self.embedding else None
+        except UnavailableError:
+            return None
+
+    def _embed(self, embedder: Embedder, total: int, told: Told) -> None:
+        refused: set[bytes] = set()  # texts that the model does not take
+        while True:
+            found = self.index.pending(EMBED_BATCH + len(refused))
+            batch = {digest: text for digest, text in found.items() if digest not in refused}
+            if not batch:
+                break
+            vectors = self._vectors(batch, embedder.model_id)
+            refused |= batch.keys() - vectors.keys()
+            if vectors:
+                self._indexer.embed(vectors, model_id=embedder.model_id)
+            told("embed", total - self.index.pending_count(), total)
+        if self.index.building:
+            self.index.finish_building(refused)
+
+    def _vectors(self, batch: dict[bytes, str], model_id: str) -> dict[bytes, bytes]:
+        """Return the vectors of texts; without those of texts that the model refuses."""
+        assert self.embedding is not None
+        try:
+            found = self.embedding.embed_documents(list(batch.values()), model_id=model_id)
+            return dict(zip(batch, found, strict=True))
+        except ModelMismatchError:
+            raise
+        except EmbedderError:
+            if len(batch) == 1 and self.embedding.state == "ready":
+                return {}
+            if self.embedding.state != "ready":
+                raise
+        # The model lives, so one of the texts is at fault: it alone goes without a vector.
+        parts = (self._vectors({digest: text}, model_id) for digest, text in batch.items())
+        return {digest: vector for part in parts for digest, vector in part.items()}
+
+
+def _embedding_s(embedder: Embedder) -> float:
+    """Measure how long the model takes for a chunk."""
+    started = time.perf_counter()
+    embedder.embed_documents([" ".join(["memory"] * PROBE_WORDS)])
+    return time.perf_counter() - started
+
+
+@contextmanager
+def temporary_index(notes: Notes, root: Path, folder: Path) -> Iterator[TemporaryIndex]:
+    """Give an index of the notes in *root*, with the settings of *notes*; `update` fills it.
+
+    Args:
+        notes: the workspace.
+        root: its own root, or that of an altered copy.
+        folder: a private one, which the index's own goes into.
+    """
+    config, providers = notes.config, Providers()
+    with closing(providers):
+        embedding = providers.queue_for(config)  # it loads while the rest is made
+        tokenizer, max_tokens = providers.tokenizer_for(config)
+        live = notes.place.index_dir
+        index = _index(live, folder / live.name)  # an index knows the name of its folder
+        indexer = Indexer(
+            index,
+            root,
+            tokenizer=tokenizer,
+            limits=ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens),
+        )
+        indexer.begin()
+        made = TemporaryIndex(Workspace(root, index.folder), config, index, indexer, embedding)
+        with closing(made):
+            yield made
+
+
+def _index(live: Path, folder: Path) -> Index:
+    """Open a copy of the *live* index; an empty one where there is none that can be read."""
+    if _copied(live, folder):
+        try:
+            return Index(folder)
+        except IndexDamagedError:
+            pass
+    shutil.rmtree(folder, ignore_errors=True)
+    return Index(folder)
+
+
+def _copied(live: Path, folder: Path) -> bool:
+    """Copy an index, unless it is being written; tell whether that went well.
+
+    Only the files' bytes are read: a process that opened the database would take part in its locks.
+    """
+    try:
+        before = _stamps(live)
+        if not before or time.time_ns() - max(mtime_ns for mtime_ns, _ in before.values()) < STILL_NS:
+            return False
+        folder.mkdir(mode=0o700, parents=True)
+        for name in before:
+            shutil.copyfile(live / name, folder / name)
+        return _stamps(live) == before
+    except OSError:
+        return False
+
+
+def _stamps(live: Path) -> dict[str, tuple[int, int]]:
+    """Return name → time of the last change and size of each file that the index consists of."""
+    found = {}
+    with os.scandir(live) as entries:
+        for entry in entries:
+            ours = entry.name in {DATABASE, f"{DATABASE}-wal"} or any(
+                name.fullmatch(entry.name) for name in FILE_NAMES
+            )
+            if ours and entry.is_file(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                found[entry.name] = (status.st_mtime_ns, status.st_size)
+    return found if DATABASE in found else {}
