@@ -104,14 +104,8 @@ class Workspaces:
             opened.upkeep.rescan()
 
     def root_of(self, path: str | None) -> Path:
-        """Return the registered root that a request names. Raises WorkspaceError.
-
-        Who names none does not mean a copy that `memctl eval` has beside the indexes for a while.
-        """
-        if path is not None:
-            return folders.choose(path, self._roots)
-        beside = self._registry.parent
-        return folders.choose(None, [root for root in self._roots if not root.is_relative_to(beside)])
+        """Return the registered root that a request names. Raises WorkspaceError."""
+        return folders.choose(path, self._roots)
 
     async def find(self, path: str | None) -> Opened:
         """Return the workspace that a request names.
