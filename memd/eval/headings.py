@@ -1,4 +1,4 @@
-"""Which headings make questions? Pure, and the same for the same notes and seed.
+"""The headings of notes, and which of them make questions. Pure, and the same for the same notes and seed.
 
 A heading is what its writer calls the text below it: a question with a known answer. It says something
 only where it has two words of its own, stands in one note alone, and has text below it.
@@ -10,14 +10,27 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memd.eval.markdown import Heading, headings
 from memd.eval.words import content_words, words
+from memd.sources.blocks import MAX_TITLE_CHARS, Block, plain_title, read_blocks
+from memd.sources.frontmatter import closing_line
+from memd.sources.lines import split_lines
 
 MIN_CONTENT_WORDS = 2  # one word alone is a label: "Postgres" stands above a hundred different texts
 MIN_BELOW = 40  # letters and digits below a heading; arbitrary: half a line is no answer
-MAX_CHARS = 200  # as much of a heading as memd itself indexes
 
+_WIKI_LINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
+_ANCHOR = re.compile(r"\s*\{#[^}]*\}$")  # {#name}, which some renderers take as the heading's own name
 _OPERATOR = re.compile(r"(?<!\S)(path|tag|since|after|until|before):(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """One heading; lines are counted from 0."""
+
+    level: int  # 1 to 6
+    text: str  # as a reader sees it, without markup
+    start: int
+    end: int  # behind its last line: a Setext heading has two or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +61,32 @@ class Chosen:
     headings: int  # of all notes
     left_out: Mapping[str, int]  # why → how many
     notes: int  # with at least one heading that could be asked for
+
+
+def front_matter_end(lines: Sequence[str]) -> int:
+    """Return how many lines the front matter has, both fences included; 0 without one."""
+    end = closing_line(split_lines("\n".join(lines)))
+    return 0 if end is None else end + 1
+
+
+def headings(lines: Sequence[str]) -> list[Heading]:
+    """Return the headings of a text, in its order: outermost ones that have a text."""
+    blocks = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
+    return [heading for block in blocks if block.level and (heading := _heading(block)).text]
+
+
+def visible(markup: str) -> str:
+    """Return what a reader sees of a line of Markdown."""
+    return _plain(plain_title(markup))
+
+
+def _heading(block: Block) -> Heading:
+    return Heading(block.level, _plain(block.title), block.start, block.end)
+
+
+def _plain(title: str) -> str:
+    """Return a title without what CommonMark does not know: links as wikis write them, and anchors."""
+    return " ".join(_ANCHOR.sub("", _WIKI_LINK.sub(r"\1", title)).split())
 
 
 def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Chosen:
@@ -89,7 +128,7 @@ def _judged(
     for position, heading in enumerate(known):
         first_line, amount = _below(lines, known, position)
         fault = ""
-        if content_words(heading.text) < MIN_CONTENT_WORDS or len(heading.text) > MAX_CHARS:
+        if content_words(heading.text) < MIN_CONTENT_WORDS or len(heading.text) >= MAX_TITLE_CHARS:
             fault = "too general"
         elif spread[words(heading.text)] > 1:
             fault = "in several notes"

@@ -1,4 +1,4 @@
-"""What is left of the notes when the headings that are asked for are taken out of them? Pure.
+"""The notes without the headings that are asked for. Pure.
 
 Asking for a heading that stands in the indexed text measures nothing. So what gives it away goes, in all
 notes: the heading itself, every line that says nothing else (a title in front matter, an entry of a table
@@ -10,14 +10,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from memd.eval.headings import Choice
-from memd.eval.markdown import MAX_LINE_CHARS, front_matter_end, visible
+from memd.eval.headings import Choice, front_matter_end, visible
 from memd.eval.words import words
 
 # Quotes, items, task boxes, numbers and heading marks, which stand in front of what a line says.
 _LEAD = re.compile(r"(?:[\s>]|[-*+](?=\s)|\d+[.)](?=\s)|#+(?=\s)|\[[ xX]\](?=\s))*")
 _KEY = re.compile(r"\s*[\w-]+:\s")  # of front matter
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")  # at the front of a name: such a note loses score with age
+
+MAX_LINE_CHARS = 1000  # a longer line says more than any heading; patterns need a hostile one's square
 
 Title = tuple[str, ...]  # words, as they are compared
 

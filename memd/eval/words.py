@@ -1,4 +1,4 @@
-"""Which words has a text, and which of them say something? Pure."""
+"""The words of a text, and which of them say something. Pure."""
 
 import re
 import unicodedata

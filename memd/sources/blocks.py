@@ -113,12 +113,12 @@ def _add(siblings: list[Block], token: Token, content: str, shift: int, children
     start, end = token.map[0] + shift, token.map[1] + shift
     kind = token.type.removesuffix("_open")
     if kind == "heading":
-        siblings.append(Block(kind, start, end, int(token.tag[1:]), _plain_title(content)))
+        siblings.append(Block(kind, start, end, int(token.tag[1:]), plain_title(content)))
     else:
         siblings.append(Block(kind, start, end, children=tuple(children)))
 
 
-def _plain_title(content: str) -> str:
+def plain_title(content: str) -> str:
     """Return what a reader sees of a heading."""
     title = " ".join(content.split())
     cut = title[: 2 * MAX_TITLE_CHARS]  # inline rules are quadratic on hostile text

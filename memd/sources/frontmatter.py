@@ -54,7 +54,7 @@ def read_front_matter(lines: Lines) -> FrontMatter:
     YAML that is no mapping is not front matter (a note may open with a thematic break). Broken YAML is
     text: in one stretch if no blank line interrupts it, else it is Markdown like the rest.
     """
-    end = _closing_line(lines)
+    end = closing_line(lines)
     if end is None:
         return FrontMatter({})
     inside = lines.text[lines.starts[1] : lines.starts[end]]
@@ -72,7 +72,8 @@ def read_front_matter(lines: Lines) -> FrontMatter:
     return FrontMatter(values, end + 1) if isinstance(values, dict) else FrontMatter({})
 
 
-def _closing_line(lines: Lines) -> int | None:
+def closing_line(lines: Lines) -> int | None:
+    """Return the line that ends the front matter; None where the text does not begin with one."""
     if not len(lines) or not _OPENING.fullmatch(lines.line(0)):
         return None
     return next((n for n in range(1, len(lines)) if _CLOSING.fullmatch(lines.line(n))), None)
