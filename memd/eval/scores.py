@@ -1,12 +1,13 @@
-"""How good is a ranking, and how sure is that? Pure.
+"""Measures of a ranking, as trec_eval and BEIR define them, and how sure their means are. Pure.
 
-Measures as trec_eval and BEIR define them, with two grades: a document answers or it does not. So they
-can be compared with published figures of document rankings.
+Eval and the benchmarks share them; so both can be compared with published figures of document rankings.
 """
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+Grades = Mapping[str, int]  # document → grade; 0 is judged and not relevant
 
 DEPTH = 10  # what a person looks at: one page of hits
 MEASURES = ("ndcg@10", "recall@1", "recall@5", "recall@10", "mrr@10")
@@ -25,32 +26,39 @@ def measures(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, floa
         ranking: documents, best first, each once.
         relevant: those that answer; at least one.
     """
+    grades = dict.fromkeys(relevant, 1)
     return {
-        "ndcg@10": ndcg(ranking, relevant, depth=DEPTH),
-        "recall@1": recall(ranking, relevant, depth=1),
-        "recall@5": recall(ranking, relevant, depth=5),
-        "recall@10": recall(ranking, relevant, depth=DEPTH),
-        "mrr@10": 1 / rank if (rank := first_rank(ranking, relevant)) and rank <= DEPTH else 0.0,
+        "ndcg@10": ndcg(ranking, grades, depth=DEPTH),
+        "recall@1": recall(ranking, grades, depth=1),
+        "recall@5": recall(ranking, grades, depth=5),
+        "recall@10": recall(ranking, grades, depth=DEPTH),
+        "mrr@10": reciprocal_rank(ranking, grades, depth=DEPTH),
     }
 
 
-def ndcg(ranking: Sequence[str], relevant: frozenset[str], *, depth: int) -> float:
-    """Gain 1/log2(rank + 1) of each relevant document over that of the best ranking.
+def ndcg(ranking: Sequence[str], grades: Grades, *, depth: int) -> float:
+    """Return the discounted gain over that of the best possible ranking.
 
     Järvelin & Kekäläinen, ACM TOIS 20(4), 2002, in trec_eval's form: all documents are discounted, the
     gain is the grade.
     """
-    found = sum(1 / math.log2(rank + 1) for rank, one in enumerate(ranking[:depth], 1) if one in relevant)
-    best = sum(1 / math.log2(rank + 1) for rank in range(1, min(depth, len(relevant)) + 1))
-    return found / best
+    best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
+    return _gain([grades.get(document, 0) for document in ranking[:depth]]) / _gain(best[:depth])
 
 
-def recall(ranking: Sequence[str], relevant: frozenset[str], *, depth: int) -> float:
-    """Share of the relevant documents among the first *depth*."""
+def recall(ranking: Sequence[str], grades: Grades, *, depth: int) -> float:
+    """Return the share of the relevant documents that is among the first *depth*."""
+    relevant = {document for document, grade in grades.items() if grade > 0}
     return len(relevant.intersection(ranking[:depth])) / len(relevant)
 
 
-def first_rank(ranking: Sequence[str], relevant: frozenset[str]) -> int | None:
+def reciprocal_rank(ranking: Sequence[str], grades: Grades, *, depth: int) -> float:
+    """Return one over the rank of the first relevant document, 0 if none is among the first *depth*."""
+    rank = first_rank(ranking[:depth], {document for document, grade in grades.items() if grade > 0})
+    return 1 / rank if rank else 0.0
+
+
+def first_rank(ranking: Sequence[str], relevant: Collection[str]) -> int | None:
     """Return the rank of the first relevant document, from 1; None where there is none."""
     return next((rank for rank, one in enumerate(ranking, 1) if one in relevant), None)
 
@@ -78,3 +86,7 @@ def interval(values: Sequence[float], *, seed: int) -> tuple[float, float] | Non
     draw = random.Random(seed)  # noqa: S311 (sampling, not cryptography)
     means = [mean(draw.choices(values, k=len(values))) for _ in range(RESAMPLES)]
     return quantile(means, TAIL), quantile(means, 1 - TAIL)
+
+
+def _gain(grades: Sequence[int]) -> float:
+    return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, start=1))
