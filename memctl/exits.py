@@ -11,7 +11,7 @@ UNREACHABLE = 3  # no daemon, and none could be started
 WORKSPACE = 4  # no workspace here, or it is not registered
 NOT_FOUND = 5  # the source, chunk or entry that was named
 BUSY = 6  # a limit or a deadline was reached: try again
-REFUSED = 7  # unsafe path, or a secret in the text
+REFUSED = 7  # unsafe path, a secret in the text, or an entry that was changed by hand
 CONFIG = 8  # a configuration file is wrong
 UNHEALTHY = 9  # `health` found something broken
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
@@ -30,6 +30,7 @@ OF_CODE = {
     "MEMD_TIMEOUT": BUSY,
     "MEMD_UNSAFE": REFUSED,
     "MEMD_SECRET": REFUSED,
+    "MEMD_CHANGED": REFUSED,
     "MEMD_CONFIG": CONFIG,
     "MEMD_EMBEDDER": UNHEALTHY,
     "MEMD_INTERNAL": INTERNAL,
@@ -42,7 +43,7 @@ HELP = """\
 exit codes:
   0  done, hits found          5  what was named is not there
   1  no hits                   6  busy or too slow: try again
-  2  wrong usage               7  refused (unsafe path, secret)
+  2  wrong usage               7  refused (unsafe, secret, changed)
   3  daemon not reachable      8  configuration is wrong
   4  no such workspace         9  not healthy
   70 internal error            74 storage failed"""

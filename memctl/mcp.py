@@ -198,8 +198,9 @@ class Memory:
         Remember one fact, decision or preference for later sessions, as a Markdown entry.
 
         Use it when something will be true beyond this conversation and nobody wrote it down. One fact an
-        entry. Never store passwords, keys or tokens: they are refused. The entry can be found by
-        search_memory as soon as this returns; `similar` names entries that may say the same.
+        entry. Never store passwords, keys or tokens: they are refused. The entry is kept as soon as this
+        returns, and search_memory finds it if `indexed` is true, else a little later: do not store it again.
+        `similar` names notes that may say the same.
         """
         source = {"client": _client_name(context)}
         answer = self._call(

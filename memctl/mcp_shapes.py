@@ -1,6 +1,6 @@
 """What do the tools for agents take and give? Types, with the words that an agent reads of them."""
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
@@ -89,13 +89,24 @@ class Reason(TypedDict):
     degraded: list[str]
 
 
+class Likeness(TypedDict):
+    """A note or entry that may say the same."""
+
+    path: str
+    title: str
+    start_line: int
+    end_line: int
+    score: float
+
+
 class Written(TypedDict):
     """The entry that was written."""
 
     path: str
     id: str
     created: str | bool | None
-    similar: list[dict[str, Any]]
+    indexed: bool
+    similar: list[Likeness]
 
 
 class Excerpt(TypedDict):

@@ -54,6 +54,13 @@ class UnsafeError(MemdError):
     callers_fault = True
 
 
+class ChangedError(MemdError):
+    """The file to delete is not what memd wrote; a person may say so with `force`."""
+
+    code = "MEMD_CHANGED"
+    callers_fault = True
+
+
 class SecretError(MemdError):
     """The text holds a secret of a known shape and was not written."""
 

@@ -1,5 +1,6 @@
 import contextlib
 import errno
+import fcntl
 import os
 import random
 import re
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memd.errors import (
+    ChangedError,
     InvalidError,
     MemdError,
     NoSpaceError,
@@ -28,7 +30,14 @@ from memd.errors import (
     UnsafeError,
     WorkspaceError,
 )
-from memd.memory import MAX_CONTENT_BYTES, slug, take_away, write_entry
+from memd.memory import (
+    MAX_CONTENT_BYTES,
+    clear_leftovers,
+    delete_entry,
+    leftovers,
+    slug,
+    write_entry,
+)
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
 AGENT = {"client": "planner", "session": "s-17"}
@@ -70,8 +79,9 @@ def test_an_entry_holds_what_the_agent_said_and_where_it_came_from(root):
         "topic": "infra",
         "tags": ["db", "ports"],
         "created": "2026-05-01T09:30:00+00:00",
-        "id": done.id,
         "source": {"origin": "agent", "client": "planner", "session": "s-17"},
+        "id": done.id,
+        "sha256": front["sha256"],
     }
     assert body == "\nIt is 5433.\n"
     assert re.fullmatch(r"memory/infra/database-port-[0-9a-f]{6}\.md", done.path)
@@ -354,13 +364,14 @@ def test_a_root_without_memory_is_no_workspace(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_link_at_the_temporary_name_is_not_followed(root):
-    """A planted link where the temporary file would be written costs a new name, and no byte leaves."""
+def test_a_link_at_the_temporary_name_is_not_followed(root, monkeypatch):
+    """A planted link where the temporary file would be written costs another try, and no byte leaves."""
     outside = root.parent / "outside.txt"
     (root / "memory/infra").mkdir()
-    (root / "memory/infra/.database-port-aaaaaa.md.tmp").symlink_to(outside)
-    ids = iter(["aaaaaa", "bbbbbb"])
-    assert write(root, new_id=lambda: next(ids)).path.endswith("-bbbbbb.md")
+    (root / f"memory/infra/.memd-write-{'a' * 16}.tmp").symlink_to(outside)
+    tokens = iter(["1" * 16, "a" * 16, "2" * 16, "b" * 16])
+    monkeypatch.setattr("secrets.token_hex", lambda _: next(tokens))
+    assert write(root).path.endswith("-222222.md")
     assert not outside.exists()
 
 
@@ -421,25 +432,25 @@ def test_a_folder_swapped_for_a_link_during_the_write_lets_no_byte_out(root):
 def test_an_entry_that_is_taken_away_is_gone_alone(root):
     """Its neighbours stay; a second time says that there is none."""
     mine, other = write(root), write(root)
-    _, folder, name = mine.path.split("/")
-    take_away(root, folder, name)
+    delete_entry(root, mine.path, force=False)
     assert files(root) == [other.path]
-    with pytest.raises(NotFoundError, match=name):
-        take_away(root, folder, name)
+    with pytest.raises(NotFoundError, match=Path(mine.path).name):
+        delete_entry(root, mine.path, force=False)
 
 
-def test_nothing_outside_is_taken_away_through_links(root):
+@pytest.mark.parametrize("force", [False, True], ids=["", "forced"])
+def test_nothing_outside_is_taken_away_through_links(root, force):
     """Neither through a linked folder nor as a linked file, also while a thread swaps them."""
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / "a.md").write_text("mine")
     (root / "memory/infra").symlink_to(outside)
     with pytest.raises(UnsafeError, match="memory/infra"):
-        take_away(root, "infra", "a.md")
+        delete_entry(root, "memory/infra/a.md", force=force)
     (root / "memory/real").mkdir()
     (root / "memory/real/a.md").symlink_to(outside / "a.md")
     with pytest.raises(UnsafeError, match="memory/real/a"):
-        take_away(root, "real", "a.md")
+        delete_entry(root, "memory/real/a.md", force=force)
     (root / "memory/infra").unlink()
     (root / "memory/infra").mkdir()
     stop = threading.Event()
@@ -448,11 +459,94 @@ def test_nothing_outside_is_taken_away_through_links(root):
     try:
         for _ in range(300):
             with pytest.raises((NotFoundError, UnsafeError)):
-                take_away(root, "infra", "a.md")
+                delete_entry(root, "memory/infra/a.md", force=force)
     finally:
         stop.set()
         swapper.join()
     assert (outside / "a.md").read_text() == "mine"
+
+
+EDITS = {
+    "a word more": lambda raw: raw + b"and more\n",
+    "another text": lambda _: b"# My own\n",
+    "a person's file that says it is an agent's": lambda _: b"---\nsource:\n  origin: agent\n---\nmine\n",
+    "another title": lambda raw: raw.replace(b"Database port", b"Database gate"),
+    "another id": lambda raw: re.sub(rb"\nid: '?....", b"\nid: abcd", raw),
+    "no checksum": lambda raw: re.sub(rb"\nsha256: .*", b"", raw),
+    "another entry": lambda _: None,
+    "other line ends": lambda raw: raw.replace(b"\n", b"\r\n"),
+    "nothing": lambda _: b"",
+    "very much": lambda raw: raw + b"x" * 600_000,
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_what_is_not_as_memd_wrote_it_is_not_deleted(root, edit):
+    """A person's text stays, byte for byte and under its name, until that person insists."""
+    mine = root / write(root).path
+    other = root / write(root, content="Another fact.").path
+    edited = edit(mine.read_bytes())
+    mine.write_bytes(other.read_bytes() if edited is None else edited)
+    before = mine.read_bytes(), mine.stat().st_ino, files(root)
+    path = str(mine.relative_to(root))
+    with pytest.raises(ChangedError, match="memctl forget --force"):
+        delete_entry(root, path, force=False)
+    assert (mine.read_bytes(), mine.stat().st_ino, files(root)) == before
+    delete_entry(root, path, force=True)
+    assert files(root) == [str(other.relative_to(root))]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["heron.md", "memory/config.toml", "memory/../heron.md", "memory/index/a.md", "memory/.git/a.md",
+     "memory/infra/.a.md", "memory/infra/a.png", "memory/infra/deep/a.md", "../memory/infra/a.md",
+     "memory/infra/a\0.md"],
+)  # fmt: skip
+@pytest.mark.parametrize("force", [False, True], ids=["", "forced"])
+def test_what_cannot_be_an_entry_is_not_deleted_at_all(root, path, force):
+    """A file that is not directly in a topic's folder, hidden, or no Markdown: not even by force."""
+    there = root / path.replace("\0", "")
+    there.parent.mkdir(parents=True, exist_ok=True)
+    there.write_text("mine")
+    with pytest.raises(InvalidError, match="not an entry that memd wrote"):
+        delete_entry(root, path, force=force)
+    assert there.read_text() == "mine"
+
+
+def test_an_entry_that_another_program_saved_anew_is_still_one(root):
+    """A copy, a checkout or a sync that brings the same bytes is as good: time and inode do not count."""
+    mine = root / write(root, title="A: title, with # marks", tags=["a: b"], content="---\nx: y\n---\n").path
+    copy = mine.read_bytes()
+    mine.unlink()
+    mine.write_bytes(copy)
+    delete_entry(root, str(mine.relative_to(root)), force=False)
+    assert files(root) == []
+
+
+def test_a_file_that_comes_while_an_entry_is_deleted_is_kept(root):
+    """A thread saves its own text over the entry, again and again: deleted is only what memd wrote."""
+    saved = []
+    for number in range(400):
+        path = root / write(root).path
+        fresh = path.with_name("fresh")
+        fresh.write_text(f"mine {number}")
+        start = threading.Barrier(2)
+
+        def save(fresh=fresh, path=path, start=start) -> None:
+            start.wait()
+            time.sleep(random.random() * 0.0004)
+            fresh.replace(path)
+
+        saver = threading.Thread(target=save)
+        saver.start()
+        start.wait()
+        with contextlib.suppress(ChangedError, NotFoundError):
+            delete_entry(root, str(path.relative_to(root)), force=False)
+        saver.join()
+        saved.append(f"mine {number}")
+    texts = [path.read_text() for path in (root / "memory").rglob("*.md") if not path.name.startswith(".")]
+    assert sorted(texts) == sorted(saved)
+    assert [path for path in files(root) if Path(path).name.startswith(".")] == []
 
 
 def swap(folder, outside, stop):
@@ -582,3 +676,93 @@ def test_a_writer_killed_at_any_call_leaves_a_whole_entry_or_none(root):
     assert len(outcomes) > 10
     assert outcomes[0] == 0
     assert outcomes == sorted(outcomes)
+
+
+DELETED_UNTIL_A_CALL = """
+from memd.errors import ChangedError, NotFoundError
+from memd.memory import delete_entry
+left = int(sys.argv[2])
+def deadly(call):
+    def wrapped(*args, **kwargs):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **kwargs)
+    return wrapped
+for name in ("open", "rename", "link", "unlink", "fsync"):
+    setattr(os, name, deadly(getattr(os, name)))
+rename = os.rename
+def saved_before(old, new, **fds):  # between the look and the deletion, a person saves
+    os.rename = rename
+    (root / sys.argv[3]).write_text("mine")
+    return rename(old, new, **fds)
+if sys.argv[4] == "saved":
+    os.rename = saved_before
+try:
+    delete_entry(root, sys.argv[3], force=False)
+except ChangedError:
+    print("changed")
+"""
+
+
+@pytest.mark.parametrize("saved", [True, False], ids=["saved", ""])
+def test_a_deletion_that_is_killed_loses_no_text_and_leaves_nothing(root, saved):
+    """Killed before any of its calls: what is cleared later is memd's, and a person's text has its name."""
+    for at_call in range(1, 40):
+        path = write(root).path
+        done = run(DELETED_UNTIL_A_CALL, root, at_call, path, "saved" if saved else "")
+        clear_leftovers(root)
+        assert leftovers(root) == []
+        left = files(root)
+        assert left in ([path], [])
+        if left and (root / path).read_text() != "mine":
+            delete_entry(root, path, force=False)
+        elif left:
+            (root / path).unlink()
+        assert left or not saved or done.returncode
+        if done.returncode == 0:
+            assert (done.stdout == "changed\n") == saved
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    assert at_call > 4
+
+
+def test_what_a_killed_writer_left_is_cleared_and_nothing_else(root):
+    """Its temporary file goes; files with names of others, links, folders and a running write's stay."""
+    topic = root / "memory" / "infra"
+    for at_call in range(1, 100):
+        if run(KILLED_AT_A_CALL, root, at_call).returncode == 0:
+            break
+    left = [path for path in files(root) if Path(path).name.startswith(".")]
+    assert left
+    assert leftovers(root) == left
+    stays = [
+        ".memd-write-0123.tmp",
+        ".database.md.tmp",
+        ".memd-write-0123456789abcdef.tmp~",
+        ".memd-notes.md",
+    ]
+    for name in stays:
+        (topic / name).write_text("mine")
+    (topic / f".memd-write-{'1' * 16}.tmp").symlink_to(root / "memory")
+    (topic / f".memd-write-{'2' * 16}.tmp").mkdir()
+    os.mkfifo(topic / f".memd-write-{'3' * 16}.tmp")
+    running = topic / f".memd-write-{'4' * 16}.tmp"
+    with running.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert clear_leftovers(root) == left
+        assert running.exists()
+    assert clear_leftovers(root) == [str(running.relative_to(root))]
+    hidden = {path.name for path in topic.iterdir() if path.name.startswith(".")}
+    assert hidden == {*stays, *(f".memd-write-{digit * 16}.tmp" for digit in "123")}
+
+
+def test_nothing_is_cleared_through_a_link(root):
+    """What stands in a folder that a link leads to is somebody else's."""
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / f".memd-write-{'1' * 16}.tmp").write_text("mine")
+    (root / "memory/infra").symlink_to(outside)
+    assert clear_leftovers(root) == []
+    assert len(files(outside)) == 1

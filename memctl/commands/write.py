@@ -24,9 +24,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--title", type=text, required=True, help="what the entry says, in a line")
     parser.add_argument("--tag", type=text, action="append", default=[], metavar="TAG", help="(repeatable)")
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: path, id, similar entries")
+    parser.add_argument(
+        "--origin",
+        choices=("human", "agent"),
+        default="human",
+        help="who says so; programs say agent (default: human)",
+    )
+    parser.add_argument("--json", action="store_true", help="one object: path, id, indexed, similar")
     parser.epilog = """\
-The entry can be found as soon as the command returns.
+The entry is on the disk when the command returns, and can be found unless it says otherwise. On stderr it
+names notes that are most like it.
 
 examples:
   memctl add --topic deploy --title "Staging needs the VPN" --tag ops "Connect before make stage."
@@ -46,7 +53,7 @@ def run_add(args: Namespace) -> int:
         "title": args.title,
         "content": content,
         "tags": args.tag,
-        "source": {"client": "memctl"},
+        "source": {"origin": args.origin, "client": "memctl"},
     }
     with common.daemon() as client:
         answer = common.ask(client, "extract_memory", params, timeout_s=WRITE_TIMEOUT_S)
@@ -54,8 +61,10 @@ def run_add(args: Namespace) -> int:
         common.print_json(answer)
     else:
         print(one_line(answer["path"]))
+        if not answer.get("indexed", True):  # an older daemon answers when it is
+            common.note("written, and not wholly searchable yet: the index follows by itself")
         for similar in answer.get("similar") or ():
-            common.note(f"similar: {similar['path']}" if isinstance(similar, dict) else f"similar: {similar}")
+            common.note(f"similar ({similar['score']:.2f}): {one_line(similar['path'])}")
     return exits.OK
 
 
@@ -65,10 +74,14 @@ def forget_arguments(parser: ArgumentParser) -> None:
         "entry", type=text, metavar="PATH", help="as add and search print it, or relative to the workspace"
     )
     workspace_option(parser)
+    parser.add_argument(
+        "--force", action="store_true", help="also where somebody changed or replaced it since memd wrote it"
+    )
     parser.add_argument("--json", action="store_true", help="one object: path, title, forgotten")
     parser.epilog = """\
-Only entries that memd wrote. The file is deleted at once; when the command returns, neither the index nor
-a log holds a word of it. Copies that Git or a backup made are theirs.
+Only entries that memd wrote and that nobody changed since; a changed one is kept. The file is deleted at
+once; when the command returns, neither the index nor a log holds a word of it. Copies that Git or a backup
+made are theirs.
 
 example:
   memctl forget memory/deploy/staging-needs-the-vpn-3f2a91.md
@@ -78,7 +91,7 @@ example:
 def run_forget(args: Namespace) -> int:
     """Delete one entry, wait until its traces are gone, and say what it was."""
     root = workspaces.find(args.workspace)
-    params = {"workspace": root, "path": path_of(args.entry, root)}
+    params = {"workspace": root, "path": path_of(args.entry, root)} | ({"force": True} if args.force else {})
     with common.daemon() as client:
         answer = common.ask(client, "forget", params, timeout_s=None)
     if args.json:

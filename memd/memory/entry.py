@@ -1,4 +1,4 @@
-"""What does an entry hold, and may it be written?
+"""Entries: what one holds, whether it may be written, and whether a file is one that may be deleted.
 
 Its file is front matter by a serializer and then the agent's Markdown to the character. The title stands
 in the front matter, where the index reads it. Must not know how files get to the disk safely (place.py),
@@ -13,9 +13,10 @@ from pathlib import Path
 
 import yaml
 
-from memd.errors import InvalidError, SecretError, StorageError
-from memd.memory.naming import entry_name, one_line, slug, utf8
-from memd.memory.place import place
+from memd.errors import ChangedError, InvalidError, SecretError, StorageError
+from memd.memory import place as files
+from memd.memory.checksum import flaw, with_checksum
+from memd.memory.naming import RESERVED_TOPICS, entry_name, one_line, slug, utf8
 from memd.secrets import find_secrets
 
 MAX_CONTENT_BYTES = 256 * 1024  # an entry is a fact with its reasons, not a document
@@ -54,7 +55,7 @@ def write_entry(
         title: words that name the file and, white space tidied, the entry.
         content: Markdown, at most 256 KiB; becomes the file's body.
         tags: labels; a leading "#" and repetitions are dropped.
-        origin: who writes; "client" and "session", either may be absent.
+        origin: who writes; "origin" is "agent" or "human", "client" and "session" may be absent.
         now: the time of writing, with its zone.
         new_id: makes the entry's id; asked again while the name is taken.
 
@@ -78,10 +79,56 @@ def write_entry(
     for _ in range(_ATTEMPTS):
         entry_id = new_id()
         name = entry_name(title, entry_id)
-        body = _render({**front, "id": entry_id, "source": source}, content)
-        if place(root, folder, name, body.encode()):
+        if files.place(root, folder, name, _render({**front, "source": source, "id": entry_id}, content)):
             return Written(path=f"memory/{folder}/{name}", id=entry_id, created=str(front["created"]))
     raise StorageError(f"memory/{folder}/{name} is taken, and so were {_ATTEMPTS - 1} other names: try again")
+
+
+def delete_entry(root: Path, path: str, *, force: bool) -> None:
+    """Delete the entry at *path*, relative to *root*; it is off the disk when this returns.
+
+    Args:
+        root: the workspace.
+        path: memory/<topic>/<name>.md.
+        force: a person says that it goes whatever it holds by now.
+
+    Raises:
+        InvalidError: no entry can stand at *path*.
+        ChangedError: the file there is not what memd wrote, and not *force*.
+        NotFoundError, UnsafeError, WorkspaceError, StorageError: as memd.memory.place says.
+    """
+    folder, name = _place_of(path)
+    check = None if force else lambda raw: _check_untouched(raw, name, path)
+    files.take_away(root, folder, name, check)
+
+
+def clear_leftovers(root: Path) -> list[str]:
+    """Remove what killed processes left of entries; return the paths. A person's text gets its name back."""
+    return files.clear_leftovers(root, lambda raw, name: _check_untouched(raw, name, name))
+
+
+def _place_of(path: str) -> tuple[str, str]:
+    match path.split("/"):
+        case "memory", folder, name if (
+            folder not in RESERVED_TOPICS
+            and not folder.startswith(".")
+            and not name.startswith(".")
+            and name.endswith(".md")
+            and "\0" not in path
+        ):
+            return folder, name
+    raise InvalidError(
+        f"$.path: {path} is not an entry that memd wrote. Delete the file yourself, then "
+        "memctl index --purge removes every trace of it"
+    )
+
+
+def _check_untouched(raw: bytes, name: str, path: str) -> None:
+    if why := flaw(raw, name):
+        raise ChangedError(
+            f"{path} was not deleted: {why}. Look at it; then delete the file yourself, or say that you mean "
+            "it: memctl forget --force"
+        )
 
 
 def _tags(tags: Sequence[str]) -> list[str]:
@@ -93,7 +140,7 @@ def _tags(tags: Sequence[str]) -> list[str]:
 
 def _source(origin: Mapping[str, str]) -> dict[str, str]:
     given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
-    return {"origin": "agent", **given}
+    return {"origin": origin.get("origin", "agent"), **given}
 
 
 def _check_content(content: str) -> None:
@@ -121,7 +168,7 @@ def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
                 )
 
 
-def _render(front: Mapping[str, object], content: str) -> str:
+def _render(front: Mapping[str, object], content: str) -> bytes:
     header = yaml.safe_dump(dict(front), allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
     end = "" if content.endswith("\n") else "\n"
-    return f"---\n{header}---\n\n{content}{end}"
+    return with_checksum(header, f"\n{content}{end}")

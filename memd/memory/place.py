@@ -1,22 +1,31 @@
-"""How does a new file get below memory/ and nowhere else, whole or not at all? How does one leave?
+"""Place an entry's file below memory/ and nowhere else, whole or not at all; delete one; clear leftovers.
 
 From the root on, every step is relative to an open folder and follows no link: what a path means can
 change between a check and its use, what a descriptor means can't. (Resolving the path and comparing it
 with the root is the rejected way: a thread that swaps a folder for a link gets through it.) Must not
-know what an entry is.
+know what an entry is. One caller at a time for each root.
 """
 
 import contextlib
 import errno
+import fcntl
 import os
+import re
+import secrets
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memd.errors import MemdError, NoSpaceError, NotFoundError, StorageError, UnsafeError, WorkspaceError
 
+MAX_BYTES = 512 * 1024  # of a file that may be an entry: content of 256 KiB, and front matter
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# Names that no person and no other program gives: a killed process leaves them, the next one clears them.
+_UNFINISHED = re.compile(r"\.memd-write-[0-9a-f]{16}\.tmp")
+_ASIDE = re.compile(r"\.memd-forget-[0-9a-f]{16}-(?P<name>[^/]+\.md)")
 _NOT_A_FOLDER = frozenset({errno.ELOOP, errno.ENOTDIR})
 # What file systems without hard links (FAT, some network mounts) answer to link().
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -56,8 +65,14 @@ def place(root: Path, folder: str, name: str, body: bytes) -> bool:
         raise _told(error, root / "memory" / folder / name) from error
 
 
-def take_away(root: Path, folder: str, name: str) -> None:
+def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None] | None) -> None:
     """Delete the file memory/*folder*/*name*; it is off the disk when this returns.
+
+    Args:
+        root: the workspace.
+        folder: one path component.
+        name: one path component.
+        check: raises what keeps a file of these bytes from being deleted; None: whatever stands there goes.
 
     Raises:
         NotFoundError: there is no such file (any more).
@@ -70,14 +85,142 @@ def take_away(root: Path, folder: str, name: str) -> None:
             base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
             memory = _keep(opened, _open_memory(root, base))
             topic = _keep(opened, _open_folder(folder, memory, shown=f"memory/{folder}"))
-            if not stat.S_ISREG(os.stat(name, dir_fd=topic, follow_symlinks=False).st_mode):
-                raise UnsafeError(f"{shown} is a link or no file, and only entries are deleted")
-            os.unlink(name, dir_fd=topic)
+            if check is None:
+                _read(topic, name, shown)
+                os.unlink(name, dir_fd=topic)
+            else:
+                _take_checked(topic, name, shown, check)
             os.fsync(topic)
     except FileNotFoundError:
-        raise NotFoundError(f"{root}/{shown} does not exist (any more)") from None
+        raise NotFoundError(f"{root}/{shown} is not there (any more): memctl search finds entries") from None
     except OSError as error:
         raise StorageError(f"deleting {root}/{shown} failed: {error.strerror}") from error
+
+
+def leftovers(root: Path) -> list[str]:
+    """Return the paths of what killed processes left in the folders of entries, relative to *root*.
+
+    A file whose writer lives is none. A folder that cannot be seen has none.
+    """
+    found: list[str] = []
+    with contextlib.suppress(OSError, MemdError):
+        for folder, topic in _topics(root):
+            found += [f"memory/{folder}/{name}" for name in _left_in(topic)]
+    return found
+
+
+def clear_leftovers(root: Path, check: Callable[[bytes, str], None]) -> list[str]:
+    """Remove `leftovers`; return their paths.
+
+    Args:
+        root: the workspace.
+        check: as that of `take_away`, with the file's name. Of a deletion that was cut short, what it
+            refuses gets its name back: it is somebody's text.
+    """
+    cleared: list[str] = []
+    with contextlib.suppress(OSError, MemdError):
+        for folder, topic in _topics(root):
+            for name in _left_in(topic):
+                with contextlib.suppress(OSError, MemdError):  # the next one all the same
+                    _clear(topic, name, check)
+                    cleared.append(f"memory/{folder}/{name}")
+    return cleared
+
+
+def _take_checked(topic: int, name: str, shown: str, check: Callable[[bytes], None]) -> None:
+    """Delete what passes *check*.
+
+    It is read twice. Between a look at a name and its unlink somebody may save another file there, so the
+    file is first given a name that nobody else uses: what is read then is what is deleted.
+    """
+    check(_read(topic, name, shown))
+    aside = f".memd-forget-{secrets.token_hex(8)}-{name}"
+    os.rename(name, aside, src_dir_fd=topic, dst_dir_fd=topic)
+    try:
+        check(_read(topic, aside, shown))
+    except BaseException:
+        _put_back(topic, aside, name)
+        raise
+    os.unlink(aside, dir_fd=topic)
+
+
+def _put_back(topic: int, aside: str, name: str) -> None:
+    """Give a file its name back; where that is taken by now, one that its owner sees beside it."""
+    if not _publish(topic, aside, name) and not _is_one_file(topic, aside, name):
+        name = f"kept-{secrets.token_hex(3)}-{name}"
+        os.rename(aside, name, src_dir_fd=topic, dst_dir_fd=topic)
+    with contextlib.suppress(FileNotFoundError):  # a rename took it
+        os.unlink(aside, dir_fd=topic)
+
+
+def _is_one_file(topic: int, one: str, other: str) -> bool:
+    """Tell whether two names are of one file: who was to put it back was killed in the middle."""
+    stats = [os.stat(name, dir_fd=topic, follow_symlinks=False) for name in (one, other)]
+    return os.path.samestat(*stats)
+
+
+def _read(topic: int, name: str, shown: str) -> bytes:
+    """Return a regular file's bytes, or the first MAX_BYTES + 1 of them: then it is no entry."""
+    try:
+        # Not blocking: opening a pipe would wait for somebody who writes into it.
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=topic)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO}:
+            raise UnsafeError(f"{shown} is a link or no file, and only entries are deleted") from None
+        raise
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise UnsafeError(f"{shown} is a link or no file, and only entries are deleted")
+        return file.read(MAX_BYTES + 1)
+
+
+def _topics(root: Path) -> Iterator[tuple[str, int]]:
+    """Yield name and descriptor of each folder that entries may stand in."""
+    with contextlib.ExitStack() as opened:
+        base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
+        memory = _keep(opened, _open_memory(root, base))
+        for folder in sorted(os.listdir(memory)):  # noqa: PTH208 - of a descriptor
+            with contextlib.ExitStack() as inner, contextlib.suppress(OSError, UnsafeError):
+                yield folder, _keep(inner, _open_folder(folder, memory, shown=f"memory/{folder}"))
+
+
+def _left_in(topic: int) -> list[str]:
+    return [
+        name
+        for name in sorted(os.listdir(topic))
+        if (_UNFINISHED.fullmatch(name) or _ASIDE.fullmatch(name)) and _is_left(topic, name)
+    ]
+
+
+def _is_left(topic: int, name: str) -> bool:
+    """Tell whether it is a file of this user's that no living process writes."""
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=topic)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            return False
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # its writer holds it, or nothing can be locked here
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _clear(topic: int, name: str, check: Callable[[bytes, str], None]) -> None:
+    aside = _ASIDE.fullmatch(name)
+    if aside is None:
+        os.unlink(name, dir_fd=topic)
+        return
+    try:
+        check(_read(topic, name, name), aside["name"])
+    except MemdError:
+        _put_back(topic, name, aside["name"])
+    else:
+        os.unlink(name, dir_fd=topic)
 
 
 def _keep(opened: contextlib.ExitStack, fd: int) -> int:
@@ -119,18 +262,20 @@ def _open_folder(name: str, parent: int, *, shown: str) -> int:
 
 def _write(topic: int, name: str, body: bytes) -> bool:
     """Write under a name that scanners skip, then give it its own: a killed process leaves no half entry."""
-    temporary = f".{name}.tmp"
+    temporary = f".memd-write-{secrets.token_hex(8)}.tmp"
     try:
         fd = os.open(temporary, _NEW_FILE, 0o600, dir_fd=topic)
     except FileExistsError:
         return False
     try:
         with os.fdopen(fd, "wb") as file:
+            with contextlib.suppress(OSError):  # some file systems have no locks
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # for as long as it is no leftover
             file.write(body)
             file.flush()
             # Before the name: a name that is durable before its bytes is an empty note after a power cut.
             os.fsync(fd)
-        return _publish(topic, temporary, name)
+            return _publish(topic, temporary, name)
     finally:
         with contextlib.suppress(FileNotFoundError):  # a rename took it
             os.unlink(temporary, dir_fd=topic)

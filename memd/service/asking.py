@@ -97,19 +97,31 @@ async def decided(
 def request_of(opened: Askable, asked: requests.Narrowed, query: Query, expired: Expired) -> Request:
     """Return a search by words with the workspace's settings."""
     config = opened.config
-    return Request(
+    return replace(
+        plain_request(opened),
         query=query,
+        min_score=config.min_score if asked.min_score is None else asked.min_score,
+        limit=asked.limit or config.max_results,
+        expired=expired,
+    )
+
+
+def plain_request(opened: Askable) -> Request:
+    """Return a search for nothing with the workspace's settings, that takes as long as it takes."""
+    config = opened.config
+    return Request(
+        query=Query(""),
         query_vec=None,
         model_id="",
         mode="keyword",
         fusion=config.fusion,
         weights=config.weights,
         half_life_days=config.half_life_days,
-        min_score=config.min_score if asked.min_score is None else asked.min_score,
-        limit=asked.limit or config.max_results,
+        min_score=config.min_score,
+        limit=config.max_results,
         today=datetime.now().astimezone().date(),
         alive=_alive(opened),
-        expired=expired,
+        expired=lambda: False,
     )
 
 

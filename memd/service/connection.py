@@ -128,7 +128,10 @@ class Connection(asyncio.Protocol):
     def end(self) -> None:
         """Answer what is open with MEMD_STOPPING, cancel its work, send what the client still takes."""
         for id_, exchange in list(self._open.items()):
-            self._answer(id_, exchange, error=StoppingError("memd is stopping: ask again when it is back"))
+            text = "memd is stopping: ask again when it is back"
+            if exchange and exchange.goes_on:
+                text += f" ({exchange.goes_on})"
+            self._answer(id_, exchange, error=StoppingError(text))
         for task in self._tasks:
             task.cancel()
         self._transport.close()

@@ -158,6 +158,7 @@ async def _stop(server: rpc.Server, workspaces: Workspaces) -> None:
     # A thread of its own, in C: the loop may be what hangs. It tells places in the code, and no values.
     faulthandler.dump_traceback_later(STOP_HARD_S, exit=True)
     server.stop_accepting()
+    workspaces.let_nobody_wait()
     await server.close()
     await workspaces.close()
     log.info("stopped")

@@ -1,59 +1,83 @@
-"""How is an entry forgotten? The file, every trace in the index, and what other files hold of it.
+"""``forget``: delete an entry, every trace of it in the index, and what other files of memd's hold of it.
 
-Only what memd wrote: a person's own notes are deleted by that person, and `index --purge` follows.
+The file goes first, apart from the index. Only what memd wrote: a person's own notes are deleted by that
+person, and `index --purge` follows.
 """
 
 import time
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from memd.errors import InvalidError, NotFoundError
-from memd.memory import take_away
-from memd.records import Source
+from memd.index.index import Index
+from memd.memory import delete_entry
 from memd.service import requests
 from memd.service.call import Call
+from memd.service.naming import below
 from memd.service.opening import Opened
 from memd.service.workspaces import Workspaces
 
 Fields = dict[str, Any]
 
+PERHAPS = "the entry may be deleted all the same: look before you try again"
+# True through a stop and a kill: what is gone from the folder is purged after KEEP_GONE_S of housekeeping.
+FILE_GONE = (
+    "the entry's file is deleted. What the index holds of it answers no query and goes within a day, or at "
+    "once with memctl index --purge"
+)
+
 
 async def forget_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
-    """``forget``: delete an entry; when the reply comes no file of memd's holds a word of it."""
+    """``forget``: delete an entry; when the reply comes no file of memd's holds a word of it.
+
+    An entry that was changed since memd wrote it is kept, unless `force` says that it is meant.
+    """
     started = time.perf_counter()
     asked = requests.convert(params, requests.Forget)
-    opened = await workspaces.find(asked.workspace)
-    source = _entry(opened, asked.path)
-    await call.to_the_end(_forget(workspaces, opened, source), "the entry is forgotten all the same")
+    root = workspaces.root_of(asked.workspace)
+    path = below(root, asked.path)
+    if path is None:
+        raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")
+    title = await call.to_the_end(_forget(workspaces, root, path, asked, call), PERHAPS)
     return {
-        "workspace": str(opened.workspace.root),
-        "path": source.path,
-        "title": source.title,
+        "workspace": str(root),
+        "path": path,
+        "title": title,
         "forgotten": True,
         "took_ms": round((time.perf_counter() - started) * 1000),
     }
 
 
-async def _forget(workspaces: Workspaces, opened: Opened, source: Source) -> None:
-    _, folder, name = source.path.split("/")
-    await workspaces.write(take_away, opened.workspace.root, folder, name)
+async def _forget(workspaces: Workspaces, root: Path, path: str, asked: requests.Forget, call: Call) -> str:
+    """Delete the file and its traces; return the title that the index knew it by, else its name."""
+    deleted = await _delete(workspaces, root, path, force=asked.force)
+    if deleted is None:
+        call.outlives(FILE_GONE)
 
-    async def clean(opened: Opened) -> None:
-        await opened.upkeep.indexing.index_now(source.path)  # it is gone, and so it leaves every answer
-        await opened.upkeep.housekeeping.purge_now(source.path)
+    async def clean(opened: Opened) -> str:
+        if deleted is not None and not await workspaces.write(_is_known, opened.index, path):
+            raise deleted
+        title = _title(opened, path)
+        await opened.upkeep.indexing.index_now(path)  # it is gone, and so it leaves every answer
+        await opened.upkeep.housekeeping.purge_now(path)
+        return title
 
-    await workspaces.using(str(opened.workspace.root), clean)
+    return await workspaces.using(str(root), clean)
 
 
-def _entry(opened: Opened, path: str) -> Source:
-    root = opened.workspace.root
-    below = path.removeprefix(f"{root}/")
-    source = next((one for one in opened.index.snapshot.sources.values() if one.path == below), None)
-    if source is None:
-        raise NotFoundError(f"{path} is not an indexed source of {root}; memctl search finds entries")
-    parts = source.path.split("/")
-    if source.origin != "agent" or len(parts) != 3 or parts[0] != "memory":  # noqa: PLR2004 - memory/topic/name
-        raise InvalidError(
-            f"$.path: {source.path} is not an entry that memd wrote. Delete the file yourself, then "
-            "memctl index --purge removes every trace of it"
-        )
-    return source
+async def _delete(workspaces: Workspaces, root: Path, path: str, *, force: bool) -> NotFoundError | None:
+    """Delete the file; return the error where it is gone already: the index may still know it."""
+    try:
+        await workspaces.folders.run(root, lambda: delete_entry(root, path, force=force))
+    except NotFoundError as error:
+        return error
+    return None
+
+
+def _is_known(index: Index, path: str) -> bool:
+    return index.writer.stamp(path) is not None or index.writer.gone_hash(path) is not None
+
+
+def _title(opened: Opened, path: str) -> str:
+    known = (one.title for one in opened.index.snapshot.sources.values() if one.path == path)
+    return next(known, PurePosixPath(path).stem)

@@ -6,6 +6,7 @@ from typing import Any
 from memd.errors import MethodError
 from memd.service import (
     debugging,
+    entries,
     explaining,
     following,
     forgetting,
@@ -33,7 +34,7 @@ METHODS: dict[str, tuple[Method, float | None]] = {
     "similar": (likening.similar_method, 5.0),
     "why": (explaining.why_method, 5.0),
     "get": (queries.get_method, 5.0),
-    "extract_memory": (keeping.extract_memory_method, 30.0),
+    "extract_memory": (entries.extract_memory_method, 30.0),
     "forget": (forgetting.forget_method, None),
     "debug": (debugging.debug_method, 15.0),
     "index": (keeping.index_method, None),

@@ -1,13 +1,12 @@
-"""How is something kept? Entries, indexing on request, and the workspaces themselves."""
+"""The methods that change an index or the list of workspaces: index, check, workspace.*."""
 
 import time
-from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from memd.errors import ConfigError, InvalidError
-from memd.memory import Written, write_entry
 from memd.service import requests
 from memd.service.call import Call
 from memd.service.checking import Checking
@@ -15,55 +14,9 @@ from memd.service.opening import Opened
 from memd.service.upkeep import Report
 from memd.service.workspaces import Workspaces
 
-REMEMBER_TIMEOUT_S = 5.0  # for the vector of a fact just written; its words are searchable before
 SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
 
 Fields = dict[str, Any]
-
-
-async def extract_memory_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
-    """``extract_memory``: write one entry; it is durable and searchable when the reply comes."""
-    asked = requests.convert(params, requests.ExtractMemory)
-    opened = await workspaces.find(asked.workspace)
-    return await call.to_the_end(
-        _extract(workspaces, opened, asked, call),
-        "the entry is written all the same: look before you try again",
-    )
-
-
-async def _extract(
-    workspaces: Workspaces, opened: Opened, asked: requests.ExtractMemory, call: Call
-) -> Fields:
-    origin = {
-        "client": asked.source.client or str(call.client.get("name", "")),
-        "session": asked.source.session,
-    }
-
-    def write() -> Written:
-        return write_entry(
-            opened.workspace.root,
-            topic=asked.topic,
-            title=asked.title,
-            content=asked.content,
-            tags=asked.tags,
-            origin=origin,
-            now=datetime.now().astimezone(),
-        )
-
-    written: Written = await workspaces.write(write)
-
-    async def index(opened: Opened) -> None:
-        await opened.upkeep.indexing.index_now(written.path)
-        await opened.upkeep.embedded(timeout_s=REMEMBER_TIMEOUT_S)
-
-    await workspaces.using(str(opened.workspace.root), index)
-    return {
-        "workspace": str(opened.workspace.root),
-        "path": written.path,
-        "id": written.id,
-        "created": written.created,
-        "similar": [],
-    }
 
 
 async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
@@ -73,7 +26,7 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     root = workspaces.root_of(asked.workspace)
     call.outlives(f"indexing goes on, {SEE}" + ("; nothing is purged yet" if asked.purge else ""))
     if asked.rebuild:
-        await call.to_the_end(workspaces.rebuild(str(root)), f"the rebuild goes on, {SEE}")
+        await call.to_the_end(workspaces.rebuild(str(root)), f"the rebuild goes on until memd stops, {SEE}")
     report: Report | None = call.progress if asked.progress else None
     purged = 0
 
@@ -83,7 +36,9 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
         if asked.wait or asked.purge:
             await opened.upkeep.caught_up(report)
         if asked.purge:
-            purged += await call.to_the_end(opened.upkeep.housekeeping.purge_now(), "the purge goes on")
+            purged += await call.to_the_end(
+                opened.upkeep.housekeeping.purge_now(), "the purge goes on until memd stops"
+            )
         return opened
 
     before = (await workspaces.find(str(root))).index.snapshot.generation
@@ -120,7 +75,7 @@ async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fiel
     """``workspace.add``: make a folder a workspace."""
     asked = requests.convert(params, requests.WorkspaceAdd)
     adding = workspaces.add(asked.path, force=asked.force)
-    root, created = await call.to_the_end(adding, f"the folder is added all the same, {SEE}")
+    root, created = await call.to_the_end(adding, f"the folder may be added all the same, {SEE}")
 
     async def looked_through(opened: Opened) -> Opened:
         await opened.upkeep.scanned()
@@ -139,8 +94,16 @@ async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fiel
 async def remove_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
     """``workspace.remove``: forget a workspace and delete its index, never a note."""
     asked = requests.convert(params, requests.WorkspaceRemove)
-    root = await call.to_the_end(workspaces.remove(asked.path), "the workspace is removed all the same")
+    root = await call.to_the_end(
+        workspaces.remove(asked.path), f"the workspace may be removed all the same, {SEE}"
+    )
     return {"root": str(root), "removed": True}
+
+
+async def _configure(workspaces: Workspaces, root: Path, changed: Fields, call: Call) -> None:
+    await workspaces.configure(root, changed)
+    call.outlives("the settings are written, and hold once the index is opened with them")
+    await workspaces.reopen(root)
 
 
 async def configure_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
@@ -150,7 +113,8 @@ async def configure_method(workspaces: Workspaces, params: Fields, call: Call) -
     if not isinstance(asked.settings, msgspec.UnsetType) and asked.settings:
         try:
             await call.to_the_end(
-                workspaces.configure(root, asked.settings), "the settings are written all the same"
+                _configure(workspaces, root, asked.settings, call),
+                "the settings may be written all the same: look at config.toml",
             )
         except ConfigError as error:
             raise InvalidError(f"$.settings: {error}; nothing was changed") from error

@@ -1,6 +1,8 @@
-"""Which notes say nearly the same as one that is named?"""
+"""``similar``, and what an entry that was just written is like."""
 
+import asyncio
 import time
+from dataclasses import replace
 from typing import Any
 
 from memd.errors import InvalidError, NotFoundError
@@ -11,11 +13,25 @@ from memd.search.query import Query
 from memd.search.search import Answer
 from memd.search.similar import similar
 from memd.service import answers, requests
-from memd.service.asking import Asked, Meaning, frame, ms_since, narrowed, request_of, wait_for_sync
+from memd.service.asking import (
+    ANSWER_S,
+    Asked,
+    Meaning,
+    frame,
+    ms_since,
+    narrowed,
+    plain_request,
+    request_of,
+    wait_for_sync,
+)
 from memd.service.call import Call
 from memd.service.naming import chunk_of, source_of
 from memd.service.opening import Opened
 from memd.service.workspaces import Workspaces
+
+ENTRY_NOTES = 5  # that an agent is told of: enough to see a repetition, few enough to read
+ENTRY_CHUNKS = 20  # of them: a long note may have several
+VECTOR_POLL_S = 0.02  # a vector takes about 30 ms
 
 Fields = dict[str, Any]
 
@@ -48,6 +64,47 @@ async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Simil
         "hits": [answers.hit(hit) for hit in answer.hits],
         **frame(opened, made, mode=answer.mode, generation=answer.generation, timings_ms=answer.timings_ms),
     }
+
+
+async def similar_to_entry(
+    workspaces: Workspaces, opened: Opened, path: str, give_up: float
+) -> list[Fields] | None:
+    """Return which notes an entry is like; None where it does not have its vector by *give_up*."""
+    upkeep = opened.upkeep
+    while True:
+        found: list[Fields] | None = await workspaces.read(_like_entry, opened, path, give_up)
+        left_s = give_up - time.monotonic()
+        if found is not None or upkeep.vectors.failing or left_s <= 0:
+            return found
+        # Its own vector is among the next; all of them may take an hour.
+        await asyncio.sleep(min(VECTOR_POLL_S, left_s))
+
+
+def _like_entry(opened: Opened, path: str, give_up: float) -> list[Fields] | None:
+    request = replace(
+        plain_request(opened), limit=ENTRY_CHUNKS, expired=lambda: time.monotonic() > give_up + ANSWER_S
+    )
+    with opened.index.view(request.expired) as view:
+        source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
+        chunk = next(iter(view.reader.chunks_of(source.id)), None) if source is not None else None
+        if chunk is None:
+            return None
+        answer = similar(view, chunk, request)
+    if opened.embedding is not None and answer.mode == "keyword":
+        return None
+    best: dict[str, Fields] = {}  # by path: one note is named once
+    for hit in answer.hits:
+        best.setdefault(
+            hit.source.path,
+            {
+                "path": hit.source.path,
+                "title": hit.source.title,
+                "start_line": hit.chunk.start_line,
+                "end_line": hit.chunk.end_line,
+                "score": answers.rounded(hit.candidate.score),
+            },
+        )
+    return list(best.values())[:ENTRY_NOTES]
 
 
 def _found(opened: Opened, asked: requests.Similar, request: Request) -> tuple[StoredChunk, str, Answer]:

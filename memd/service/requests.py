@@ -96,6 +96,7 @@ class Similar(Narrowed, frozen=True, kw_only=True):
 class Origin(Struct, frozen=True, forbid_unknown_fields=True):
     """Who writes an entry."""
 
+    origin: Literal["agent", "human"] = "agent"
     client: str = ""
     session: str = ""
 
@@ -120,6 +121,7 @@ class Forget(Params, frozen=True, kw_only=True):
     """``forget``: an entry that memd wrote, by its path."""
 
     path: Path
+    force: bool = False  # a person says so: whatever the file holds by now
 
 
 class Get(Params, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,9 @@ from memd.index.database import translated
 from memd.service import opening, settings
 from memd.service.checking import Checking
 from memd.service.feed import Feed
+from memd.service.folder_writer import FolderWriter
 from memd.service.opening import House, Opened
+from memd.service.replies import log_unforeseen
 from memd.service.troubles import Reason
 
 log = structlog.get_logger()
@@ -45,9 +47,12 @@ class Workspaces:
         self._providers = Providers()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
+        self.folders = FolderWriter()
+        self._stopping = asyncio.Event()
         self._house = House(self._providers, user_config_path, self.write, self.feed.publish)
         self._changing = asyncio.Lock()  # one open, close or reopen at a time
         self._background: set[asyncio.Task[None]] = set()
+        self._unhurried: set[asyncio.Task[Any]] = set()  # of `within`
         self._reopening: set[Path] = set()  # soon
 
     @property
@@ -81,6 +86,33 @@ class Workspaces:
     async def apart(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run *work* that takes long in a thread that neither queries nor saves wait for."""
         return await asyncio.to_thread(_translating, work, *args)
+
+    async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T | None:
+        """Do *work*; return what comes of it, None where it fails or takes longer.
+
+        It goes on after that until the daemon stops. Then nobody waits for it: what was done before it is
+        told before the connections end.
+        """
+        task = asyncio.ensure_future(work)
+        self._unhurried.add(task)
+        task.add_done_callback(self._ended)
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait({task, stopping}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        failed = not task.done() or task.cancelled() or task.exception() is not None
+        return None if failed else task.result()
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._unhurried.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, MemdError):
+            log.info("left_undone", code=error.code)
+        elif error is not None:
+            log_unforeseen(error, "within")
+
+    def let_nobody_wait(self) -> None:
+        """Say that the daemon stops: `within` waits no more."""
+        self._stopping.set()
 
     async def open_all(self) -> None:
         """Open every registered workspace; one that cannot be opened does not stop the others."""
@@ -167,12 +199,18 @@ class Workspaces:
         return root
 
     async def configure(self, root: Path, changed: dict[str, Any]) -> None:
-        """Write settings that this user allows; also where the ones that are there do not work."""
+        """Write settings that this user allows; also where the ones that are there do not work.
+
+        They hold after `reopen`.
+        """
         place = folders.workspace_at(root, self._state_dir)
-        config: WorkspaceConfig = configuration.with_settings(place.config_path, changed)
-        await self.write(opening.checked_config, place, config, self._user_config_path)
-        await self.write(settings.write, root, place.config_path, changed)
-        await self.reopen(root)
+
+        def write() -> None:
+            config: WorkspaceConfig = configuration.with_settings(place.config_path, changed)
+            opening.checked_config(place, config, self._user_config_path)
+            settings.write(root, place.config_path, changed)
+
+        await self.folders.run(root, write)
 
     async def reopen(self, root: Path, *, set_aside: bool = False) -> None:
         """Close a workspace and open it with what its configuration says now."""
@@ -210,9 +248,12 @@ class Workspaces:
 
     async def close(self) -> None:
         """Stop all upkeep, write everything back, close every file."""
+        for task in self._unhurried:
+            task.cancel()
         async with self._changing:
             for root in list(self._opened):
                 await self._close(root)
+        self.folders.close()
         self._writer.shutdown(wait=True)
         self._readers.shutdown(wait=True)
 

@@ -1,6 +1,8 @@
 """What becomes of a fact that extract_memory is given over the socket?"""
 
 import concurrent.futures
+import json
+import re
 
 import pytest
 import yaml
@@ -65,8 +67,8 @@ def test_the_reply_names_a_file_that_any_program_can_read(workspace):
         tags=["yes", "1", "a: b"],
         source={"client": "test", "session": "s-1"},
     )
-    assert set(written) == {"workspace", "path", "id", "created", "similar"}
-    assert written["similar"] == []
+    assert set(written) == {"workspace", "path", "id", "created", "indexed", "similar"}
+    assert written["indexed"] is True
     path = root / written["path"]
     text = path.read_text(encoding="utf-8")
     front = front_of(text)
@@ -134,7 +136,7 @@ def test_hostile_names_write_nothing_outside_memory(trapped, fact):
         ({"content": 5}, "MEMD_INVALID", "$.content"),
         ({"tags": ["t"] * 33}, "MEMD_INVALID", "tags"),
         ({"tags": "t"}, "MEMD_INVALID", "$.tags"),
-        ({"source": {"origin": "human"}}, "MEMD_INVALID", "$.source"),
+        ({"source": {"origin": "robot"}}, "MEMD_INVALID", "$.source"),
         ({"content": "token ghp_" + "a1B2" * 9}, "MEMD_SECRET", "GitHub"),
         ({"title": "AKIA" + "QWERTYUIOPASDFGH"}, "MEMD_SECRET", "AWS"),
     ],
@@ -159,3 +161,58 @@ def test_content_of_the_limit_is_kept_and_can_be_had_again(workspace):
     written = daemon.call("extract_memory", workspace=str(root), topic="t", title="long", content=content)
     assert daemon.found("ibex", workspace=str(root), mode="keyword") == [written["path"]]
     assert content in daemon.call("get", workspace=str(root), path=written["path"])["text"]
+
+
+def test_the_reply_names_the_notes_that_say_nearly_the_same(workspace):
+    """Each once, the likest first, with its score, as `similar` has them; never the entry itself."""
+    daemon, root = workspace
+    (root / "bread.md").write_text("# Bread\n\nThe sourdough rises overnight in the cold kitchen.\n" * 30)
+    daemon.call("index", workspace=str(root))
+
+    def write(content: str):
+        return daemon.call("extract_memory", workspace=str(root), topic="t", title="Dough", content=content)
+
+    first = write("Rye dough needs twelve hours in the warm oven.")
+    assert {one["path"] for one in first["similar"]} >= {"0.md", "bread.md"}
+    second = write("Rye dough needs twelve hours or more, and the oven warm.")
+    paths = [one["path"] for one in second["similar"]]
+    assert paths[0] == first["path"]
+    assert second["path"] not in paths
+    assert len(set(paths)) == len(paths) <= 5
+    scores = [one["score"] for one in second["similar"]]
+    assert scores == sorted(scores, reverse=True)
+    assert 0.5 < scores[0] <= 1
+    hits = daemon.call("similar", workspace=str(root), path=second["path"], limit=20)["hits"]
+    known = {(hit["path"], hit["start_line"], hit["score"]) for hit in hits}
+    assert {(one["path"], one["start_line"], one["score"]) for one in second["similar"]} <= known
+
+
+def test_without_a_model_the_notes_of_the_same_words_are_named(workspace):
+    """As `similar` does it; the entry is wholly searchable then."""
+    daemon, root = workspace
+    daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
+    written = daemon.call(
+        "extract_memory", workspace=str(root), topic="t", title="Weir", content="The weir was mended."
+    )
+    assert written["indexed"] is True
+    assert [one["path"] for one in written["similar"]] == ["1.md"]
+
+
+def test_memctl_names_the_notes_that_are_like_what_was_added(workspace):
+    """On stderr with their scores; the path alone is on stdout. A person's entry says so."""
+    daemon, root = workspace
+    done = daemon.memctl(
+        "add", "-w", str(root), "--topic", "t", "--title", "Weir", "The weir was mended in May."
+    )
+    assert done.returncode == 0
+    assert re.search(r"similar \((1\.00|0\.\d\d)\): 1\.md\n", done.stderr)
+    assert done.stderr.count("1.md") == 1
+    path = done.stdout.strip()
+    assert front_of((root / path).read_text())["source"] == {"origin": "human", "client": "memctl"}
+    [hit] = daemon.call("search", workspace=str(root), query="path:memory/t/* weir")["hits"]
+    assert hit["source"] == {"origin": "human"}
+    assert daemon.memctl("forget", "-w", str(root), path).returncode == 0
+    said = daemon.memctl(
+        "add", "-w", str(root), "--topic", "t", "--title", "W", "--origin", "agent", "Weirs.", "--json"
+    )
+    assert front_of((root / json.loads(said.stdout)["path"]).read_text())["source"]["origin"] == "agent"

@@ -5,6 +5,7 @@ import json
 import pytest
 from daemon_process import until
 
+from memctl import exits
 from memctl.client import RpcError
 
 # Full text stores a word without what it shares with the word before it: the end of each is looked for, too.
@@ -59,7 +60,8 @@ def test_a_note_of_a_person_is_not_deleted(daemon, root):
     workspace = daemon.add(root)
     with pytest.raises(RpcError, match="Delete the file yourself"):
         daemon.call("forget", workspace=workspace, path="heron.md")
-    with pytest.raises(RpcError, match="is not an indexed source"):
+    (root / "memory" / "odd").mkdir()
+    with pytest.raises(RpcError, match="memctl search finds entries"):
         daemon.call("forget", workspace=workspace, path="memory/odd/none.md")
     assert (root / "heron.md").exists()
 
@@ -83,3 +85,40 @@ def test_memctl_forgets_by_the_path_that_add_printed(daemon, root):
     again = daemon.memctl("forget", "-w", workspace, path)
     assert again.returncode != 0
     assert "memctl search finds entries" in again.stderr
+
+
+def test_an_entry_that_its_owner_replaced_is_kept(daemon, root):
+    """MEMD_CHANGED says what to do; nothing but `--force` deletes it, and that wholly."""
+    workspace = daemon.add(root)
+    path = write(daemon, workspace)["path"]
+    (root / path).write_text(f"---\nsource:\n  origin: agent\n---\nMy own {CANARY}.\n")
+    with pytest.raises(RpcError, match="memctl forget --force") as caught:
+        daemon.call("forget", workspace=workspace, path=path)
+    assert caught.value.code == "MEMD_CHANGED"
+    assert (root / path).exists()
+    refused = daemon.memctl("forget", "-w", workspace, path)
+    assert refused.returncode == exits.REFUSED
+    assert (root / path).exists()
+    assert daemon.memctl("forget", "-w", workspace, "--force", path).returncode == 0
+    assert traces(daemon.state, root) == []
+
+
+def test_an_entry_is_forgotten_by_a_daemon_that_did_not_write_it(daemon, root):
+    """The file alone tells that memd wrote it: a new index, or another machine's, knows it too."""
+    workspace = daemon.add(root)
+    path = write(daemon, workspace)["path"]
+    daemon.call("workspace.remove", path=workspace)
+    daemon.add(root)
+    daemon.call("forget", workspace=workspace, path=path)
+    assert traces(daemon.state, root) == []
+
+
+def test_what_the_index_holds_of_a_deleted_entry_is_forgotten(daemon, root):
+    """Its file is gone, by hand or by a request that was cut short: the traces are not."""
+    workspace = daemon.add(root)
+    path = write(daemon, workspace)["path"]
+    (root / path).unlink()
+    until(lambda: daemon.found(CANARY, workspace=workspace, mode="keyword") == [])
+    assert traces(daemon.state)
+    assert daemon.call("forget", workspace=workspace, path=path)["forgotten"]
+    assert traces(daemon.state) == []

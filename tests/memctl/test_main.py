@@ -213,7 +213,9 @@ def test_add_sends_stdin_and_prints_the_path(peer):
     done = run("add", "--topic", "t", "--title", "T", "--tag", "a", "--tag", "b", stdin="föö\n".encode())
     assert (done.returncode, done.stdout) == (0, b"memory/t/x-1.md\n")
     sent = daemon.asked[0][1]
-    assert (sent["content"], sent["tags"], sent["source"]) == ("föö\n", ["a", "b"], {"client": "memctl"})
+    assert (sent["content"], sent["tags"], sent["source"]) == (
+        "föö\n", ["a", "b"], {"origin": "human", "client": "memctl"},
+    )  # fmt: skip
 
 
 def test_init_tells_what_was_found_and_what_to_do_next(root, peer, capsys):

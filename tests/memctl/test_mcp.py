@@ -55,7 +55,13 @@ def daemon(root):
         "recall": lambda _: RECALLED,
         "why": lambda _: WHY,
         "get": lambda _: {"path": "a.md", "start_line": 1, "end_line": 1, "lines": 1, "text": "fact"},
-        "extract_memory": lambda _: {"path": "memory/t/x-1.md", "id": "x-1", "created": "now", "similar": []},
+        "extract_memory": lambda _: {
+            "path": "memory/t/x-1.md",
+            "id": "x-1",
+            "created": "now",
+            "indexed": True,
+            "similar": [],
+        },
     }
     peer = Peer(root / "s", answers)
     peer.answers = answers

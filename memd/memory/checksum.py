@@ -1,0 +1,34 @@
+"""The checksum of an entry: how memd recognises a file that it wrote and that nobody changed since.
+
+An entry's front matter ends with ``sha256:``, computed over the file without that line. The file alone
+tells, so it holds after the index was deleted and on another machine that got the folder by git. It is
+no signature: whoever can write the folder can compute one, and gains a file of his own that `forget`
+deletes. Pure; must not look at the disk.
+"""
+
+import hashlib
+import re
+
+_LINE = re.compile(rb"\nsha256: ([0-9a-f]{64})\n---\n")
+_ID = re.compile(rb"\nid: '?([0-9a-f]{6,16})'?\n")  # quoted where YAML would take the digits for a number
+
+
+def with_checksum(header: str, body: str) -> bytes:
+    """Return an entry's bytes: front matter of the lines *header*, then *body*."""
+    digest = hashlib.sha256(f"---\n{header}---\n{body}".encode()).hexdigest()
+    return f"---\n{header}sha256: {digest}\n---\n{body}".encode()
+
+
+def flaw(raw: bytes, name: str) -> str:
+    """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" where it is."""
+    line = _LINE.search(raw)
+    entry_id = _ID.search(raw[: line.start() + 1]) if line else None
+    if line is None or entry_id is None:
+        return "it has no id and checksum of memd's"
+    # The line feed before the checksum and the fence behind it stay.
+    without = raw[: line.start() + 1] + raw[line.end() - len(b"---\n") :]
+    if hashlib.sha256(without).hexdigest().encode() != line[1]:
+        return "its text is not what memd wrote"
+    if not name.endswith(f"-{entry_id[1][:6].decode()}.md"):
+        return "its id belongs to a file of another name"
+    return ""

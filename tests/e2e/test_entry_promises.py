@@ -1,0 +1,132 @@
+"""What extract_memory and forget said stays true, while the index is busy and however memd ends."""
+
+import contextlib
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from daemon_process import Daemon, until
+
+from memctl.client import RpcError
+
+FACT = {"topic": "birds", "title": "Storks", "content": "They come in April."}
+LATE_S = 25.0  # below the deadline of 30 s, after which there was no honest answer
+
+
+@contextlib.contextmanager
+def busy_writer(daemon: Daemon) -> Iterator[None]:
+    """Keep the index from being written, as long work does: another connection has SQLite's write lock."""
+    [path] = daemon.state.glob("*/index.db")
+    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        database.execute("BEGIN IMMEDIATE")
+        yield
+        database.execute("ROLLBACK")
+    finally:
+        database.close()
+
+
+def count(root) -> int:
+    """Return how many entries there are."""
+    return len(list((root / "memory").glob("*/*.md")))
+
+
+@pytest.mark.parametrize("end", ["kill", "terminate"])
+def test_an_entry_does_not_wait_for_the_index(workspace, end):
+    """It is answered in time as not indexed; after a stop it is there, once, and found."""
+    daemon, root = workspace
+    with busy_writer(daemon):
+        began = time.monotonic()
+        written = daemon.call("extract_memory", workspace=str(root), **FACT)
+        assert time.monotonic() - began < LATE_S
+        assert (written["indexed"], written["similar"]) == (False, [])
+        assert "They come in April." in (root / written["path"]).read_text()
+        getattr(daemon.process, end)()
+        daemon.process.wait(timeout=30)
+    daemon.start()
+    until(lambda: daemon.found("storks", workspace=str(root), mode="keyword") == [written["path"]])
+    assert count(root) == 1
+
+
+def test_an_entry_that_was_late_is_indexed_without_a_word_more(workspace):
+    """The command says that it lags; when the writer is free the entry is found."""
+    daemon, root = workspace
+    with busy_writer(daemon):
+        done = daemon.memctl("add", "-w", str(root), "--topic", "birds", "--title", "Storks", "In April.")
+        assert done.returncode == 0
+        assert "not wholly searchable yet" in done.stderr
+    path = done.stdout.strip()
+    until(lambda: daemon.found("storks", workspace=str(root), mode="keyword") == [path], 30)
+
+
+def test_a_client_in_a_hurry_hears_of_what_was_written(workspace):
+    """A deadline that the index misses is no failure of the write."""
+    daemon, root = workspace
+    with busy_writer(daemon):
+        written = daemon.call("extract_memory", workspace=str(root), timeout_ms=1500, **FACT)
+    assert written["indexed"] is False
+    assert (root / written["path"]).exists()
+
+
+def test_a_stop_tells_the_agents_that_wait_what_was_written(workspace):
+    """Nobody is told to try again whose entry is on the disk."""
+    daemon, root = workspace
+    answers: list[dict] = []
+
+    def write(number: int) -> None:
+        with contextlib.suppress(RpcError):
+            answers.append(
+                daemon.call(
+                    "extract_memory", workspace=str(root), topic="t", title=f"n {number}", content="x"
+                )
+            )
+
+    with busy_writer(daemon):
+        agents = [threading.Thread(target=write, args=(number,)) for number in range(6)]
+        for agent in agents:
+            agent.start()
+        until(lambda: count(root) == 6)
+        daemon.process.send_signal(signal.SIGTERM)
+        for agent in agents:
+            agent.join(30)
+    assert daemon.process.wait(timeout=30) == 0
+    assert sorted(answer["path"] for answer in answers) == sorted(
+        str(path.relative_to(root)) for path in (root / "memory").glob("*/*.md")
+    )
+    assert not any(answer["indexed"] for answer in answers)
+    daemon.start()
+
+
+def test_a_forgotten_file_is_deleted_before_the_index_hears_of_it(workspace):
+    """Who gives up waiting is told so, and that stays true after a kill; a second call takes the traces."""
+    daemon, root = workspace
+    path = daemon.call("extract_memory", workspace=str(root), **FACT)["path"]
+    with busy_writer(daemon):
+        with pytest.raises(RpcError, match="the entry's file is deleted") as caught:
+            daemon.call("forget", workspace=str(root), path=path, timeout_ms=1000)
+        assert caught.value.code == "MEMD_TIMEOUT"
+        daemon.process.kill()
+        daemon.process.wait()
+    daemon.start()
+    assert not (root / path).exists()
+    until(lambda: daemon.found("storks", workspace=str(root), mode="keyword") == [])
+    daemon.call("forget", workspace=str(root), path=path)
+    assert b"storks" not in b"".join(one.read_bytes().lower() for one in daemon.state.glob("*/index.db*"))
+
+
+def test_settings_are_saved_while_the_index_is_busy(workspace):
+    """Who gives up waiting is told that they are written, and so it is after a kill."""
+    daemon, root = workspace
+    with busy_writer(daemon):
+        daemon.call("extract_memory", workspace=str(root), timeout_ms=800, **FACT)  # the writer has work
+        with contextlib.suppress(RpcError):
+            daemon.call(
+                "workspace.configure", workspace=str(root), settings={"max_results": 3}, timeout_ms=1500
+            )
+        daemon.process.kill()
+        daemon.process.wait()
+    daemon.start()
+    until(lambda: daemon.call("workspace.configure", workspace=str(root))["config"]["max_results"] == 3)
