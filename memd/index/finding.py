@@ -16,6 +16,7 @@ MENDED: Final[Mapping[str, str]] = {
     "stray": "it is removed",
     "sidecar": "it is removed, and written anew where it is needed",
     "published": "the database is read again",
+    "unfinished": "it is removed",
     "stale": "it is read again",
     "unindexed": "it is read",
     "absent": "it is looked for",

@@ -14,6 +14,8 @@ from memd.index import check
 from memd.index.finding import Finding
 from memd.index.repair import Repair
 from memd.index.sidecars import SidecarFolder
+from memd.memory import clear_leftovers, leftovers
+from memd.service.folder_writer import FolderWriter
 from memd.service.opening import Opened
 from memd.service.troubles import Reason
 from memd.service.vectorizing import Write
@@ -22,7 +24,7 @@ log = structlog.get_logger()
 
 # About files: what was saved or made while the folder was walked looks wrong, and is found twice only if it
 # is. A file of vectors stands there a moment before the database names it.
-OF_FILES = frozenset({"stale", "unindexed", "absent", "stray"})
+OF_FILES = frozenset({"stale", "unindexed", "absent", "stray", "unfinished"})
 REPAIR_BUDGET_S = 0.05  # of the writing thread at a time
 REPORT_EVERY_S = 1.0
 SETTLED_S = 60.0  # how long to wait for what is being saved, before its files are compared
@@ -35,8 +37,11 @@ Run = Callable[..., Awaitable[Any]]  # runs work in a thread that nobody waits f
 class Checking:
     """Checks one workspace."""
 
-    def __init__(self, opened: Opened, *, apart: Run, write: Write, report: Report | None = None) -> None:
+    def __init__(
+        self, opened: Opened, *, apart: Run, write: Write, folders: FolderWriter, report: Report | None = None
+    ) -> None:
         self._opened = opened
+        self._folders = folders
         self._upkeep = opened.upkeep
         self._apart = apart
         self._write = write
@@ -90,7 +95,7 @@ class Checking:
                     )
                 )
             )
-            return [*found, *await self._apart(self._sidecars)]
+            return [*found, *await self._apart(self._sidecars), *await self._apart(self._unfinished)]
         except DeadlineError as error:
             raise DeadlineError("the check was given up, so much was saved meanwhile: try later") from error
         finally:
@@ -103,6 +108,13 @@ class Checking:
             return []
         damaged = SidecarFolder(self._upkeep.place.root).damaged()
         return [Finding("sidecar", f"{name} is no usable sidecar ({why})", (name,)) for name, why in damaged]
+
+    def _unfinished(self) -> list[Finding]:
+        """Return what killed processes left of entries."""
+        left = leftovers(self._upkeep.place.root)
+        return [
+            Finding("unfinished", f"{path} is the rest of a write that was killed", (path,)) for path in left
+        ]
 
     async def _keep_reporting(self) -> None:
         snapshot = self._upkeep.index.snapshot
@@ -120,6 +132,8 @@ class Checking:
         await self._upkeep.vectors.discard(
             [name for finding in found if finding.kind == "sidecar" for name in finding.names]
         )
+        if any(finding.kind == "unfinished" for finding in found):
+            await self._folders.run(self._upkeep.place.root, clear_leftovers, self._upkeep.place.root)
         repair = Repair(self._upkeep.index, found)
         while not await self._write(repair.step, REPAIR_BUDGET_S):
             if self._report is not None:

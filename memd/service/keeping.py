@@ -64,7 +64,13 @@ async def check_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
 
     async def checked(opened: Opened) -> Fields:
         report = call.progress if asked.progress else None
-        checking = Checking(opened, apart=workspaces.apart, write=workspaces.write, report=report)
+        checking = Checking(
+            opened,
+            apart=workspaces.apart,
+            write=workspaces.write,
+            folders=workspaces.folders,
+            report=report,
+        )
         found = await checking.compare(repair=asked.repair)
         return {"workspace": str(opened.workspace.root), **found}
 

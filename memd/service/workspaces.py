@@ -16,6 +16,7 @@ from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
 from memd.index.database import translated
+from memd.memory import clear_leftovers
 from memd.service import opening, settings
 from memd.service.checking import Checking
 from memd.service.feed import Feed
@@ -52,7 +53,7 @@ class Workspaces:
         self._house = House(self._providers, user_config_path, self.write, self.feed.publish)
         self._changing = asyncio.Lock()  # one open, close or reopen at a time
         self._background: set[asyncio.Task[None]] = set()
-        self._unhurried: set[asyncio.Task[Any]] = set()  # of `within`
+        self._unhurried: set[asyncio.Task[Any]] = set()  # nobody waits for their end
         self._reopening: set[Path] = set()  # soon
 
     @property
@@ -93,14 +94,18 @@ class Workspaces:
         It goes on after that until the daemon stops. Then nobody waits for it: what was done before it is
         told before the connections end.
         """
-        task = asyncio.ensure_future(work)
-        self._unhurried.add(task)
-        task.add_done_callback(self._ended)
+        task = self._later(work)
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({task, stopping}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         failed = not task.done() or task.cancelled() or task.exception() is not None
         return None if failed else task.result()
+
+    def _later(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._unhurried.add(task)
+        task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._unhurried.discard(task)
@@ -119,6 +124,11 @@ class Workspaces:
         self._roots = folders.read_registry(self._registry)
         for root in self._roots:
             await self._try_open(root)
+            self._later(self._clear_leftovers(root))
+
+    async def _clear_leftovers(self, root: Path) -> None:
+        if cleared := await self.folders.run(root, clear_leftovers, root):
+            log.warning("unfinished_entries_removed", count=len(cleared))
 
     async def retry(self) -> None:
         """Open what could not be opened: what was wrong may be mended."""
@@ -172,7 +182,8 @@ class Workspaces:
 
     async def _check(self, root: Path) -> None:
         opened = self._opened[root]
-        await Checking(opened, apart=self.apart, write=self.write).compare(repair=True)
+        checking = Checking(opened, apart=self.apart, write=self.write, folders=self.folders)
+        await checking.compare(repair=True)
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
         """Make a folder a workspace; return its root, and True where its config.toml is new."""

@@ -1,0 +1,43 @@
+"""What a killed write left in the notes is removed, and nothing of the user's."""
+
+import pytest
+from daemon_process import until
+
+FACT = "A fact in whole, with all that it says."
+MINE = (".notes.md.tmp", ".memd-write.tmp", f".memd-write-{'g' * 16}.tmp", f"memd-write-{'1' * 16}.tmp")
+
+
+@pytest.fixture
+def left(workspace):
+    """A temporary file of memd's, and files of the user's beside it."""
+    daemon, root = workspace
+    topic = root / "memory" / "birds"
+    topic.mkdir()
+    for name in MINE:
+        (topic / name).write_text("mine")
+    path = topic / f".memd-write-{'1' * 16}.tmp"
+    path.write_text(FACT)
+    return daemon, root, path
+
+
+def test_a_start_removes_what_a_killed_write_left(left):
+    """The file with the whole fact is gone when memd has started again; other files stay."""
+    daemon, _, path = left
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.start()
+    until(lambda: not path.exists())
+    assert sorted(one.name for one in path.parent.iterdir()) == sorted(MINE)
+    assert FACT not in daemon.log()
+
+
+def test_a_check_names_it_and_mends_it(left):
+    """Without repair it is only said."""
+    daemon, root, path = left
+    [found] = daemon.call("check", workspace=str(root))["findings"]
+    assert (found["kind"], found["repaired"]) == ("unfinished", False)
+    assert str(path.relative_to(root)) in found["text"]
+    assert path.exists()
+    [found] = daemon.call("check", workspace=str(root), repair=True)["findings"]
+    assert found["repaired"]
+    assert sorted(one.name for one in path.parent.iterdir()) == sorted(MINE)
