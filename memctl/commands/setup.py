@@ -50,7 +50,11 @@ def run_init(args: Namespace) -> int:
 def index_arguments(parser: ArgumentParser) -> None:
     """Options of `memctl index`."""
     workspace_option(parser)
-    parser.add_argument("--rebuild", action="store_true", help="forget the index and read every source again")
+    parser.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="read every source again; the old index answers until the new one is whole",
+    )
     parser.add_argument(
         "--purge", action="store_true", help="delete what is kept of sources that are gone, now and for good"
     )

@@ -161,6 +161,8 @@ def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("watching", watching))
     if building := known.get("building"):
         facts.append(("building", _building(building)))
+    if rebuilding := known.get("rebuilding"):
+        facts.append(("rebuilding", _rebuilding(rebuilding)))
     if gone := known.get("gone"):
         kept = f"{counted(gone, 'source')}, kept for a day: memctl index --purge deletes it now"
         facts.append(("gone", one_line(known.get("held") or kept)))
@@ -185,6 +187,13 @@ def _building(building: dict[str, Any]) -> str:
     done, total = building.get("done") or 0, building.get("total") or 0
     model = one_line(str(building.get("model_id") or ""))
     return f"{done:,} of {total:,} vectors of the new model {model}".rstrip()
+
+
+def _rebuilding(rebuilding: dict[str, Any]) -> str:
+    done, total = rebuilding.get("done") or 0, rebuilding.get("total") or 0
+    kind = {"index": "files", "embed": "vectors"}.get(str(rebuilding.get("stage")))
+    amount = f"{done:,} of {total:,} {kind}" if kind else "looking through the folder"
+    return f"{amount} of the index that takes the old one's place"
 
 
 def _checked(last_check: dict[str, Any]) -> str:

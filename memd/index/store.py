@@ -159,6 +159,11 @@ class Store:
             self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
         return True
 
+    @property
+    def _place(self) -> str:
+        """Which workspace it is of: its folder's name up to a dot, since the rest changes with a rename."""
+        return self._path.parent.name.partition(".")[0]
+
     def _begin(self) -> None:
         version = self._db.pragma("user_version")
         if version == 0:
@@ -167,7 +172,7 @@ class Store:
             raise SchemaError(
                 f"{self._path} has tables of version {version}, not {schema.VERSION}: it is built anew"
             )
-        if self.get("place") != self._path.parent.name:
+        if self.get("place") != self._place:
             raise IndexDamagedError(f"{self._path} is the index of another workspace: it is built anew")
         if self.get("open") is not None:
             self._look_through()
@@ -184,7 +189,7 @@ class Store:
             for statement in chain.from_iterable(map(schema.full_text, schema.FULL_TEXT)):
                 self.run(statement)
             self.set("generation", 0)
-            self.set("place", self._path.parent.name)
+            self.set("place", self._place)
             self.run(f"PRAGMA user_version = {schema.VERSION}")
         files.sync_folder(self._path.parent)
 

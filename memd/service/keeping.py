@@ -1,6 +1,8 @@
 """The methods that change an index or the list of workspaces: index, check, workspace.*."""
 
+import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from memd.service import requests
 from memd.service.call import Call
 from memd.service.checking import Checking
 from memd.service.opening import Opened
-from memd.service.upkeep import Report
+from memd.service.upkeep import REPORT_EVERY_S, Report
 from memd.service.workspaces import Workspaces
 
 SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
@@ -25,9 +27,12 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     asked = requests.convert(params, requests.Index)
     root = workspaces.root_of(asked.workspace)
     call.outlives(f"indexing goes on, {SEE}" + ("; nothing is purged yet" if asked.purge else ""))
-    if asked.rebuild:
-        await call.to_the_end(workspaces.rebuild(str(root)), f"the rebuild goes on until memd stops, {SEE}")
     report: Report | None = call.progress if asked.progress else None
+    if asked.rebuild:
+        rebuilding = workspaces.rebuild(root)
+        if asked.wait or asked.purge:
+            call.outlives(f"the rebuild goes on until memd stops, {SEE}")
+            await _followed(rebuilding, lambda: workspaces.rebuilding(root), report)
     purged = 0
 
     async def bring_up_to_date(opened: Opened) -> Opened:
@@ -56,6 +61,17 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
         "changed": snapshot.generation != before,
         "took_ms": round((time.perf_counter() - started) * 1000),
     }
+
+
+async def _followed(
+    work: asyncio.Task[None], progress: Callable[[], Fields | None], report: Report | None
+) -> None:
+    """Wait for *work*, which goes on without us; *report* hears how far it is."""
+    while not work.done():
+        if report is not None and (known := progress()) is not None:
+            report(known)
+        await asyncio.wait({work}, timeout=REPORT_EVERY_S)
+    await work
 
 
 async def check_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:

@@ -82,7 +82,7 @@ async def status_method(workspaces: Workspaces, params: Fields, _: Call) -> Fiel
     others = [] if asked.workspace else _not_open(workspaces)
     return {
         "server": _server(workspaces) | {"loop_lag_ms": await _loop_lag_ms()},
-        "workspaces": [*(workspace_facts(opened) for opened in chosen), *others],
+        "workspaces": [*(workspace_facts(workspaces, opened) for opened in chosen), *others],
     }
 
 
@@ -111,7 +111,7 @@ def _not_open(workspaces: Workspaces) -> list[Fields]:
     ]
 
 
-def workspace_facts(opened: Opened) -> Fields:
+def workspace_facts(workspaces: Workspaces, opened: Opened) -> Fields:
     """Return all that is known of one workspace."""
     upkeep = opened.upkeep
     snapshot = opened.index.snapshot
@@ -134,6 +134,7 @@ def workspace_facts(opened: Opened) -> Fields:
         "gone": upkeep.housekeeping.gone,
         "held": upkeep.housekeeping.held,
         "building": upkeep.vectors.building,
+        "rebuilding": workspaces.rebuilding(opened.workspace.root),
         "sidecars": _sidecars(upkeep),
         "errors": [*upkeep.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
         "damaged_rows": opened.index.damaged_rows,

@@ -121,6 +121,16 @@ class Upkeep:
         }
 
     @property
+    def progress(self) -> dict[str, Any]:
+        """How far the work at hand is: {"stage": "scan" | "index" | "embed", "done", "total"}."""
+        if self.scanning.running or self.scanning.last is None:
+            return {"stage": "scan", "done": 0, "total": 0}
+        files = len(self._backlog)
+        left, most = (files, self._most) if files else (self.vectors.pending, self.vectors.total)
+        total = max(left, most)
+        return {"stage": "index" if files else "embed", "done": total - left, "total": total}
+
+    @property
     def vector_count(self) -> int:
         """How many chunks the vector arm can see; 0 without a model."""
         if not self.vectors.wanted or self.vectors.building:
@@ -200,7 +210,7 @@ class Upkeep:
             if self.state == "missing":
                 return
             if report is not None:
-                report(self._progress())
+                report(self.progress)
             await self._wait(REPORT_EVERY_S if report is not None else POLL_S)
         if self.vectors.fault is not None:
             raise self.vectors.fault
@@ -232,14 +242,6 @@ class Upkeep:
         if self.scanning.failures >= HOPELESS_SCANS:
             raise StorageError(f"{self.place.root} cannot be looked through: {self.troubles.newest[-1]}")
         await asyncio.sleep(pause_s)
-
-    def _progress(self) -> dict[str, Any]:
-        if self.scanning.running or self.scanning.last is None:
-            return {"stage": "scan", "done": 0, "total": 0}
-        files = len(self._backlog)
-        left, most = (files, self._most) if files else (self.vectors.pending, self.vectors.total)
-        total = max(left, most)
-        return {"stage": "index" if files else "embed", "done": total - left, "total": total}
 
     # The tasks
 

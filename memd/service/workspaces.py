@@ -22,8 +22,10 @@ from memd.service.checking import Checking
 from memd.service.feed import Feed
 from memd.service.folder_writer import FolderWriter
 from memd.service.opening import House, Opened
+from memd.service.rebuild import Rebuild, recover, switch
 from memd.service.replies import log_unforeseen
 from memd.service.troubles import Reason
+from memd.workspace import Workspace
 
 log = structlog.get_logger()
 
@@ -55,6 +57,7 @@ class Workspaces:
         self._background: set[asyncio.Task[None]] = set()
         self._unhurried: set[asyncio.Task[Any]] = set()  # nobody waits for their end
         self._reopening: set[Path] = set()  # soon
+        self._rebuilds: dict[Path, Rebuild] = {}
 
     @property
     def roots(self) -> list[Path]:
@@ -104,16 +107,9 @@ class Workspaces:
     def _later(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work)
         self._unhurried.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._unhurried.discard)
+        task.add_done_callback(_note_failure)
         return task
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._unhurried.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if isinstance(error, MemdError):
-            log.info("left_undone", code=error.code)
-        elif error is not None:
-            log_unforeseen(error, "within")
 
     def let_nobody_wait(self) -> None:
         """Say that the daemon stops: `within` waits no more."""
@@ -123,6 +119,7 @@ class Workspaces:
         """Open every registered workspace; one that cannot be opened does not stop the others."""
         self._roots = folders.read_registry(self._registry)
         for root in self._roots:
+            await self.write(recover, folders.workspace_at(root, self._state_dir).index_dir)
             await self._try_open(root)
             self._later(self._clear_leftovers(root))
 
@@ -198,6 +195,7 @@ class Workspaces:
 
     async def remove(self, path: str) -> Path:
         """Forget a workspace and delete its index; its notes and its config.toml stay."""
+        await self._end_rebuild(self.root_of(path))
         async with self._changing:
             root = self.root_of(path)
             await self._close(root)
@@ -231,14 +229,50 @@ class Workspaces:
                 await self.write(opening.set_aside, folders.workspace_at(root, self._state_dir).index_dir)
         await self._try_open(root)
 
-    async def rebuild(self, path: str | None) -> Path:
-        """Delete a workspace's index and begin anew, also where it cannot be opened as it is."""
-        async with self._changing:
-            root = self.root_of(path)
-            await self._close(root)
-            await self.write(opening.delete, folders.workspace_at(root, self._state_dir).index_dir)
-        await self._try_open(root)
-        return root
+    def rebuild(self, root: Path) -> asyncio.Task[None]:
+        """Begin to build a workspace's index anew, also where it cannot be opened as it is.
+
+        Return what ends when the new one answers, or raises why the old one stays; one that runs already
+        is as good.
+        """
+        running = self._rebuilds.get(root)
+        if running is not None and running.task is not None:
+            return running.task
+        place = folders.workspace_at(root, self._state_dir)
+        rebuild = self._rebuilds[root] = Rebuild(place, self._house)
+        rebuild.task = asyncio.get_running_loop().create_task(self._rebuild(place, rebuild))
+        rebuild.task.add_done_callback(_note_failure)
+        return rebuild.task
+
+    def rebuilding(self, root: Path) -> dict[str, Any] | None:
+        """Return how far the index is that is built beside the old one; None where none is."""
+        rebuild = self._rebuilds.get(root)
+        return rebuild.progress if rebuild is not None else None
+
+    async def _rebuild(self, place: Workspace, rebuild: Rebuild) -> None:
+        try:
+            await rebuild.build(lambda: self._vectors_of(place.root))
+            async with self._changing:
+                await self._close(place.root)
+                await self.write(switch, place.index_dir)
+        except MemdError as error:
+            if place.root in self._opened:  # who began it may not wait for it
+                self._opened[place.root].upkeep.troubles.note(error, device_failed=False)
+            raise
+        finally:
+            del self._rebuilds[place.root]
+            await self.write(recover, place.index_dir)
+            await self._try_open(place.root)
+            await rebuild.release()
+
+    def _vectors_of(self, root: Path) -> int:
+        return self._opened[root].upkeep.vector_count if root in self._opened else 0
+
+    async def _end_rebuild(self, root: Path) -> None:
+        rebuild = self._rebuilds.get(root)
+        if rebuild is not None and rebuild.task is not None:
+            rebuild.task.cancel()
+            await asyncio.wait({rebuild.task})
 
     def reopen_soon(self, root: Path, reason: Reason) -> None:
         """Reopen from outside of the caller: it may be one of the tasks that end. Once, however many ask."""
@@ -261,6 +295,8 @@ class Workspaces:
         """Stop all upkeep, write everything back, close every file."""
         for task in self._unhurried:
             task.cancel()
+        for root in list(self._rebuilds):
+            await self._end_rebuild(root)
         async with self._changing:
             for root in list(self._opened):
                 await self._close(root)
@@ -298,6 +334,15 @@ class Workspaces:
         await opened.upkeep.stop()
         await self.write(opened.index.close)
         await opening.give_back(self._providers, opened.config)
+
+
+def _note_failure(task: asyncio.Task[Any]) -> None:
+    """Log what nobody may have waited for."""
+    error = None if task.cancelled() else task.exception()
+    if isinstance(error, MemdError):
+        log.info("left_undone", code=error.code)
+    elif error is not None:
+        log_unforeseen(error, "left_undone")
 
 
 def _translating(work: Callable[..., Any], *args: Any) -> Any:

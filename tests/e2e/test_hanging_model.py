@@ -100,7 +100,11 @@ def test_a_rebuild_that_nobody_waits_for_goes_on_and_says_so(hung, server):
     assert caught.value.code == "MEMD_TIMEOUT"
     assert "index did not end within 1.5 s: the rebuild goes on" in caught.value.message
     assert "memctl status" in caught.value.message
+    [seen] = daemon.call("status")["workspaces"]
+    assert seen["rebuilding"] == {"stage": "embed", "done": 0, "total": 2}
+    assert "rebuilding" in daemon.memctl("status").stdout
     server.answer_again()
+    until(lambda: daemon.call("status")["workspaces"][0].get("rebuilding") is None, 60)
 
     def whole() -> bool:
         [seen] = daemon.call("status")["workspaces"]

@@ -4,6 +4,7 @@ import pytest
 from daemon_process import until
 
 from faults import full
+from memctl.client import RpcError
 
 pytestmark = pytest.mark.skipif(not full.is_possible(), reason="needs a mount namespace: unshare -m")
 
@@ -26,3 +27,36 @@ def test_words_are_found_where_vectors_do_not_fit(tmp_path):
         one.grow(full.SIZE_BYTES)
         until(one.is_settled, full.PATIENCE_S)
         assert one.facts["vectors"] > 0
+
+
+def test_a_rebuild_on_a_full_disk_leaves_the_old_index(tmp_path):
+    """The error says so; the old one answers then, and after a start; with space it is made anew."""
+    with full.tiny(tmp_path, 2 * full.SIZE_BYTES) as one:
+        one.begin()
+        one.fill(256 * 1024)
+        with pytest.raises(RpcError) as caught:
+            one.daemon.call("index", workspace=str(one.root), rebuild=True)
+        assert caught.value.code == "MEMD_NOSPACE"
+        assert one.found("0.3") == ["0.3.md"]
+        assert one.facts["vectors"] >= 6
+        one.restart()
+        assert one.found("0.3") == ["0.3.md"]
+        one.make_space()
+        one.daemon.call("index", workspace=str(one.root), rebuild=True)
+        assert one.found("0.3") == ["0.3.md"]
+        assert one.facts["vectors"] >= 6
+        assert one.check() == []
+
+
+def test_an_entry_on_a_full_state_disk_is_written_once(tmp_path):
+    """Its own disk has space: a success that says what lags, and the entry is found when there is space."""
+    with full.tiny(tmp_path) as one:
+        one.begin()
+        one.fill(0)
+        fact = {"topic": "birds", "title": "Storks", "content": "They come in April. " * 2000}
+        written = one.daemon.call("extract_memory", workspace=str(one.root), **fact)
+        assert (written["indexed"], written["similar"]) == (False, [])
+        assert (one.root / written["path"]).exists()
+        one.make_space()
+        until(lambda: not one.index(), full.PATIENCE_S)
+        assert one.daemon.found("storks", workspace=str(one.root), mode="keyword") == [written["path"]]

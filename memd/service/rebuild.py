@@ -1,0 +1,136 @@
+"""``index`` with ``rebuild``: build an index beside the old one, which answers meanwhile, and switch whole.
+
+In the state directory stand, by name: the index, INDEX.building, and for a moment INDEX.replaced. A kill at
+any time leaves a whole one, which `recover` finds.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from memd.errors import BusyError, EmbedderError, MemdError, StorageError, WorkspaceError
+from memd.index import files
+from memd.service import opening
+from memd.service.opening import House, Opened
+from memd.service.troubles import Reason
+from memd.workspace import Workspace
+
+STAYS = "The old index stays"
+
+
+class Rebuild:
+    """One index that is being built beside the one of *place*. For the event loop's thread."""
+
+    def __init__(self, place: Workspace, house: House) -> None:
+        self._place = replace(place, index_dir=_building(place.index_dir))
+        self._house = replace(house, publish=lambda *_: None)  # what it does is nobody's news
+        self._opened: Opened | None = None
+        self.task: asyncio.Task[None] | None = None  # runs it and the switch
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """How far it is: {"stage", "done", "total"}."""
+        if self._opened is None:
+            return {"stage": "scan", "done": 0, "total": 0}
+        return self._opened.upkeep.progress
+
+    async def build(self, vectors_before: Callable[[], int]) -> None:
+        """Build all of it; it is closed when this returns. `release` follows.
+
+        Args:
+            vectors_before: how many vectors the old index has, so that none are given up for a model that
+                is away.
+
+        Raises:
+            MemdError: why the old index stays.
+        """
+        self._refuse_missing()
+        stopped: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+
+        def stop(reason: Reason) -> None:
+            if not stopped.done():
+                stopped.set_result(reason)
+
+        await self._house.write(opening.delete, self._place.index_dir)
+        self._opened = opened = await opening.open_workspace(
+            self._place, self._house, check=_no_check, reopen=stop
+        )
+        try:
+            await _caught_up(opened, stopped)
+            self._refuse_missing()
+            if opened.upkeep.vectors.pending and vectors_before():
+                raise EmbedderError(f"the model gives no vectors, and a new index would have none. {STAYS}")
+            await self._house.write(opened.index.note_complete)
+        finally:
+            await opened.upkeep.stop()
+            await self._house.write(opened.index.close)
+
+    async def release(self) -> None:
+        """Let go of the model: after the new index is opened, so that it is not loaded once more."""
+        if self._opened is not None:
+            await opening.give_back(self._house.providers, self._opened.config)
+
+    def _refuse_missing(self) -> None:
+        if not self._place.is_there():
+            raise WorkspaceError(f"{self._place.root} is not there, is its disk mounted? {STAYS}")
+
+
+def switch(index_dir: Path) -> None:
+    """Put the index that was built in the place of the old one, which nobody has open."""
+    old = _replaced(index_dir)
+    try:
+        if index_dir.exists():
+            index_dir.rename(old)
+        _building(index_dir).rename(index_dir)
+        files.sync_folder(index_dir.parent)
+    except OSError as error:
+        with suppress(OSError):
+            old.rename(index_dir)
+        raise StorageError(f"{index_dir} cannot be replaced: {error.strerror}. {STAYS}") from error
+    opening.delete(old)
+
+
+def recover(index_dir: Path) -> None:
+    """Remove what a killed rebuild left; bring the old index back where the new one has no name yet."""
+    old = _replaced(index_dir)
+    with suppress(OSError):
+        if old.exists() and not index_dir.exists():
+            old.rename(index_dir)
+    for left in (old, _building(index_dir)):
+        with suppress(MemdError):  # it costs space and no more
+            opening.delete(left)
+
+
+async def _caught_up(opened: Opened, stopped: asyncio.Future[Reason]) -> None:
+    """Wait until all is searchable. Raises what keeps it from being so."""
+    caught_up = asyncio.ensure_future(opened.upkeep.caught_up())
+    try:
+        first: set[asyncio.Future[Any]] = {caught_up, stopped}
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        if not caught_up.done():
+            raise _error_of(stopped.result(), opened)
+        await caught_up
+    finally:
+        caught_up.cancel()
+
+
+def _error_of(reason: Reason, opened: Opened) -> MemdError:
+    if reason is Reason.CONFIG:
+        return BusyError(f"the configuration changed while the index was built anew. {STAYS}: ask again")
+    newest = opened.upkeep.troubles.newest[-1:]
+    return StorageError(f"building the index anew failed ({' '.join(newest) or reason.name}). {STAYS}")
+
+
+async def _no_check() -> None:
+    """Leave it unchecked: it was just made."""
+
+
+def _building(index_dir: Path) -> Path:
+    return index_dir.with_name(f"{index_dir.name}.building")
+
+
+def _replaced(index_dir: Path) -> Path:
+    return index_dir.with_name(f"{index_dir.name}.replaced")

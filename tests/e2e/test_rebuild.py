@@ -1,0 +1,159 @@
+"""An index that is built anew costs no answer: the old one stays until the new one is whole."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+from model_server import ModelServer
+
+from memctl.client import RpcError
+from memd.service.rebuild import recover
+
+WORDS = "grey bird by the weir"
+
+
+@pytest.fixture
+def hanging(daemon: Daemon, tmp_path: Path):
+    """A whole workspace whose model answers no more, so that a rebuild does not end."""
+    server = ModelServer()
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    daemon.add(root)
+    server.behaviour = "hang"
+    yield daemon, str(root), server
+    server.answer_again()
+    server.stop()
+
+
+def begin(daemon: Daemon, root: str) -> None:
+    """Begin a rebuild, and wait until it waits for the model."""
+    daemon.call("index", workspace=root, rebuild=True, wait=False)
+    until(lambda: (daemon.call("status", workspace=root)["workspaces"][0]["rebuilding"] or {}).get("total"))
+
+
+def folders(daemon: Daemon) -> list[str]:
+    """Return what the folders in the state directory are called, behind their hash."""
+    return [path.suffix for path in daemon.state.iterdir() if path.is_dir()]
+
+
+def vectors(daemon: Daemon, root: str) -> int:
+    return daemon.call("status", workspace=root)["workspaces"][0]["vectors"]
+
+
+def test_the_old_index_answers_while_the_new_one_is_made(hanging):
+    """Its words and its vectors; what is saved meanwhile is found, before and after the switch."""
+    daemon, root, server = hanging
+    begin(daemon, root)
+    assert daemon.found(WORDS, workspace=root, mode="keyword") == ["heron.md"]
+    assert daemon.call("similar", workspace=root, path="heron.md")["mode"] == "vector"
+    (Path(root) / "otter.md").write_text("# Otter\n\nIt slides.\n")
+    until(lambda: daemon.found("otter", workspace=root, mode="keyword") == ["otter.md"])
+    server.answer_again()
+    with daemon.client() as client:  # it joins the rebuild that runs
+        client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60)
+    assert daemon.found("otter", workspace=root, mode="keyword") == ["otter.md"]
+    assert vectors(daemon, root) == 2
+    assert folders(daemon) == [""]
+
+
+def test_a_rebuild_that_is_killed_leaves_the_old_index(hanging):
+    """After the next start the old one answers with all its vectors, and no half-built one is left."""
+    daemon, root, _ = hanging
+    begin(daemon, root)
+    assert sorted(folders(daemon)) == ["", ".building"]
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.start()
+    until(lambda: folders(daemon) == [""])
+    assert daemon.found(WORDS, workspace=root, mode="keyword") == ["heron.md"]
+    assert vectors(daemon, root) == 1
+
+
+def test_a_stop_or_a_removal_ends_a_rebuild(hanging):
+    """In time, and nothing is left of it."""
+    daemon, root, _ = hanging
+    begin(daemon, root)
+    daemon.stop()
+    assert folders(daemon) == [""]
+    daemon.start()
+    begin(daemon, root)
+    daemon.call("workspace.remove", path=root)
+    assert folders(daemon) == []
+
+
+def test_a_configuration_that_is_saved_meanwhile_ends_a_rebuild_with_words(hanging):
+    """Who waits hears of it; the old index is opened with the new settings."""
+    daemon, root, _ = hanging
+    heard: list[RpcError] = []
+
+    def wait() -> None:
+        with pytest.raises(RpcError) as caught, daemon.client() as client:
+            client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60)
+        heard.append(caught.value)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    until(lambda: daemon.call("status", workspace=root)["workspaces"][0]["rebuilding"])
+    daemon.call("workspace.configure", workspace=root, settings={"provider": "none"})
+    (Path(root) / ".gitignore").write_text("x\n")  # a scan, which looks at the configuration
+    waiting.join(60)
+    assert "The old index stays" in heard[0].message
+    assert folders(daemon) == [""]
+
+
+def test_a_folder_that_is_away_keeps_its_index(workspace):
+    """Nothing could be built, so nothing is replaced."""
+    daemon, root = workspace
+    away = root.with_name("away")
+    root.rename(away)
+    with pytest.raises(RpcError, match="The old index stays") as caught:
+        daemon.call("index", workspace=str(root), rebuild=True)
+    assert caught.value.code == "MEMD_WORKSPACE"
+    assert daemon.found("sourdough", workspace=str(root), mode="keyword") == ["0.md"]
+    away.rename(root)
+
+
+KILLED_WHILE_SWITCHING = """
+import os, shutil, signal, sys
+from pathlib import Path
+from memd.service import rebuild
+left = int(sys.argv[2])
+def deadly(call):
+    def wrapped(*args, **kwargs):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **kwargs)
+    return wrapped
+for name in ("rename", "fsync", "rmdir", "unlink"):
+    setattr(os, name, deadly(getattr(os, name)))
+rebuild.switch(Path(sys.argv[1]))
+"""
+
+
+def test_a_switch_that_is_killed_leaves_one_whole_index(tmp_path):
+    """Before any of its calls: either index is whole in its place, and nothing else is left."""
+    seen = []
+    for at_call in range(1, 20):
+        index = tmp_path / f"{at_call}" / "index"
+        for folder, text in ((index, "old"), (index.with_name("index.building"), "new")):
+            folder.mkdir(parents=True)
+            for name in ("a", "b"):
+                (folder / name).write_text(text)
+        command = [sys.executable, "-c", KILLED_WHILE_SWITCHING, str(index), str(at_call)]
+        done = subprocess.run(command, capture_output=True, check=False)
+        recover(index)
+        assert [path.name for path in index.parent.iterdir()] == ["index"]
+        [text] = {(index / name).read_text() for name in ("a", "b")}
+        seen.append(text)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9, done.stderr
+    assert seen[0] == "old"
+    assert seen[-1] == "new"
+    assert sorted(seen, reverse=True) == seen
