@@ -108,14 +108,43 @@ def _terminal_width() -> int:
 
 
 def workspace_option(parser: argparse.ArgumentParser) -> None:
-    """Add --workspace."""
-    parser.add_argument(
+    """Add --workspace, which names one."""
+    parser.add_argument("-w", "--workspace", metavar="DIR", action=_Once, help=_WORKSPACE_HELP)
+
+
+def workspaces_option(parser: argparse.ArgumentParser) -> None:
+    """Add --workspace as often as one likes, and --all."""
+    which = parser.add_argument_group("workspaces").add_mutually_exclusive_group()
+    which.add_argument(
         "-w",
         "--workspace",
         metavar="DIR",
-        help="the workspace: DIR is its root or a folder below (default: $MEMD_WORKSPACE, else the nearest "
-        "folder above with memory/config.toml)",
+        action="append",
+        default=[],
+        help=f"{_WORKSPACE_HELP}; more than one are searched one after the other (repeatable)",
     )
+    which.add_argument("--all", action="store_true", help="search every registered workspace")
+
+
+_WORKSPACE_HELP = (
+    "the workspace: DIR is its root or a folder below (default: $MEMD_WORKSPACE, else the nearest folder "
+    "above with memory/config.toml, else the only one that is registered)"
+)
+
+
+class _Once(argparse.Action):
+    """Stores a value and refuses a second one: the last of two would win without a word."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 (argparse's signature)
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,  # noqa: ARG002 (the same)
+    ) -> None:
+        if getattr(namespace, self.dest, None) is not None:
+            raise argparse.ArgumentError(self, "one workspace, please: only memctl search takes several")
+        setattr(namespace, self.dest, values)
 
 
 def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
@@ -139,7 +168,14 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
         )
         group.add_argument("--fusion", choices=("weighted", "rrf"), help="how the two arms are merged")
     fresh = parser.add_argument_group("freshness").add_mutually_exclusive_group()
-    fresh.add_argument("--no-wait", action="store_true", help="do not wait for a workspace's first index")
+    fresh.add_argument(
+        "--no-wait",
+        action="store_true",
+        help="wait neither for the words of a workspace's first index nor for a model that loads",
+    )
+    fresh.add_argument(
+        "--wait", action="store_true", help="wait until everything is searchable by its meaning, too"
+    )
     fresh.add_argument(
         "--sync", action="store_true", help="wait until everything that is saved by now is searchable"
     )
@@ -149,7 +185,14 @@ def filters_of(args: argparse.Namespace) -> dict[str, object]:
     """Return the search parameters that were given; the daemon has the defaults."""
     names = ("path", "tag", "since", "until", "min_score", "mode", "fusion", "limit")
     given = {name: value for name in names if (value := getattr(args, name, None)) is not None}
-    return given | ({"sync": True} if args.sync else {})
+    return given | ({"sync": True} if args.sync else {}) | ({"wait": False} if args.no_wait else {})
+
+
+def nearest_option(parser: argparse.ArgumentParser) -> None:
+    """Add --nearest."""
+    parser.add_argument(
+        "--nearest", action="store_true", help="where there is no good match, show the nearest there is"
+    )
 
 
 def text(raw: str) -> str:

@@ -14,6 +14,7 @@ BUSY = 6  # a limit or a deadline was reached: try again
 REFUSED = 7  # unsafe path, a secret in the text, or an entry that was changed by hand
 CONFIG = 8  # a configuration file is wrong
 UNHEALTHY = 9  # `health` found something broken
+INCOMPLETE = 10  # nothing found, and not all could be searched: stderr says what was missing
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
 STORAGE = 74  # EX_IOERR of sysexits.h: the disk is full, or reading or writing failed
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -29,6 +30,7 @@ OF_CODE = {
     "MEMD_BUSY": BUSY,
     "MEMD_TIMEOUT": BUSY,
     "MEMD_UNSAFE": REFUSED,
+    "MEMD_NESTED": REFUSED,
     "MEMD_SECRET": REFUSED,
     "MEMD_CHANGED": REFUSED,
     "MEMD_CONFIG": CONFIG,
@@ -46,6 +48,7 @@ exit codes:
   2  wrong usage               7  refused (unsafe, secret, changed)
   3  daemon not reachable      8  configuration is wrong
   4  no such workspace         9  not healthy
+  10 no hits, but not all could be searched (yet): stderr says what was missing
   70 internal error            74 storage failed"""
 
 

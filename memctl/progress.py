@@ -28,6 +28,7 @@ class Progress:
         self._task: Any = None
         self._next_line_s = 0.0
         self._stage = ""
+        self._began: tuple[float, int] | None = None  # when this stage was first heard of, and how far it was
 
     def __enter__(self) -> Self:
         return self
@@ -61,10 +62,23 @@ class Progress:
         now_s = time.monotonic()
         if not total and stage != _STAGES["scan"]:
             return  # nothing to do is nothing to say; only a scan does not know how much there is
-        if stage == self._stage and now_s < self._next_line_s:
+        if stage != self._stage:
+            self._stage, self._began = stage, (now_s, done)
+        # By the clock alone: a folder that is looked through again goes back and forth between stages.
+        if now_s < self._next_line_s:
             return
-        self._stage, self._next_line_s = stage, now_s + _LINE_EVERY_S
-        print(f"memctl: {stage} {done}/{total}" if total else f"memctl: {stage}", file=sys.stderr, flush=True)
+        self._next_line_s = now_s + _LINE_EVERY_S
+        amount = f" {done:,}/{total:,}{self._left(now_s, done, total)}" if total else ""
+        print(f"memctl: {stage}{amount}", file=sys.stderr, flush=True)
+
+    def _left(self, now_s: float, done: int, total: int) -> str:
+        """Return how long it will take, by what was done since this stage began."""
+        since_s, first = self._began or (now_s, done)
+        if done <= first:
+            return ""
+        from memctl.render.hits import about  # most commands show no progress
+
+        return f", about {about((now_s - since_s) / (done - first) * (total - done))} left"
 
 
 def _new_bar() -> Any:

@@ -1,14 +1,17 @@
 """Which workspace does the user mean?
 
 An option, else the environment, else the nearest folder above that was initialised, as git looks for
-its own. Knows files only: whether the daemon has it registered is the daemon's answer.
+its own, else the only one that is registered. Knows files only: whether the daemon has it registered is the
+daemon's answer.
 """
 
 import os
+import sys
 from pathlib import Path
 
-from memctl import exits
+from memctl import exits, paths
 from memctl.exits import CommandError
+from memctl.render.text import safe
 
 CONFIG = "memory/config.toml"
 
@@ -20,31 +23,54 @@ def find(named: str | None) -> str:
     Args:
         named: what --workspace said; None without it.
 
+    Where the only registered one is meant, stderr says so.
+
     Raises:
-        CommandError: nothing named one and none is above the current directory.
+        CommandError: nothing named one, none is above the current directory, and not one is registered.
     """
-    if named := named or os.environ.get("MEMD_WORKSPACE"):
-        return absolute(named)
-    here = current_directory()
-    if root := above(here):
-        return absolute(str(root))
+    if root := if_any(named):
+        return root
+    here, known = current_directory(), registered()
+    if len(known) == 1:
+        # Not an error, and nobody should take its notes for those of the folder they are in.
+        print(f"memctl: workspace {safe(known[0])}, the only one: none is in {safe(str(here))} or above it",
+              file=sys.stderr)  # fmt: skip
+        return known[0]
     from shlex import quote  # only for messages
 
+    listed = f"Registered: {', '.join(known)}. " if known else ""
+    every = ", or search all of them: memctl search --all" if known else ""
     raise CommandError(
-        f"no workspace in {here} or above it. Make one: memctl init {quote(str(here))}. "
-        "Or name one: --workspace DIR, or MEMD_WORKSPACE=DIR (memctl workspaces lists them)",
+        f"no workspace in {here} or above it. {listed}Make one: memctl init {quote(str(here))}. "
+        f"Or name one: --workspace DIR, or MEMD_WORKSPACE=DIR{every}",
         exits.WORKSPACE,
     )
 
 
 def if_any(named: str | None) -> str | None:
-    """Return the workspace where one is meant; None where none is named and none is here."""
+    """Return the workspace that is named, or the one that we are in; None without either."""
+    if named := named or os.environ.get("MEMD_WORKSPACE"):
+        return absolute(named)
+    root = above(current_directory())
+    return absolute(str(root)) if root else None
+
+
+def registered() -> list[str]:
+    """Return the roots in memd's registry; none where it can't be read, which the daemon will explain."""
+    import json  # only where no workspace is near
+
     try:
-        return find(named)
-    except CommandError:
-        if named:
-            raise
-        return None
+        state = str(paths.state_dir())
+        with open(f"{state}/workspaces.json", encoding="utf-8") as stream:  # noqa: PTH123 (Path's is slower)
+            roots = [str(entry["root"]) for entry in json.load(stream)["workspaces"]]
+    except (OSError, ValueError, KeyError, TypeError, paths.PathError):
+        return []
+    return sorted(root for root in roots if not is_copy(root))
+
+
+def is_copy(root: str) -> bool:
+    """Tell whether a workspace is the copy that `memctl eval` has beside the indexes for a while."""
+    return root.startswith(f"{os.path.realpath(paths.state_dir())}/")
 
 
 def above(start: Path) -> Path | None:

@@ -33,6 +33,13 @@ class WorkspaceError(MemdError):
     callers_fault = True
 
 
+class NestedError(MemdError):
+    """The folder's notes are in another workspace's index, and would leave it: say that this is meant."""
+
+    code = "MEMD_NESTED"
+    callers_fault = True
+
+
 class ConfigError(MemdError):
     """A configuration file has an unknown key, a wrong type or an impossible value."""
 

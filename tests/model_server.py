@@ -15,6 +15,8 @@ class ModelServer:
     def __init__(self) -> None:
         self.behaviour: Literal["answer", "hang", "fail"] = "answer"
         self.hanging = threading.Event()  # somebody waits
+        self.only_queries = False  # what is to be embedded hangs, queries are answered
+        self.documents: list[str] = []  # that were asked for, in order, by its readers' prefix
         self._go_on = threading.Event()
         server = self
 
@@ -24,13 +26,15 @@ class ModelServer:
 
             def do_POST(self) -> None:
                 asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                if server.behaviour == "hang":
+                texts = json.loads(asked)["input"]
+                documents = [text for text in texts if text.startswith("search_document: ")]
+                server.documents += documents
+                if server.behaviour == "hang" or (server.only_queries and documents):
                     server.hanging.set()
                     server._go_on.wait()
                 if server.behaviour == "fail":
                     self.answer({"error": f"no vector for {asked}"}, status=500)
                     return
-                texts = json.loads(asked)["input"]
                 self.answer({"embeddings": [[1.0, 1.0 + len(text) % 7] for text in texts]})
 
             def answer(self, content: dict[str, Any], status: int = 200) -> None:

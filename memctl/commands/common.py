@@ -5,6 +5,7 @@ Reach the daemon, name the workspace, write to the screen.
 
 import os
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,19 +49,23 @@ def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> 
     return answer
 
 
-def whole_answer(client: Client, method: str, params: dict[str, Any], *, wait: bool) -> dict[str, Any]:
+def whole_answer(client: Client, method: str, params: dict[str, Any], args: Namespace) -> dict[str, Any]:
     """
-    Ask once; where the workspace is so new that its first index is not complete, wait and ask again.
+    Ask once; where the workspace is so new that its words are not all indexed, wait and ask again.
 
-    The first answer that somebody ever sees must not miss what they know is there. A workspace that is
-    ready costs one round trip.
+    The first answer that somebody ever sees must not miss what they know is there. Meaning takes minutes in
+    a large folder, so only --wait waits for it. A workspace that is ready costs one round trip.
     """
     answer = ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)
-    if wait and (answer.get("index") or {}).get("first"):
-        note("waiting for the first index of this workspace (--no-wait answers from what is there)")
+    index = answer.get("index") or {}
+    if args.wait and (index.get("first") or index.get("pending")):
         wait_for_index(client, params["workspace"])
-        answer = ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)
-    return answer
+    elif index.get("first_words") and not args.no_wait:
+        note("waiting for the words of this workspace's first index (--no-wait answers from what is there)")
+        wait_for_index(client, params["workspace"], vectors=False)
+    else:
+        return answer
+    return ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)
 
 
 def wait_for_index(client: Client, workspace: str, **options: bool) -> dict[str, Any]:

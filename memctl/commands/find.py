@@ -8,12 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import count, filter_options, filters_of, text, workspace_option
+from memctl.arguments import (
+    count,
+    filter_options,
+    filters_of,
+    nearest_option,
+    text,
+    workspace_option,
+    workspaces_option,
+)
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.render import hits
 from memctl.render.text import safe, to_json
 
+NO_GOOD_MATCH = "no good match (--nearest shows the nearest there is)"
 OMITTED_SHOWN = 3  # arbitrary: enough to see why; a prompt leaves dozens out
 
 _QUERY_HELP = 'what to look for; "-" reads it from stdin, after "--" words may begin with "-"'
@@ -22,16 +31,22 @@ _QUERY_HELP = 'what to look for; "-" reads it from stdin, after "--" words may b
 def search_arguments(parser: ArgumentParser) -> None:
     """Options of `memctl search`."""
     parser.add_argument("words", nargs="*", metavar="WORD", help=_QUERY_HELP)
-    workspace_option(parser)
+    workspaces_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
     filter_options(parser)
     output_options(parser)
+    nearest_option(parser)
     parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
     parser.epilog = """\
 In a query, "quoted words" stand together, -word excludes (after --); path: tag: since: until: after: before:
 filter, the last two without their day.
-With hits the exit code is 0, also where stderr says "no good match": a script that wants to know asks
---json for "confidence" (strong, weak or none). memctl why says why another note is not among the hits.
+Where no note is a good match, nothing is printed and the exit code is 1; --nearest shows the nearest there
+is, also with --json, whose "confidence" says it (strong, weak or none). memctl why says why another note is
+not among the hits.
+
+Several workspaces (-w A -w B, --all) are asked one after the other, and their hits merged by score, each with
+its workspace; paths are absolute. Scores of another model are no common measure: its hits come in a group of
+their own, each of at most N.
 
 examples:
   memctl search breast cancer gene
@@ -39,6 +54,7 @@ examples:
   memctl search --json -n 3 "error budget" | jq -r '.hits[].path'
   memctl search --explain --limit 3 retry policy
   memctl search -- '"release notes"' -draft
+  memctl search --all --files invoice
   vim -q <(memctl search --vimgrep retry policy)
 """
 
@@ -48,10 +64,14 @@ def run_search(args: Namespace) -> int:
     query = _query(args)
     if args.explain and (args.vimgrep or args.files):
         raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
-    params = {"workspace": workspaces.find(args.workspace), "query": query, **filters_of(args)}
-    params |= {"explain": True} if args.explain else {}
+    params = {"query": query, **filters_of(args)} | ({"explain": True} if args.explain else {})
+    if args.all or len(args.workspace) > 1:
+        from memctl.commands import several  # most searches are of one
+
+        return several.search(params, args)
+    params["workspace"] = workspaces.find(next(iter(args.workspace), None))
     with common.daemon() as client:
-        answer = common.whole_answer(client, "search", params, wait=not args.no_wait)
+        answer = common.whole_answer(client, "search", params, args)
     return show_hits(answer, query, args)
 
 
@@ -69,15 +89,28 @@ def output_options(parser: ArgumentParser) -> None:
 
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
     """Print the hits in the form that was asked for, what there is to say of them on stderr."""
-    sys.stdout.write(_output(answer, query, args))
+    shown = good_hits(answer, args)
+    sys.stdout.write(output(shown, query, args, cwd=common.here()))
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
-        common.note(hits.notes(answer))
+        common.note(hits.notes(shown))
+    if not shown["hits"] and not (args.json or args.jsonl):
+        common.note("no hits" if shown is answer else NO_GOOD_MATCH)
+    return status_of(shown)
+
+
+def good_hits(answer: dict[str, Any], args: Namespace) -> dict[str, Any]:
+    """Return *answer*, without its hits where none is a good match and --nearest does not ask for them."""
+    if hits.is_nearest(answer) and not getattr(args, "nearest", False):
+        return answer | {"hits": []}
+    return answer
+
+
+def status_of(answer: dict[str, Any]) -> int:
+    """Return the exit code: of hits, of none, or of none where not all could be searched."""
     if answer["hits"]:
         return exits.OK
-    if not (args.json or args.jsonl):
-        common.note("no hits")
-    return exits.NONE
+    return exits.NONE if hits.is_whole(answer) else exits.INCOMPLETE
 
 
 def recall_arguments(parser: ArgumentParser) -> None:
@@ -86,11 +119,13 @@ def recall_arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
     parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")
     filter_options(parser)
+    nearest_option(parser)
     parser.add_argument(
         "--json", action="store_true", help="one object: the text, its sources, what was left out"
     )
     parser.epilog = """\
-Tokens are estimated as UTF-8 bytes / 4, counted on what is printed.
+Tokens are estimated as UTF-8 bytes / 4, counted on what is printed. Where no note is a good match, nothing
+is printed and the exit code is 1; --nearest prints the nearest there is, and says so in the text.
 
 example:
   memctl recall --budget 1000 "how do we deploy" | llm "Deploy the staging branch."
@@ -102,14 +137,17 @@ def run_recall(args: Namespace) -> int:
     params = {"workspace": workspaces.find(args.workspace), "query": _query(args), **filters_of(args)}
     params |= {"budget_tokens": args.budget} if args.budget else {}
     with common.daemon() as client:
-        answer = common.whole_answer(client, "recall", params, wait=not args.no_wait)
+        answer = common.whole_answer(client, "recall", params, args)
+    is_hidden = hits.is_nearest(answer) and not args.nearest
+    if is_hidden:
+        answer |= {"text": "", "tokens": 0, "sources": [], "omitted": []}
     if args.json:
         common.print_json(answer)
     else:
         _print_text(answer["text"])
         common.note(hits.notes(answer))
-        common.note(_omitted(answer))
-    return exits.OK if answer["sources"] else exits.NONE
+        common.note(NO_GOOD_MATCH if is_hidden else _omitted(answer))
+    return status_of({**answer, "hits": answer["sources"]})
 
 
 def get_arguments(parser: ArgumentParser) -> None:
@@ -187,19 +225,19 @@ def _query(args: Namespace) -> str:
     return query
 
 
-def _output(answer: dict[str, Any], query: str, args: Namespace) -> str:
-    """Return what goes to stdout, in the form that was asked for."""
+def output(answer: dict[str, Any], query: str, args: Namespace, *, cwd: str) -> str:
+    """Return what goes to stdout, in the form that was asked for; paths as seen from *cwd*."""
     if args.json:
         return to_json(answer, ascii_only=common.ascii_only()) + "\n"
     if args.jsonl:
         return hits.json_lines(answer, ascii_only=common.ascii_only())
     if args.vimgrep:
-        return hits.vimgrep(answer, cwd=common.here())
+        return hits.vimgrep(answer, cwd=cwd)
     if args.files:
-        return hits.files(answer, cwd=common.here())
+        return hits.files(answer, cwd=cwd)
     colour = common.wants_colour(args.color)
     links = colour and sys.stdout.isatty()
-    return hits.people(answer, query=query, cwd=common.here(), colour=colour, links=links)
+    return hits.people(answer, query=query, cwd=cwd, colour=colour, links=links)
 
 
 def _print_text(body: str) -> None:

@@ -51,7 +51,7 @@ def run_why(args: Namespace) -> int:
     params = {"workspace": workspace, "path": path, "query": query, **_narrowed(args)}
     params |= {"line": place["start_line"]} if "start_line" in place else {}
     with common.daemon() as client:
-        answer = common.whole_answer(client, "why", params, wait=not args.no_wait)
+        answer = common.whole_answer(client, "why", params, args)
     if args.json:
         common.print_json(answer)
     else:
@@ -85,7 +85,7 @@ def run_similar(args: Namespace) -> int:
     params = {"workspace": workspace, "path": place["path"], **_narrowed(args)}
     params |= {"line": place["start_line"]} if "start_line" in place else {}
     with common.daemon() as client:
-        answer = common.whole_answer(client, "similar", params, wait=not args.no_wait)
+        answer = common.whole_answer(client, "similar", params, args)
     return show_hits(answer, "", args)
 
 

@@ -12,6 +12,7 @@ from memctl.render.text import one_line, safe, to_json
 Answer = dict[str, Any]
 Hit = dict[str, Any]
 
+NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
 SNIPPET_LINES = 6  # arbitrary: ten hits stay within two screens
 PATH, LINE, HEADING, FAINT = "35", "32", "1", "2"  # SGR numbers; path and line as grep colours them
 
@@ -78,7 +79,7 @@ def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
 def notes(answer: Answer) -> str | None:
     """Return one line that says why the answer is less than one could wish; None when it is all well."""
     parts = []
-    if answer.get("confidence") == "none" and (answer.get("hits") or answer.get("sources")):
+    if is_nearest(answer):
         parts.append("no good match: this is only the nearest there is")
     if codes := answer.get("degraded"):
         prefix = "keyword only" if answer.get("mode") == "keyword" else "degraded"
@@ -90,8 +91,38 @@ def notes(answer: Answer) -> str | None:
         # Not "changed": a file that was saved a moment before it was read is only read again.
         parts.append(f"{pending} file{'s' if pending > 1 else ''} still to be read")
     if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":
-        parts.append(f"{waiting} chunk{'s' if waiting > 1 else ''} found by words alone until embedded")
+        parts.append(_embedding(waiting, index))
     return "; ".join(parts) or None
+
+
+def is_nearest(answer: Answer) -> bool:
+    """Say whether an answer has hits and none of them is a good match."""
+    return answer.get("confidence") == "none" and bool(answer.get("hits") or answer.get("sources"))
+
+
+def is_whole(answer: Answer) -> bool:
+    """Say whether everything could be searched as it was asked: then no hits means that there are none."""
+    index = answer.get("index") or {}
+    is_first = index.get("first_words") or (index.get("first") and answer.get("mode") != "keyword")
+    return not (is_first or answer.get("degraded") or answer.get("synced") is False)
+
+
+def _embedding(waiting: int, index: dict[str, Any]) -> str:
+    """Return how much of the notes can be found by meaning."""
+    share = index.get("embedded")
+    if share is None or share >= NEARLY_ALL:
+        return f"{waiting} chunk{'s' if waiting > 1 else ''} found by words alone until embedded"
+    left_s = (index.get("left_s") or {}).get("vectors")
+    left = f", about {about(left_s)} left" if left_s else ""
+    return f"meaning: {share * 100:.0f} % of the notes{left}"
+
+
+def about(left_s: float) -> str:
+    """Return a time that is only estimated, as people say it."""
+    minutes = (left_s + 30) / 60
+    if minutes < 2:  # noqa: PLR2004 (up to a minute and a half)
+        return f"{max(5, round(left_s / 5) * 5)} s"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"  # noqa: PLR2004 (an hour and a half)
 
 
 def reasons(codes: Iterable[str]) -> str:

@@ -21,12 +21,12 @@ class Recalled:
     omitted: tuple[tuple[Hit, str], ...]  # with the reason
 
 
-def recall(hits: Sequence[Hit], budget_tokens: int) -> Recalled:
+def recall(hits: Sequence[Hit], budget_tokens: int, *, preface: str = "") -> Recalled:
     """Return as many hits as fit, best first; one that is too long does not end it.
 
-    The budget is counted on the text that is really sent, headings and separators included.
+    The budget is counted on the text that is really sent, headings, separators and *preface* included.
     """
-    parts: list[str] = []
+    parts: list[str] = [preface] if preface else []
     used: list[Hit] = []
     omitted: list[tuple[Hit, str]] = []
     for hit in hits:
@@ -38,7 +38,7 @@ def recall(hits: Sequence[Hit], budget_tokens: int) -> Recalled:
         else:
             left = budget_tokens - count_tokens("\n\n".join(parts))
             omitted.append((hit, f"over budget: {count_tokens(part)} tokens, {left} left"))
-    text = "\n\n".join(parts)
+    text = "\n\n".join(parts) if used else ""
     return Recalled(text, count_tokens(text), tuple(used), tuple(omitted))
 
 

@@ -23,6 +23,10 @@ from memd.workspace import Workspace
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5
+MODEL_WAIT_S = 2.0  # for a model that loads: the shipped one takes half a second
+LOADING_POLL_S = 0.01  # it is loaded by a thread that knows no loop
+# A first index of so few chunks is waited for, too: the shipped model embeds them in about that time.
+FEW_VECTORS = 160
 SYNC_TIMEOUT_S = 4.0  # how long a search waits for what was just saved, unless it says otherwise
 ANSWER_S = 0.5  # of the deadline, kept for the answer itself
 
@@ -57,6 +61,7 @@ class Asked:
     request: Request
     meaning: Meaning
     synced: Fields  # {} where nobody asked to wait
+    waited_ms: float = 0.0  # for what was saved, and for the model
 
 
 async def prepare(
@@ -71,9 +76,13 @@ async def prepare(
         glob: which paths may answer, beside what the query says of that.
         limit: None: as many hits as the workspace is configured for.
     """
+    started = time.perf_counter()
     synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
+    if question.wait and question.mode != "keyword":
+        await wait_for_model(opened, call)
+    waited_ms = ms_since(started)
     asked = await decided(opened, question, call.is_over, glob=glob, limit=limit)
-    return replace(asked, synced=synced)
+    return replace(asked, synced=synced, waited_ms=waited_ms)
 
 
 async def decided(
@@ -148,14 +157,14 @@ def frame(
         "degraded": degraded,
         "index": facts | {"generation": generation},
         **asked.synced,
-        "timings_ms": {"embed": asked.meaning.took_ms, **timings_ms},
+        "timings_ms": {"wait": asked.waited_ms, "embed": asked.meaning.took_ms, **timings_ms},
     }
 
 
 def answer_frame(opened: Opened, asked: Asked, answer: Answer) -> Fields:
     """Return the same of the answer of a search, which also says how good its best match is."""
     made = frame(opened, asked, mode=answer.mode, generation=answer.generation, timings_ms=answer.timings_ms)
-    return {"confidence": answer.confidence, **made}
+    return {"confidence": answer.confidence, "model_id": asked.meaning.model_id or None, **made}
 
 
 async def wait_for_sync(opened: Opened, asked: requests.Narrowed, call: Call, *, vectors: bool) -> Fields:
@@ -178,6 +187,32 @@ def why_off(asked: Asked, mode: str) -> str:
     if asked.meaning.vector is None:
         return next(iter(asked.meaning.degraded), asked.meaning.off)
     return "other-model" if mode == "keyword" else ""
+
+
+async def wait_for_model(opened: Opened, call: Call) -> None:
+    """Wait for a model that loads; at a first index also for its matrix, and for vectors if they are few."""
+    embedding, upkeep = opened.embedding, opened.upkeep
+    if embedding is None:
+        return
+    stop = _soon(call)
+    while _loads(opened, embedding) and time.monotonic() < stop:  # noqa: ASYNC110 - see LOADING_POLL_S
+        await asyncio.sleep(LOADING_POLL_S)
+    if upkeep.first and not upkeep.first_words and upkeep.vectors.pending <= FEW_VECTORS:
+        await upkeep.embedded(timeout_s=_soon(call) - time.monotonic())
+
+
+def _loads(opened: Opened, embedding: EmbeddingQueue) -> bool:
+    """Tell whether the model will be there soon, or the empty matrix that its vectors go to."""
+    model = embedding.embedder_or_none()
+    if model is None:
+        return embedding.state == "loading"
+    return opened.upkeep.first and not opened.upkeep.vectors.failing and not opened.index.snapshot.model_id
+
+
+def _soon(call: Call) -> float:
+    """Return until when a search waits for the model, within its deadline."""
+    soon = time.monotonic() + MODEL_WAIT_S
+    return soon if call.deadline is None else min(soon, call.deadline - ANSWER_S)
 
 
 def ms_since(started: float) -> float:

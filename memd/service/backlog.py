@@ -1,5 +1,6 @@
 """Which files wait to be looked at, and since when? Saves first, the newest first, then bulk. Pure."""
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from itertools import islice
 from operator import itemgetter
@@ -15,7 +16,7 @@ class Backlog:
 
     def __init__(self) -> None:
         self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time: first in line
-        self._found: dict[str, float] = {}  # in bulk, or by a scan
+        self._found: OrderedDict[str, float] = OrderedDict()  # in bulk, or by a scan
         self._in_hand: dict[str, float] = {}  # being indexed now, a slice
         self._urgent = False  # whether those in hand were hints
         # When the oldest of all was first known to be dirty; None while there is none. Kept, because every
@@ -62,10 +63,17 @@ class Backlog:
         return list(self._in_hand)
 
     def done(self, handled: int) -> None:
-        """Say how many of those in hand are through, from the front; the others wait again."""
+        """Say how many of those in hand are through, from the front; the others wait again, where they were.
+
+        Where none is, something is wrong with them: the others go first.
+        """
         queue = self._hints if self._urgent else self._found
-        for path, at in list(self._in_hand.items())[handled:]:
+        left = list(self._in_hand.items())[handled:]
+        for path, at in left:
             queue[path] = min(at, queue.get(path, at))
+        if handled and not self._urgent:
+            for path, _ in reversed(left):
+                self._found.move_to_end(path, last=False)
         if self._urgent:  # what was saved meanwhile is newer than what waits again
             self._hints = dict(sorted(self._hints.items(), key=itemgetter(1)))
         self._in_hand = {}

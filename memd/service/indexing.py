@@ -8,6 +8,7 @@ from typing import Any
 from memd.errors import MemdError
 from memd.index.indexer import Indexer, Progress
 from memd.service.backlog import Backlog
+from memd.service.pace import Pace
 from memd.service.vectorizing import Write
 from memd.workspace import Workspace
 
@@ -45,6 +46,7 @@ class Indexing:
             publish: tells who follows.
         """
         self.fault: MemdError | None = None  # why the last slice was not committed
+        self.pace = Pace()  # in files
         self._place = place
         self._indexer = indexer
         self._backlog = backlog
@@ -88,12 +90,13 @@ class Indexing:
             await self._index(paths)
 
     async def _index(self, paths: list[str]) -> None:
-        handled = 0
+        handled, began = 0, time.monotonic()
         try:
             done: Progress = await self._write(self._indexer.apply, paths)
             self.fault = None
             await self._record(done, saved=self._backlog.urgent)
             handled = done.handled
+            self.pace.note(handled, time.monotonic() - began)
         except MemdError as error:
             if self._place.is_there():  # else it went away meanwhile, which is no failure
                 self.fault = error

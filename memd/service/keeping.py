@@ -1,6 +1,7 @@
 """The methods that change an index or the list of workspaces: index, check, workspace.*."""
 
 import asyncio
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from memd.errors import ConfigError, InvalidError
+from memd.errors import ConfigError, InvalidError, NestedError
 from memd.service import requests
 from memd.service.call import Call
 from memd.service.checking import Checking
 from memd.service.opening import Opened
 from memd.service.upkeep import REPORT_EVERY_S, Report
 from memd.service.workspaces import Workspaces
+from memd.workspace import root_for
 
 SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
 
@@ -22,7 +24,10 @@ Fields = dict[str, Any]
 
 
 async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
-    """``index``: compare the folder with the index, and wait until all of it is searchable."""
+    """``index``: compare the folder with the index, and wait until all of it is searchable.
+
+    With ``vectors`` false until its words are.
+    """
     started = time.perf_counter()
     asked = requests.convert(params, requests.Index)
     root = workspaces.root_of(asked.workspace)
@@ -39,7 +44,7 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
         nonlocal purged
         opened.upkeep.rescan()
         if asked.wait or asked.purge:
-            await opened.upkeep.caught_up(report)
+            await opened.upkeep.caught_up(report, vectors=asked.vectors)
         if asked.purge:
             purged += await call.to_the_end(
                 opened.upkeep.housekeeping.purge_now(), "the purge goes on until memd stops"
@@ -96,6 +101,8 @@ async def check_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
 async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
     """``workspace.add``: make a folder a workspace."""
     asked = requests.convert(params, requests.WorkspaceAdd)
+    if not asked.nested:
+        _refuse_to_take(workspaces, asked.path)
     adding = workspaces.add(asked.path, force=asked.force)
     root, created = await call.to_the_end(adding, f"the folder may be added all the same, {SEE}")
 
@@ -110,7 +117,28 @@ async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fiel
         "created": created,
         "sources": opened.upkeep.scanning.found_sources,
         "skipped": len(opened.upkeep.scanning.skipped),
+        "within": [str(other) for other in workspaces.roots if opened.workspace.root in other.parents],
     }
+
+
+def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
+    """Refuse a folder whose notes another workspace has indexed.
+
+    Raises:
+        NestedError: which workspace, and how many of its notes.
+    """
+    root = root_for(path)
+    for opened in workspaces.opened:
+        if opened.workspace.root not in root.parents:
+            continue
+        prefix = f"{root.relative_to(opened.workspace.root).as_posix()}/"
+        taken = sum(one.path.startswith(prefix) for one in opened.index.snapshot.sources.values())
+        if taken:
+            raise NestedError(
+                f"{root} is inside the workspace {opened.workspace.root}, whose index has {taken:,} of its "
+                f"notes: they would leave it for an index of their own, and be found from {root} alone. "
+                f"memctl init --nested {shlex.quote(str(root))} does it"
+            )
 
 
 async def remove_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:

@@ -22,6 +22,7 @@ from memd.service.asking import (
     narrowed,
     plain_request,
     request_of,
+    wait_for_model,
     wait_for_sync,
 )
 from memd.service.call import Call
@@ -52,13 +53,17 @@ async def similar_method(workspaces: Workspaces, params: Fields, call: Call) -> 
 
 
 async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Similar, call: Call) -> Fields:
+    started = time.perf_counter()
     synced = await wait_for_sync(opened, asked, call, vectors=True)
+    if asked.wait and opened.upkeep.first:  # else the vectors are there, and no model is needed
+        await wait_for_model(opened, call)
+    waited_ms = ms_since(started)
     request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call.is_over)
     chunk, place, answer = await workspaces.read(_found, opened, asked, request)
     degraded: tuple[str, ...] = ()
     if answer.mode == "keyword":
         degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
-    made = Asked(request, Meaning(None, "", degraded), synced)
+    made = Asked(request, Meaning(None, "", degraded), synced, waited_ms)
     return {
         "to": {"path": place, **answers.chunk(chunk)},
         "hits": [answers.hit(hit) for hit in answer.hits],

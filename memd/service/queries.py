@@ -22,6 +22,7 @@ SYNC_DEFAULT_MS = 60_000  # of `sync`, as facebook/watchman waits
 TURN_S = 0.05  # some five searches
 _TURN = threading.Lock()
 REPLY_S = 0.05  # of a client's own timeout, kept for the way back
+NO_GOOD_MATCH = "No good match: these are only the nearest notes."  # in front of what a prompt gets
 RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
 
 Fields = dict[str, Any]
@@ -43,7 +44,8 @@ async def recall_method(workspaces: Workspaces, params: Fields, call: Call) -> F
     started = time.perf_counter()
     asked = requests.convert(params, requests.Recall)
     answer, frame = await _answered(workspaces, asked, call, asked.limit or RECALL_HITS)
-    fitted = answers.recalled(fit(answer.hits, asked.budget_tokens), asked.budget_tokens)
+    preface = NO_GOOD_MATCH if answer.confidence == "none" else ""
+    fitted = answers.recalled(fit(answer.hits, asked.budget_tokens, preface=preface), asked.budget_tokens)
     return {**fitted, **frame, "took_ms": ms_since(started)}
 
 

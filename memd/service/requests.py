@@ -51,6 +51,7 @@ class Narrowed(Params, frozen=True, kw_only=True):
     since: date | None = None
     until: date | None = None
     sync: bool | Annotated[int, Meta(ge=1)] = False  # wait for what is saved; a number: so many ms at most
+    wait: bool = True  # for a model that loads, and the few vectors of a small first index: 2 s each at most
 
 
 class Question(Narrowed, frozen=True, kw_only=True):
@@ -137,6 +138,7 @@ class Index(Params, frozen=True, kw_only=True):
     """``index``: bring everything up to date."""
 
     wait: bool = True
+    vectors: bool = True  # false: wait for words alone
     rebuild: bool = False
     purge: bool = False
 
@@ -160,6 +162,7 @@ class WorkspaceAdd(Params, frozen=True, kw_only=True):
 
     path: Path
     force: bool = False
+    nested: bool = False  # also where the folder's notes leave the index of the workspace around it
 
 
 class WorkspaceRemove(Params, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ thread, in slices, so that a save made during a long run is searchable after the
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from math import floor
 from typing import Any
 
 from memd.embedding.queue import EmbeddingQueue
@@ -59,6 +60,7 @@ class Upkeep:
         self.indexer = indexer
         self.last_index: float | None = None  # time.time() when everything was searchable
         self.first = True  # until everything has been searchable once
+        self.first_words = True  # until the words of everything have been
         self.troubles = Troubles(self._publish)
         self._backlog = Backlog()
         self.vectors = Vectorizing(
@@ -84,7 +86,7 @@ class Upkeep:
         self.indexing = Indexing(
             place, indexer, self._backlog,
             write=write, skipped=lambda: self.scanning.skipped,
-            changed=self._changed, emptied=self._note_if_complete, publish=self._publish,
+            changed=self._changed, emptied=self._note_words, publish=self._publish,
         )  # fmt: skip
         self.watching = Watching(
             place.root, self._cookies, self.scanning,
@@ -113,22 +115,37 @@ class Upkeep:
         return {
             "state": self.state,
             "first": self.first,
+            "first_words": self.first_words,
             "pending": files + self.vectors.pending,
             "pending_files": files,
             "pending_vectors": self.vectors.pending,
             "generation": self.index.snapshot.generation,
             "lag_ms": 0 if since is None else round((time.monotonic() - since) * 1000),
+            "embedded": self._embedded_share,
+            "left_s": {
+                "words": self.indexing.pace.left_s(files),
+                "vectors": self.vectors.pace.left_s(self.vectors.pending),
+            },
         }
 
     @property
     def progress(self) -> dict[str, Any]:
         """How far the work at hand is: {"stage": "scan" | "index" | "embed", "done", "total"}."""
-        if self.scanning.running or self.scanning.last is None:
-            return {"stage": "scan", "done": 0, "total": 0}
         files = len(self._backlog)
+        if self.scanning.last is None or (self.scanning.running and not files):
+            return {"stage": "scan", "done": 0, "total": 0}
         left, most = (files, self._most) if files else (self.vectors.pending, self.vectors.total)
         total = max(left, most)
         return {"stage": "index" if files else "embed", "done": total - left, "total": total}
+
+    @property
+    def _embedded_share(self) -> float | None:
+        """Which share of the chunks the vector arm can see; None without a model."""
+        if not self.vectors.wanted:
+            return None
+        chunks = self.index.snapshot.columns.count
+        # Downwards: 1 is said of a whole index alone.
+        return floor(self.vector_count / chunks * 1000) / 1000 if chunks else 1.0
 
     @property
     def vector_count(self) -> int:
@@ -146,13 +163,17 @@ class Upkeep:
     @property
     def _open_work(self) -> bool:
         waits_for_vectors = bool(self.vectors.pending) and not self.vectors.failing
-        return bool(self._dirty_since is not None or waits_for_vectors or self.reopening)
+        return self._open_words or waits_for_vectors
+
+    @property
+    def _open_words(self) -> bool:
+        return self._dirty_since is not None or self.reopening
 
     # The life of it
 
     async def start(self) -> None:
         """Begin: what the index knows is loaded, the rest goes on in tasks."""
-        self.first = not await self._write(self.index.writer.get, "complete")
+        self.first = self.first_words = not await self._write(self.index.writer.get, "complete")
         await self._write(self._cookies.prepare)
         await self.vectors.count()
         await self.housekeeping.count()
@@ -198,21 +219,25 @@ class Upkeep:
         except (TimeoutError, StorageError, NoSpaceError):  # it is not there yet, and status says why
             return False
 
-    async def caught_up(self, report: Report | None = None) -> None:
-        """Wait until nothing is open; *report* hears of it as it goes.
+    async def caught_up(self, report: Report | None = None, *, vectors: bool = True) -> None:
+        """Wait until nothing is open, or nothing but *vectors*; *report* hears of it as it goes.
 
         Raises:
             IndexClosedError: the workspace is being reopened or removed.
             StorageError, NoSpaceError: its folder cannot be looked through, its index cannot be written.
         """
         self._try_again()
-        while self._open_work or self.scanning.running or self.scanning.last is None:
+        while (
+            (self._open_work if vectors else self._open_words)
+            or self.scanning.running
+            or self.scanning.last is None
+        ):
             if self.state == "missing":
                 return
             if report is not None:
                 report(self.progress)
             await self._wait(REPORT_EVERY_S if report is not None else POLL_S)
-        if self.vectors.fault is not None:
+        if vectors and self.vectors.fault is not None:
             raise self.vectors.fault
 
     async def scanned(self) -> None:
@@ -264,7 +289,7 @@ class Upkeep:
         return False
 
     def _scanned(self) -> None:
-        self._most = len(self._backlog)
+        self._most = max(self._most, len(self._backlog))  # another look is no new beginning
         self.watching.rules_were_read()
         self.indexing.wake()
         self._tell_state()
@@ -277,6 +302,13 @@ class Upkeep:
 
     async def _keep_embedding(self) -> None:
         await self.vectors.run(self._note_if_complete)
+
+    async def _note_words(self) -> None:
+        """Take note that no file waits any more."""
+        self._most = 0
+        if not self._open_words and not self.scanning.running and self.scanning.last is not None:
+            self.first_words = False
+        await self._note_if_complete()
 
     async def _note_if_complete(self) -> None:
         if self._open_work or self.scanning.running or self.scanning.last is None or self.vectors.pending:

@@ -5,6 +5,7 @@ embedded here is left in them.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
@@ -18,6 +19,7 @@ from memd.index import portable
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
+from memd.service.pace import Pace
 
 log = structlog.get_logger()
 
@@ -51,6 +53,7 @@ class Vectorizing:
         self.total = 0  # the most there were since the last time there were none
         self.fault: MemdError | None = None  # why vectors cannot be stored
         self.failing = False  # who waits for vectors must not wait for ever
+        self.pace = Pace()  # in chunks
         self._index = index
         self._indexer = indexer
         self._embedding = embedding
@@ -198,6 +201,7 @@ class Vectorizing:
 
     async def _embed_some(self, embedder: Embedder) -> bool:
         # In a long run only what was saved a moment ago is embedded, and little with it.
+        began, before = time.monotonic(), self.pending
         limit = (FIRST_BATCH if self._is_bulk() else EMBED_BATCH) + len(self._refused)
         first, self._first = self._first, set()
         found: dict[bytes, str] = await self._write(self._index.pending, limit, first)
@@ -210,6 +214,7 @@ class Vectorizing:
             self.forgive()
         await self.count()
         if vectors:
+            self.pace.note(max(before - self.pending, 0), time.monotonic() - began)
             self._publish({"event": "embedded", "count": len(vectors), "pending_vectors": self.pending})
         return bool(batch)
 

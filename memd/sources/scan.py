@@ -126,12 +126,14 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
 def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> list[str]:
     """Return the paths to read again: new, gone, or with another stamp than when they were read.
 
+    What is gone comes first, then what was changed long ago: what is indexed last is embedded first.
+
     Equal stamps prove something only if the file was old when it was read: a save within the same tick
     of the clock leaves no trace in them. So whoever stores the stamp of a file that changed less than 2 s
     before it was read stores one that equals none, as git does in its index; here equality is enough.
     """
-    differing = {path for path, stamp in found.items() if known.get(path) != stamp}
-    return sorted(differing | (known.keys() - found.keys()))
+    differing = [(stamp.mtime_ns, path) for path, stamp in found.items() if known.get(path) != stamp]
+    return [*sorted(known.keys() - found.keys()), *(path for _, path in sorted(differing))]
 
 
 def stamp_of(status: os.stat_result) -> FileStamp:

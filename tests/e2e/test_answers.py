@@ -17,13 +17,13 @@ def test_a_search_answer_has_all_that_is_promised(sample):
     daemon, root = sample
     answer = daemon.call("search", query="breast cancer gene", workspace=root)
     assert set(answer) == {
-        "workspace", "hits", "confidence", "mode", "degraded", "index", "took_ms", "timings_ms",
+        "workspace", "hits", "confidence", "model_id", "mode", "degraded", "index", "took_ms", "timings_ms",
     }  # fmt: skip
     assert answer["confidence"] in {"strong", "weak", "none"}
     assert (answer["workspace"], answer["mode"], answer["degraded"]) == (root, "hybrid", [])
     assert answer["index"]["state"] == "ready"
     assert answer["index"]["pending"] == answer["index"]["lag_ms"] == 0
-    assert set(answer["timings_ms"]) == {"embed", "vector", "keyword", "fuse", "load"}
+    assert set(answer["timings_ms"]) == {"wait", "embed", "vector", "keyword", "fuse", "load"}
     for hit in answer["hits"]:
         assert set(hit) == HIT_KEYS
         assert 0 <= hit["score"] <= 1

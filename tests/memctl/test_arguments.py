@@ -77,6 +77,7 @@ def test_every_filter_reaches_its_parameter():
         "until": "2026-05-31",
         "min_score": 0.25,
         "limit": 7,
+        "wait": False,
     }
 
 

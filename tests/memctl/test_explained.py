@@ -218,20 +218,55 @@ def test_a_list_of_places_has_no_room_for_explanations(peer, capsys, form):
     assert "--json" in capsys.readouterr().err
 
 
-def test_no_good_match_is_on_stderr_below_the_hits_and_no_failure(peer, capsys):
-    """A pipe gets the hits alone; the exit code says that there are some."""
+@pytest.mark.parametrize("form", ["--json", "--jsonl", "--vimgrep", "--files", "--color=never"])
+def test_no_good_match_is_no_hit(peer, capsys, form):
+    """In no form; the exit code is 1, and stderr says how to see the nearest."""
     peer(search=found(hit(), confidence="none"))
-    assert main(["search", "x"]) == exits.OK
+    assert main(["search", form, "x"]) == exits.NONE
     out, err = capsys.readouterr()
+    if form == "--json":
+        answer = json.loads(out)
+        assert (answer["hits"], answer["confidence"]) == ([], "none")
+    else:
+        assert out == ""
+    if form not in {"--json", "--jsonl"}:
+        assert err == "memctl: no good match (--nearest shows the nearest there is)\n"
+
+
+@pytest.mark.parametrize("form", ["--json", "--jsonl", "--vimgrep", "--files", "--color=never"])
+def test_the_nearest_are_shown_to_who_asks_for_them(peer, capsys, form):
+    """A pipe gets the hits alone; stderr says what they are worth."""
+    peer(search=found(hit(), confidence="none"))
+    assert main(["search", "--nearest", form, "x"]) == exits.OK
+    out, err = capsys.readouterr()
+    assert "genetics.md" in out
     assert "no good match" not in out
-    assert err == "memctl: no good match: this is only the nearest there is\n"
+    assert err == ("" if form == "--json" else "memctl: no good match: this is only the nearest there is\n")
+
+
+def test_recall_of_what_nothing_is_known_about_prints_nothing(peer, capsys):
+    """Exit code 1; --nearest prints the text, which says it itself."""
+    answer = found(confidence="none") | {
+        "text": "No good match: …",
+        "tokens": 4,
+        "sources": [{}],
+        "omitted": [],
+    }
+    peer(recall=answer)
+    assert main(["recall", "x"]) == exits.NONE
+    assert capsys.readouterr() == ("", "memctl: no good match (--nearest shows the nearest there is)\n")
+    assert main(["recall", "--json", "x"]) == exits.NONE
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["text"], shown["sources"], shown["confidence"]) == ("", [], "none")
+    assert main(["recall", "--nearest", "x"]) == exits.OK
+    assert capsys.readouterr().out == "No good match: …\n"
 
 
 def test_what_is_said_of_the_hits_comes_below_them_also_in_one_file(peer, monkeypatch):
     """As in `memctl search x > out 2>&1`."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     peer(search=found(hit(), confidence="none"))
-    command = [sys.executable, "-m", "memctl", "search", "x"]
+    command = [sys.executable, "-m", "memctl", "search", "--nearest", "x"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
     assert done.stdout.index("Breast cancer risk rises") < done.stdout.index("memctl: no good match")
 

@@ -51,7 +51,7 @@ def test_json_is_one_object_also_without_hits(peer, capsys):
     """Stdout is the answer, stderr is empty, the exit code tells."""
     answer = found(mode="keyword", degraded=["model-loading"])
     peer(search=answer)
-    assert main(["search", "--json", "x"]) == exits.NONE
+    assert main(["search", "--json", "x"]) == exits.INCOMPLETE
     out, err = capsys.readouterr()
     assert (json.loads(out), err) == (answer, "")
     assert out.count("\n") == 1
@@ -68,11 +68,12 @@ def test_line_forms_tell_degraded_on_stderr(peer, capsys, form):
 
 
 def test_a_search_right_after_init_waits_for_the_first_index(peer, capsys):
-    """It asks, waits with progress on stderr, and asks again: the answer is complete."""
-    answers = iter([found(index={"state": "scanning", "first": True}), found(hit())])
+    """It asks, waits for words with progress on stderr, and asks again."""
+    answers = iter([found(index={"state": "scanning", "first": True, "first_words": True}), found(hit())])
     daemon = peer(search=lambda _: next(answers), index=READY)
     assert main(["search", "x"]) == exits.OK
     assert daemon.methods == ["search", "index", "search"]
+    assert daemon.asked[1][1]["vectors"] is False
     out, err = capsys.readouterr()
     assert "BRCA1" in out
     assert "--no-wait" in err
@@ -218,14 +219,31 @@ def test_add_sends_stdin_and_prints_the_path(peer):
     )  # fmt: skip
 
 
-def test_init_tells_what_was_found_and_what_to_do_next(root, peer, capsys):
-    """The folder travels absolute; the next command is ready to paste."""
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [
+        (
+            {"first_words": True, "left_s": {"words": 13.2, "vectors": None}},
+            "by words in about 15 s, by meaning later",
+        ),
+        ({"first_words": True, "left_s": {"words": None, "vectors": None}}, "being made, by meaning later"),
+        (
+            {"pending_vectors": 9, "left_s": {"words": 0, "vectors": 150.0}},
+            "by words, by meaning in about 3 min",
+        ),
+        ({"pending_vectors": 9, "left_s": {"words": 0, "vectors": None}}, "by words, by meaning soon"),
+        ({"pending_vectors": 0, "embedded": 1.0}, "searchable by words and by meaning\n"),
+        ({"pending_vectors": 0, "embedded": None}, "searchable by words\n"),
+    ],
+)
+def test_init_tells_what_was_found_and_what_to_do_next(root, peer, capsys, index, said):
+    """The folder travels absolute; what is searchable when is said; the next command is ready to paste."""
     answer = {"root": str(root), "created": True, "sources": 12, "config": f"{root}/memory/config.toml"}
-    daemon = peer(workspace__add=answer)
+    daemon = peer(workspace__add=answer, index=refuse("MEMD_TIMEOUT"), status=status(known(**index)))
     assert main(["init"]) == exits.OK
     assert daemon.asked[0][1]["path"] == str(root)
     out = capsys.readouterr().out
-    assert all(part in out for part in ("12 sources", f"{root}/memory/config.toml", "memctl search"))
+    assert all(part in out for part in ("12 sources", said, f"{root}/memory/config.toml", "memctl search"))
 
 
 def test_index_waits_and_counts(peer, capsys):

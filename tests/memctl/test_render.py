@@ -201,11 +201,49 @@ def test_json_does_nothing_to_a_terminal_and_is_well_formed():
         ),
         ({"index": {"pending_vectors": 2}}, "2 chunks found by words alone until embedded"),
         ({"mode": "keyword", "index": {"pending_vectors": 2}}, None),
+        (
+            {"index": {"pending_vectors": 66, "embedded": 0.34, "left_s": {"vectors": 118.0}}},
+            "meaning: 34 % of the notes, about 2 min left",
+        ),
+        (
+            {"index": {"pending_vectors": 66, "embedded": 0.0, "left_s": {"vectors": None}}},
+            "meaning: 0 % of the notes",
+        ),
+        (
+            {"index": {"pending_vectors": 1, "embedded": 0.998, "left_s": {"vectors": 1.0}}},
+            "1 chunk found by words alone until embedded",
+        ),
     ],
 )
 def test_an_answer_that_could_be_better_says_so(changes, note):
     """Degraded codes with their meaning and files that wait; nothing when all is well."""
     assert hits.notes(found(**changes)) == note
+
+
+@pytest.mark.parametrize(
+    ("left_s", "said"),
+    [(0.3, "5 s"), (13, "15 s"), (88, "90 s"), (118, "2 min"), (3000, "50 min"), (7000, "2 h")],
+)
+def test_an_estimate_is_as_coarse_as_it_is_sure(left_s, said):
+    """Seconds in fives, then minutes, then hours."""
+    assert hits.about(left_s) == said
+
+
+@pytest.mark.parametrize(
+    ("changes", "whole"),
+    [
+        ({}, True),
+        ({"degraded": ["model-loading"]}, False),
+        ({"synced": False}, False),
+        ({"synced": True}, True),
+        ({"index": {"first": True}}, False),
+        ({"index": {"first": True}, "mode": "keyword"}, True),
+        ({"index": {"first": True, "first_words": True}, "mode": "keyword"}, False),
+    ],
+)
+def test_whether_all_could_be_searched_is_known(changes, whole):
+    """Else no hits do not mean that there are none."""
+    assert hits.is_whole(found(**changes)) is whole
 
 
 def test_bytes_that_are_no_text_become_replacement_characters():

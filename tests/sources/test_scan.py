@@ -316,8 +316,8 @@ def test_a_folder_that_becomes_a_link_is_never_followed(tmp_path):
     assert set(texts) == {"inside"}
 
 
-def test_changes_are_new_differing_and_gone_paths():
-    """Equal stamps mean unchanged; any difference in a stamp does not."""
+def test_changes_are_gone_new_and_differing_paths():
+    """Equal stamps mean unchanged; any difference in a stamp does not. What was changed last comes last."""
     stamp = FileStamp(1, 1, 1, 1)
     known = {"same": stamp, "gone": stamp, "m": stamp, "c": stamp, "s": stamp, "i": stamp}
     found = {
@@ -328,4 +328,4 @@ def test_changes_are_new_differing_and_gone_paths():
         "s": FileStamp(1, 1, 2, 1),
         "i": FileStamp(1, 1, 1, 2),
     }
-    assert changes(known, found) == ["c", "gone", "i", "m", "new", "s"]
+    assert changes(known, found) == ["gone", "c", "i", "new", "s", "m"]

@@ -1,0 +1,116 @@
+"""A search of several workspaces: one search each, the hits merged by score.
+
+For a person at a terminal; memd itself, its agents and its hooks search one workspace at a time.
+"""
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.client import Client, RpcError
+from memctl.commands import common
+from memctl.commands.find import NO_GOOD_MATCH, good_hits, output, status_of
+from memctl.exits import CommandError
+from memctl.render import hits
+from memctl.render.highlight import Marker
+from memctl.render.text import one_line, to_json
+
+LIMIT = 10  # hits of a group, where --limit does not say: as one workspace has by default
+ABSOLUTE = "//"  # seen from here every path is absolute: none is below it
+
+Answer = dict[str, Any]
+Hit = dict[str, Any]
+
+
+def search(params: dict[str, Any], args: Namespace) -> int:
+    """Ask each workspace, print the hits group by group, and on stderr what each has to say of its own."""
+    with common.daemon() as client:
+        named = [workspaces.absolute(folder) for folder in args.workspace] or _registered(client)
+        answers, failures = _ask_each(client, named, params, args)
+    shown = [good_hits(answer, args) for answer in answers]
+    merged = [hit for group in _groups(shown) for hit in group[: args.limit or LIMIT]]
+    sys.stdout.write(_output(merged, shown, params["query"], args))
+    sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
+    if not args.json:
+        for answer in shown:
+            if said := hits.notes(answer):
+                common.note(f"{answer['workspace']}: {said}")
+        _tell_of_groups(merged)
+    for root, error in failures:
+        common.note(f"{root}: {error}")
+    if merged:
+        return exits.OK
+    if not (args.json or args.jsonl):
+        common.note("no hits" if shown == answers else NO_GOOD_MATCH)
+    if failures:
+        return exits.of(failures[0][1].code)
+    return max(map(status_of, shown))  # INCOMPLETE where one of them is
+
+
+def _registered(client: Client) -> list[str]:
+    known = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
+    roots = [str(one["root"]) for one in known]
+    if not roots:
+        raise CommandError("no workspace is registered. Make one: memctl init DIR", exits.WORKSPACE)
+    return [root for root in roots if not workspaces.is_copy(root)]
+
+
+def _ask_each(
+    client: Client, named: list[str], params: dict[str, Any], args: Namespace
+) -> tuple[list[Answer], list[tuple[str, RpcError]]]:
+    """Return the answers, one a workspace, and the errors of those that gave none."""
+    answers: dict[str, Answer] = {}
+    failures = []
+    for folder in named:
+        try:
+            answer = common.whole_answer(client, "search", {**params, "workspace": folder}, args)
+        except RpcError as error:
+            # A query that cannot be is wrong everywhere, a folder that is none is the user's slip.
+            if error.callers_fault and error.code != "MEMD_CONFIG":
+                raise
+            failures.append((folder, error))
+        else:
+            answers.setdefault(answer["workspace"], answer)  # two folders of one workspace are one
+    return list(answers.values()), failures
+
+
+def _groups(answers: list[Answer]) -> list[list[Hit]]:
+    """Return the hits of each model's answers, best first; an answer by words alone has none."""
+    groups: dict[str | None, list[Hit]] = {}
+    for answer in answers:
+        about = {"workspace": answer["workspace"], "model_id": answer.get("model_id")}
+        groups.setdefault(about["model_id"], []).extend({**hit, **about} for hit in answer["hits"])
+    return [sorted(group, key=_rank) for group in groups.values()]
+
+
+def _rank(hit: Hit) -> tuple[Any, ...]:
+    return -hit["score"], hit["workspace"], hit["path"], hit["start_line"]
+
+
+def _output(merged: list[Hit], answers: list[Answer], query: str, args: Namespace) -> str:
+    """Return what goes to stdout: each hit as a search of its own workspace prints it."""
+    if args.json:
+        parts = [{key: answer[key] for key in answer if key != "hits"} for answer in answers]
+        return to_json({"hits": merged, "answers": parts}, ascii_only=common.ascii_only()) + "\n"
+    pages = [
+        output({"workspace": hit["workspace"], "hits": [hit]}, query, args, cwd=ABSOLUTE) for hit in merged
+    ]
+    if args.jsonl or args.vimgrep or args.files:
+        return "".join(dict.fromkeys(pages))
+    marker = Marker("", colour=common.wants_colour(args.color))
+    return "\n".join(_with_workspace(page, hit, marker) for page, hit in zip(pages, merged, strict=True))
+
+
+def _with_workspace(page: str, hit: Hit, marker: Marker) -> str:
+    head, _, rest = page.partition("\n")
+    return f"{head}  {marker.paint('in ' + one_line(hit['workspace']), hits.FAINT)}\n{rest}"
+
+
+def _tell_of_groups(merged: list[Hit]) -> None:
+    models = dict.fromkeys(hit["model_id"] for hit in merged)
+    if len(models) > 1:
+        common.note(
+            f"hits come in {len(models)} groups, one a model: their scores are no common measure"
+            f"{' (one group is by words alone)' if None in models else ''}"
+        )

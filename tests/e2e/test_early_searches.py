@@ -1,0 +1,175 @@
+"""What does a search answer that comes before the model, or before all vectors, are there?"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from daemon_process import Daemon
+from model_server import ModelServer
+
+from memctl import exits
+from memctl.client import RpcError
+
+LATE_S = 10.0  # of a loaded machine: nobody waits for ever
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A model that answers until it is told to hang."""
+    server = ModelServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def loading(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Daemon, Path]:
+    """A daemon that has just started with a whole workspace, and whose model does not come."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    daemon.add(root)
+    daemon.stop()
+    server.behaviour = "hang"
+    daemon.start()
+    assert server.hanging.wait(LATE_S)
+    return daemon, root
+
+
+def test_a_search_waits_for_a_model_that_loads(loading, server):
+    """It comes half a second after the question: the answer is whole, and says how long it waited."""
+    daemon, root = loading
+    answers: list[dict[str, Any]] = []
+    asked = [
+        threading.Thread(
+            target=lambda name=name, more=more: answers.append(
+                daemon.call(name, workspace=str(root), query="heron", **more)
+            )
+        )
+        for name, more in (("search", {}), ("search", {"sync": True}), ("recall", {}), ("search_memory", {}))
+    ]
+    for thread in asked:
+        thread.start()
+    time.sleep(0.5)
+    server.answer_again()
+    for thread in asked:
+        thread.join(LATE_S)
+    assert [(answer["mode"], answer["degraded"]) for answer in answers] == [("hybrid", [])] * len(asked)
+    assert all(answer["timings_ms"]["wait"] > 100 for answer in answers)
+
+
+def test_who_does_not_want_to_wait_gets_what_there_is(loading):
+    """Words answer at once, and the answer says why."""
+    daemon, root = loading
+    answer = daemon.call("search", workspace=str(root), query="heron", wait=False)
+    assert (answer["mode"], answer["degraded"]) == ("keyword", ["model-loading"])
+    assert answer["timings_ms"]["wait"] < 1000
+
+
+def test_a_model_that_does_not_come_keeps_nobody_for_long(loading):
+    """Words answer within the search's deadline."""
+    daemon, root = loading
+    began = time.monotonic()
+    answer = daemon.call("search", workspace=str(root), query="heron", sync=True)
+    assert time.monotonic() - began < LATE_S
+    assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
+    assert answer["degraded"] == ["model-loading"]
+
+
+def test_a_degraded_answer_without_hits_is_no_answer_of_none(loading):
+    """Exit code 10, in every form; of a query by words alone it is 1, as these are all there."""
+    daemon, root = loading
+    for form in ("--json", "--files", "--color=never"):
+        done = daemon.memctl("search", "--no-wait", form, "grebe", cwd=root)
+        assert done.returncode == exits.INCOMPLETE
+    assert "model-loading" in done.stderr
+    assert daemon.memctl("recall", "--no-wait", "grebe", cwd=root).returncode == exits.INCOMPLETE
+    assert daemon.memctl("search", "--mode", "keyword", "grebe", cwd=root).returncode == exits.NONE
+
+
+@pytest.fixture
+def unembedded(daemon: Daemon, server: ModelServer, tmp_path: Path) -> tuple[Daemon, Path]:
+    """A daemon with a new workspace of 200 notes, none of which the model embeds."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    for number in range(200):
+        note = root / f"{number:03}.md"
+        note.write_text(f"bird number{number}\n")
+        os.utime(note, (1e9 + number * 7 % 200, 1e9 + number * 7 % 200))
+    server.only_queries = True
+    daemon.call("workspace.add", path=str(root))
+    return daemon, root
+
+
+def test_the_words_of_a_first_index_are_waited_for_and_its_vectors_are_not(unembedded):
+    """`index` with vectors false ends while none is embedded; the search says what is still missing."""
+    daemon, root = unembedded
+    indexed = daemon.call("index", workspace=str(root), vectors=False)
+    assert (indexed["sources"], indexed["vectors"]) == (200, 0)
+    answer = daemon.call("search", workspace=str(root), query="number77")
+    assert answer["hits"][0]["path"] == "077.md"
+    index = answer["index"]
+    assert (index["first"], index["first_words"], index["embedded"]) == (True, False, 0.0)
+    with pytest.raises(RpcError, match="indexing goes on"):
+        daemon.call("index", workspace=str(root), timeout_ms=300)
+
+
+def test_a_first_search_says_how_much_is_found_by_meaning(unembedded, server):
+    """Hits by words on stdout, the share on stderr; --wait waits for the rest."""
+    daemon, root = unembedded
+    done = daemon.memctl("search", "--files", "number77", cwd=root)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "077.md")
+    assert "meaning: 0 % of the notes" in done.stderr
+    server.only_queries = False
+    server.answer_again()
+    done = daemon.memctl("search", "--wait", "--files", "number77", cwd=root)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "077.md")
+    assert "meaning:" not in done.stderr
+    assert daemon.call("status", workspace=str(root))["workspaces"][0]["vectors"] == 200
+
+
+def test_what_was_changed_last_is_embedded_first(unembedded, server):
+    """The texts come to the model by the time of their file's last change, the newest first."""
+    daemon, root = unembedded
+    daemon.call("index", workspace=str(root), vectors=False)
+    server.only_queries = False
+    server.answer_again()
+    daemon.call("index", workspace=str(root))
+    by_change = sorted(root.glob("*.md"), key=lambda note: -note.stat().st_mtime)
+    place = {note.read_text().split()[-1]: rank for rank, note in enumerate(by_change)}
+    ranks = [place[text.split()[-1]] for text in server.documents]
+    assert sorted(ranks) == list(range(200))
+    # In pieces that several threads take, so that neighbours may overtake each other.
+    assert all(abs(rank - at) < 40 for at, rank in enumerate(ranks)), ranks
+
+
+def test_a_first_search_of_a_small_folder_waits_for_its_few_vectors(daemon, server, tmp_path):
+    """They come half a second after the question: none is missing from the answer."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    for name in ("heron", "otter"):
+        (root / f"{name}.md").write_text(f"# {name}\n")
+    server.only_queries = True
+    daemon.call("workspace.add", path=str(root))
+    daemon.call("index", workspace=str(root), vectors=False)
+    release = threading.Timer(0.5, server.answer_again)
+    server.only_queries = False  # of what comes from now on; what hangs is let go later
+    release.start()
+    answer = daemon.call("search", workspace=str(root), query="heron")
+    release.join()
+    assert (answer["index"]["embedded"], answer["index"]["pending_vectors"]) == (1.0, 0)
+    assert all(hit["arms"]["vector"]["rank"] for hit in answer["hits"])
+
+
+def test_a_new_folder_answers_a_question_in_other_words(daemon, tmp_path):
+    """With the shipped model: `init`, then at once a question that shares no word with its answer."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "bread.md").write_text("Sourdough rises overnight.\n")
+    (root / "weir.md").write_text("The weir was mended in May.\n")
+    assert daemon.memctl("init", str(root)).returncode == exits.OK
+    done = daemon.memctl("search", "--files", "--wait", "--nearest", "what makes bread grow", cwd=root)
+    assert (done.returncode, done.stdout.split()[0]) == (0, "bread.md")
