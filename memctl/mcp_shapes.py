@@ -32,6 +32,9 @@ Content = Annotated[
 ]
 
 
+# Beside what each answer is about: `note` says what it lacks, "" where all is well.
+
+
 class Place(TypedDict):
     """Where text came from, or why it was left out."""
 
@@ -65,6 +68,7 @@ class SearchAnswer(TypedDict):
     degraded: list[str]
     complete: bool
     workspace: str
+    note: str
 
 
 class RecallAnswer(TypedDict):
@@ -77,6 +81,7 @@ class RecallAnswer(TypedDict):
     omitted: list[Place]
     confidence: str
     degraded: list[str]
+    note: str
 
 
 class Reason(TypedDict):
@@ -87,6 +92,7 @@ class Reason(TypedDict):
     text: str
     advice: str
     degraded: list[str]
+    note: str
 
 
 class Likeness(TypedDict):
@@ -107,6 +113,7 @@ class Written(TypedDict):
     created: str | bool | None
     indexed: bool
     similar: list[Likeness]
+    note: str
 
 
 class Excerpt(TypedDict):
@@ -119,3 +126,4 @@ class Excerpt(TypedDict):
     title: NotRequired[str]
     tags: NotRequired[list[str]]
     text: str
+    note: str

@@ -105,7 +105,8 @@ def mcp_arguments(parser: ArgumentParser) -> None:
     """Options of `memctl mcp`."""
     workspace_option(parser)
     parser.epilog = """\
-Needs the extra `mcp` (pip install '.[mcp]' in a clone). Tools: search_memory, recall, extract_memory, get.
+Needs the extra `mcp` (pip install '.[mcp]' in a clone). Tools: search_memory, recall, extract_memory, get,
+why_memory. Outside of every workspace it serves the only one that is registered, and says so in each answer.
 
 example, for an agent's configuration:
   {"mcpServers": {"memd": {"command": "memctl", "args": ["mcp", "--workspace", "~/notes"]}}}
@@ -114,8 +115,8 @@ example, for an agent's configuration:
 
 def run_mcp(args: Namespace) -> int:
     """Serve agents until stdin closes."""
-    # The agent's session fails now, with words, and not at its first call.
-    root = workspaces.find(args.workspace)
+    # An agent's program starts its servers wherever it is: without a workspace each answer says so.
+    root = workspaces.if_any(args.workspace)
     try:
         from memctl.mcp import serve
     except ModuleNotFoundError as missing:

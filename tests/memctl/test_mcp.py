@@ -14,6 +14,7 @@ from sample_answers import found, hit
 from scripted_peer import Peer, Refusal
 
 from memctl import exits
+from memctl.versions import own
 
 SOURCE = {"id": 1, "path": "a.md", "start_line": 1, "end_line": 2, "score": 0.5, "origin": "human"}
 RECALLED = {
@@ -128,6 +129,7 @@ def test_a_search_gives_hits_as_data(root, daemon):
         }
     ]
     assert answer.structured_content["confidence"] == "strong"
+    assert answer.structured_content["note"] == ""
     assert json.loads(answer.content[0].text) == answer.structured_content
     sent = daemon.asked[0][1]
     assert (sent["workspace"], sent["query"], sent["limit"], sent["tag"]) == (
@@ -156,17 +158,68 @@ def test_a_tool_can_wait_for_what_was_just_saved(root, daemon, tool):
 
 
 def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):
-    """In the data, and in the text of recall where the budget has room for it."""
+    """In the data and in words; memd's own text of a recall says it, too."""
     daemon.answers["search_memory"] = lambda _: found(hit(), confidence="none")
-    assert ask(root, "search_memory", query="x").structured_content["confidence"] == "none"
+    answer = ask(root, "search_memory", query="x").structured_content
+    assert (answer["confidence"], answer["note"][:13]) == ("none", "no good match")
     daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none"}
     answer = ask(root, "recall", query="x", budget_tokens=500)
     assert answer.structured_content["confidence"] == "none"
-    text = answer.content[0].text
-    assert text.startswith("No good match")
-    assert text.endswith(RECALLED["text"])
+    assert [part.text for part in answer.content] == [
+        RECALLED["text"],
+        "memd: no good match: this is only the nearest there is",
+    ]
     daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none", "tokens": 490}
-    assert ask(root, "recall", query="x", budget_tokens=500).content[0].text == RECALLED["text"]
+    [text] = ask(root, "recall", query="x", budget_tokens=500).content
+    assert text.text == RECALLED["text"]
+
+
+def test_an_agent_is_told_what_an_answer_lacks(root, daemon):
+    """As memctl's stderr does."""
+    index = {
+        "first": True,
+        "pending": 66,
+        "pending_vectors": 66,
+        "embedded": 0.34,
+        "left_s": {"vectors": 118},
+    }
+    daemon.answers["search_memory"] = lambda _: found(hit(), index=index)
+    note = ask(root, "search_memory", query="x").structured_content["note"]
+    assert note == "meaning: 34 % of the notes, about 2 min left"
+
+
+@pytest.mark.parametrize("tool", ["search_memory", "recall", "get", "why_memory", "extract_memory"])
+def test_an_unknown_argument_is_refused_with_its_name(root, daemon, tool):
+    """One that was dropped would be obeyed in the agent's mind alone; the schema says so, too."""
+    given = {
+        "search_memory": {"query": "x"},
+        "recall": {"query": "x"},
+        "get": {"path": "a.md"},
+        "why_memory": {"query": "x", "path": "a.md"},
+        "extract_memory": {"topic": "t", "title": "T", "content": "c"},
+    }[tool]
+    answer = ask(root, tool, **given, budget=5)
+    assert answer.is_error
+    assert "unknown argument 'budget'; there are " in answer.content[0].text
+    assert daemon.asked == []
+    assert not ask(root, tool, **given).is_error
+
+    async def session():
+        async with agent(root) as client:
+            return (await client.list_tools()).tools
+
+    assert [one.input_schema["additionalProperties"] for one in anyio.run(session)] == [False] * 5
+
+
+def test_the_server_says_its_version(root, daemon):
+    """That of memctl."""
+
+    async def session():
+        async with agent(root) as client:
+            return client.server_info
+
+    info = anyio.run(session)
+    assert (info.name, info.version) == ("memd", own())
 
 
 def test_an_agent_can_ask_why_a_note_is_not_found(root, daemon):
@@ -174,7 +227,7 @@ def test_an_agent_can_ask_why_a_note_is_not_found(root, daemon):
     answer = ask(root, "why_memory", path="a.md", query="x", line=3)
     assert answer.structured_content == {
         key: WHY[key] for key in ("path", "stage", "text", "advice", "degraded")
-    }
+    } | {"note": ""}
     sent = daemon.asked[0][1]
     assert (sent["path"], sent["query"], sent["line"]) == ("a.md", "x", 3)
 
@@ -219,12 +272,13 @@ def test_impossible_arguments_are_refused_before_the_daemon_is_asked(root, daemo
 
 
 def test_a_first_search_waits_for_the_first_index(root, daemon):
-    """An agent's first answer is complete, as memctl's is."""
-    answers = iter([found(index={"first": True}), found(hit(), index={"first": False})])
+    """For its words, as memctl does."""
+    answers = iter([found(index={"first": True, "first_words": True}), found(hit(), index={"first": True})])
     daemon.answers["search_memory"] = lambda _: next(answers)
     daemon.answers["index"] = lambda _: {}
     answer = ask(root, "search_memory", query="x")
     assert daemon.methods == ["search_memory", "index", "search_memory"]
+    assert daemon.asked[1][1]["vectors"] is False
     assert len(answer.structured_content["hits"]) == 1
 
 
@@ -234,24 +288,31 @@ def test_an_index_that_takes_too_long_is_told_as_incomplete(root, daemon):
     def too_long(_):
         raise Refusal("MEMD_TIMEOUT", "not done yet")
 
-    daemon.answers["search_memory"] = lambda _: found(hit(), index={"first": True})
+    daemon.answers["search_memory"] = lambda _: found(hit(), index={"first": True, "first_words": True})
     daemon.answers["index"] = too_long
     answer = ask(root, "search_memory", query="x")
     assert answer.structured_content["complete"] is False
 
 
-def test_without_a_workspace_the_server_does_not_start(tmp_path):
-    """The agent's log says why at once, exit code 4."""
-    environment = {"PATH": "/usr/bin", "PYTHONPATH": str(Path(exits.__file__).parent.parent)}
-    done = subprocess.run(
-        [sys.executable, "-m", "memctl", "mcp"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == exits.WORKSPACE
-    assert b"memctl init" in done.stderr
+def test_without_a_workspace_each_answer_says_so(root, daemon):
+    """Where one is registered, memd takes that one and the note names it; else the error says what to do."""
+    (root / "memory" / "config.toml").unlink()
+    answer = ask(root, "search_memory", query="x")
+    assert "workspace" not in daemon.asked[0][1]
+    assert answer.structured_content["hits"]
+    note = answer.structured_content["note"]
+    assert note.startswith("from /home/ada/work, the only workspace there is.")
+    assert "memctl mcp --workspace DIR" in note
+
+    def refuse(_):
+        raise Refusal("MEMD_WORKSPACE", "the request names no workspace, and none is registered")
+
+    daemon.answers["search_memory"] = refuse
+    answer = ask(root, "search_memory", query="x")
+    assert answer.is_error
+    text = answer.content[0].text
+    assert "MEMD_WORKSPACE: the request names no workspace" in text
+    assert "memctl mcp --workspace DIR" in text
 
 
 def test_without_the_extra_one_line_says_how_to_install_it(root):
