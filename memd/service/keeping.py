@@ -105,6 +105,9 @@ async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fiel
         _refuse_to_take(workspaces, asked.path)
     adding = workspaces.add(asked.path, force=asked.force)
     root, created = await call.to_the_end(adding, f"the folder may be added all the same, {SEE}")
+    if created:
+        for outer in _around(workspaces, root):
+            outer.upkeep.rescan()  # these notes are not its own any more
 
     async def looked_through(opened: Opened) -> Opened:
         await opened.upkeep.scanned()
@@ -128,9 +131,9 @@ def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
         NestedError: which workspace, and how many of its notes.
     """
     root = root_for(path)
-    for opened in workspaces.opened:
-        if opened.workspace.root not in root.parents:
-            continue
+    if root in workspaces.roots:
+        return
+    for opened in _around(workspaces, root):
         prefix = f"{root.relative_to(opened.workspace.root).as_posix()}/"
         taken = sum(one.path.startswith(prefix) for one in opened.index.snapshot.sources.values())
         if taken:
@@ -139,6 +142,11 @@ def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
                 f"notes: they would leave it for an index of their own, and be found from {root} alone. "
                 f"memctl init --nested {shlex.quote(str(root))} does it"
             )
+
+
+def _around(workspaces: Workspaces, root: Path) -> list[Opened]:
+    """Return the open workspaces that a folder is in."""
+    return [opened for opened in workspaces.opened if opened.workspace.root in root.parents]
 
 
 async def remove_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
