@@ -31,3 +31,15 @@ def test_every_hit_names_its_source(notes):
     text = recall(hits(notes, ["some fact"]), 500).text
     assert "Source: n0.md:1-1 (" in text
     assert "written by a person" in text
+
+
+def test_a_line_in_front_is_part_of_the_budget(notes):
+    """What is said of all hits takes room from them, and stands nowhere where none of them fits."""
+    found = hits(notes, ["one " * 20, "two " * 20])
+    preface = "No good match: these are only the nearest notes."
+    for budget in (10, 14, 45, 60, 1000):
+        result = recall(found, budget, preface=preface)
+        assert result.tokens == math.ceil(len(result.text.encode()) / 4) <= budget
+        assert result.text.startswith(preface) is bool(result.used)
+    assert len(recall(found, 1000, preface=preface).used) == 2
+    assert recall([], 1000, preface=preface).text == ""

@@ -103,3 +103,14 @@ def test_what_was_saved_meanwhile_goes_before_what_waits_again():
     backlog.hint(["saved.md"], 9.0)
     backlog.done(1)
     assert backlog.take(10) == ["saved.md", "2.md", "1.md", "0.md"]
+
+
+def test_what_a_slice_did_not_reach_is_next():
+    """The order is that of the last change, and what is indexed last is embedded first."""
+    backlog = Backlog()
+    backlog.found([f"{number}.md" for number in range(6)], 1.0)
+    assert backlog.take(4) == ["0.md", "1.md", "2.md", "3.md"]
+    backlog.done(1)
+    assert backlog.take(4) == ["1.md", "2.md", "3.md", "4.md"]
+    backlog.done(0)  # something is wrong with one of them: the others go on
+    assert backlog.take(4) == ["5.md", "1.md", "2.md", "3.md"]

@@ -65,8 +65,15 @@ def test_a_bang_goes_to_the_best_hit(house, editor):
     "query", ['heron | "the weir" -owl', "heron % # <cword> \\", "heron'; !rm", "白鷺 heron ü"]
 )
 def test_any_text_is_a_query(house, editor, query):
-    """Bars, quotes, wildcards of the command line: they arrive as typed."""
-    out = editor(house, f"out = search({json.dumps(query, ensure_ascii=False)})")
+    """Bars, quotes, wildcards of the command line: they arrive as typed, whatever they find."""
+    out = editor(
+        house,
+        f"""
+        vim.cmd('MemNearest ' .. {json.dumps(query, ensure_ascii=False)})
+        eventually(function() return #list().items > 0 or #said > 0 end)
+        out = list()
+        """,
+    )
     assert out["context"]["memd"]["query"] == query
     assert out["items"]
 
@@ -333,3 +340,36 @@ def test_what_cannot_be_sent_is_an_error_and_no_more(house, editor):
     assert "search can't be sent" in out["value"]
     assert "MEMD_INVALID: $.query is not UTF-8" in out["bytes"]
     assert out["ping"][1]["pong"]
+
+
+def test_no_good_match_is_told_and_the_nearest_are_shown_on_request(editor, daemon, tmp_path):
+    """With the shipped model, which finds something near to anything: no list and no buffer of that."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "bread.md").write_text("Sourdough rises overnight in the kitchen, and is baked in the morning.\n")
+    (root / "memory").mkdir()
+    (root / "memory" / "config.toml").write_text("min_score = 0.0\n")
+    notes = daemon.add(root)
+    out = editor(
+        (daemon, notes, notes),
+        """
+        local function told(command)
+          said = {}
+          vim.cmd(command)
+          eventually(function() return #said > 0 end)
+          return said[1].text
+        end
+        out.search, out.items = told('MemSearch zzzqqq'), #list().items
+        out.recall, out.buffer = told('MemRecall zzzqqq'), vim.fn.bufnr('memd://recall')
+        said = {}
+        vim.cmd('MemNearest zzzqqq')
+        eventually(function() return #list().items > 0 or #said > 0 end)
+        out.nearest, out.caveats, out.context = list().items, list().caveats, list().context
+        """,
+    )
+    assert out["search"].startswith("memd: no good match for zzzqqq (:MemNearest")
+    assert out["recall"].startswith("memd: nothing is known about zzzqqq: no note is a good match")
+    assert (out["items"], out["buffer"]) == (0, -1)
+    assert len(out["nearest"]) == 1
+    assert out["caveats"] == "no good match, only the nearest"
+    assert out["context"]["memd"]["confidence"] == "none"

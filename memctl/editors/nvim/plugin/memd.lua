@@ -15,6 +15,10 @@ command('MemSearch', function(call)
   require('memd').search(call.args, { jump = call.bang })
 end, { nargs = '+', bang = true, complete = complete, desc = 'Search the notes, hits in the quickfix list' })
 
+command('MemNearest', function(call)
+  require('memd').search(call.args, { nearest = true })
+end, { nargs = '+', complete = complete, desc = 'Search the notes, also where none is a good match' })
+
 command('MemRecall', function(call)
   require('memd').recall(call.args)
 end, { nargs = '+', complete = complete, desc = 'What the notes say about something, in a scratch buffer' })

@@ -27,7 +27,16 @@ local function asked(query)
   return { query = query, workspace = require('memd.place').workspace(), limit = values.limit }
 end
 
---- Search, and show the hits in the quickfix list; options.jump: go to the best one instead.
+-- Whether an answer has hits and none of them is a good match.
+local function is_nearest(answer)
+  return answer.confidence == 'none' and #(answer.hits or answer.sources) > 0
+end
+
+local NO_GOOD_MATCH = 'memd: no good match for %s (:MemNearest shows the nearest there is)'
+
+--- Search, and show the hits in the quickfix list.
+---
+--- options.jump: go to the best one instead; options.nearest: also where no hit is a good match.
 function M.search(query, options)
   local still_here = require('memd.moment').now()
   searches = searches + 1
@@ -43,6 +52,9 @@ function M.search(query, options)
       local caveats = require('memd.quickfix').caveats(answer)
       return notify(('memd: no hits for %s%s'):format(query, caveats and (' (%s)'):format(caveats) or ''))
     end
+    if is_nearest(answer) and not (options and options.nearest) then
+      return notify(NO_GOOD_MATCH:format(query))
+    end
     require('memd.quickfix').fill(answer, query)
     if not still_here() then
       return notify(('memd: %d found for %s, see the quickfix list (:copen)'):format(#answer.hits, query))
@@ -55,7 +67,9 @@ function M.search(query, options)
 end
 
 --- Show what the notes say about something, as a prompt would get it, in a scratch buffer.
-function M.recall(query)
+---
+--- options.nearest: also where none of it is a good match.
+function M.recall(query, options)
   local still_here = require('memd.moment').now()
   recalls = recalls + 1
   local number = recalls
@@ -71,6 +85,9 @@ function M.recall(query)
     end
     if answer.text == '' then
       return notify('memd: nothing is known about ' .. query)
+    end
+    if is_nearest(answer) and not (options and options.nearest) then
+      return notify(('memd: nothing is known about %s: no note is a good match'):format(query))
     end
     local scratch = require('memd.scratch')
     local buffer = scratch.write('memd://recall', answer.text, 'markdown')

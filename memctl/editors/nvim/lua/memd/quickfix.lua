@@ -4,6 +4,8 @@ local config = require('memd.config')
 
 local M = {}
 
+local NEARLY_ALL = 0.99 -- of the chunks can be found by meaning: too few are missing to speak of
+
 -- A field of an answer; nil for what is there and empty.
 local function value(field)
   if field == vim.NIL or field == '' then
@@ -40,14 +42,19 @@ end
 
 --- Return in words why an answer is less than it could be; nil where it is whole.
 function M.caveats(answer)
-  local said = {}
-  if #answer.degraded > 0 then
-    said[1] = (answer.mode == 'keyword' and 'words only: ' or '') .. table.concat(answer.degraded, ', ')
+  local said, index = {}, answer.index
+  if answer.confidence == 'none' and #answer.hits > 0 then
+    said[1] = 'no good match, only the nearest'
   end
-  if answer.index.first then
-    said[#said + 1] = ('the first index is not complete: %d to go'):format(answer.index.pending)
-  elseif answer.index.pending_files > 0 then
-    said[#said + 1] = ('%d files still to be read'):format(answer.index.pending_files)
+  if #answer.degraded > 0 then
+    said[#said + 1] = (answer.mode == 'keyword' and 'words only: ' or '') .. table.concat(answer.degraded, ', ')
+  end
+  if index.first_words then
+    said[#said + 1] = ('the first index is not complete: %d to go'):format(index.pending)
+  elseif index.pending_files > 0 then
+    said[#said + 1] = ('%d files still to be read'):format(index.pending_files)
+  elseif answer.mode ~= 'keyword' and (value(index.embedded) or 1) < NEARLY_ALL then
+    said[#said + 1] = ('meaning: %d %% of the notes'):format(index.embedded * 100)
   end
   return #said > 0 and table.concat(said, '; ') or nil
 end
@@ -58,7 +65,7 @@ function M.fill(answer, query)
   vim.fn.setqflist({}, ' ', {
     title = ('memd: %s%s'):format(query, caveats and (' (%s)'):format(caveats) or ''),
     items = M.items(answer),
-    context = { memd = { workspace = answer.workspace, query = query } },
+    context = { memd = { workspace = answer.workspace, query = query, confidence = answer.confidence } },
   })
 end
 
