@@ -217,7 +217,7 @@ def fill(place: Home) -> None:
     index.begin_model(embedder.model_id, embedder.dim)
     rules = Rules.load(place.notes, ("**/*.md",), ())
     time.sleep(2.1)  # what was saved a moment ago would be read again
-    left = indexer.compare(rules).differing
+    left = indexer.comparison(rules).step(math.inf).differing
     while left:
         left = left[indexer.apply(left[:1000], budget_s=10).handled :]
     while waiting := index.pending(1000):

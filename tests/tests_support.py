@@ -92,7 +92,7 @@ class Notes:
         return [f"{one.kind}: {one.text}" for one in check.findings(self.index, **settings)]
 
     def compared(self) -> Compared:
-        return self.indexer.compare(self.rules())
+        return self.indexer.comparison(self.rules()).step(math.inf)
 
     def rules(self) -> Rules:
         return Rules.load(self.root, ("**/*.md",), ())

@@ -5,6 +5,7 @@ embedded; the live database itself is never opened. A question is decided by the
 """
 
 import asyncio
+import math
 import os
 import shutil
 import time
@@ -115,9 +116,11 @@ class TemporaryIndex:
                 answer says so.
         """
         try:
-            paths = self._indexer.compare(rules).differing
+            compared = self._indexer.comparison(rules).step(math.inf)
         except OSError as error:
             raise StorageError(f"{self.workspace.root} cannot be looked through: {error.strerror}") from error
+        assert compared is not None  # it had all the time it wanted
+        paths = compared.differing
         total = len(paths)
         while paths:
             paths = paths[self._indexer.apply(paths, budget_s=COMMIT_S).handled :]

@@ -20,13 +20,14 @@ from memd.index.index import Index
 from memd.index.writer import NewChunk, NewSource
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.chunk import parse
-from memd.sources.scan import Rules, changes, read_source, walk
+from memd.sources.scan import Rules, changes, read_source, steps
 
 log = structlog.get_logger()
 
 CACHED_STAMPS = 50_000  # sources whose stamps are kept in memory, about 300 bytes each
 # A commit is a point where a query sees more and a newer save may overtake; each costs an fsync.
 COMMIT_EVERY_S = 0.1
+SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the slice
 # A file that changed less than this before it was read may change again without a new stamp: clocks of
 # file systems tick in steps of up to 2 s (FAT), 10 ms (ext4).
 RACY_NS = 2_000_000_000
@@ -77,6 +78,36 @@ class Compared:
     known: int  # live in the index
 
 
+class Comparison:
+    """A look at a folder, in slices: patterns and disks may be slow, and saves wait for the same thread."""
+
+    def __init__(self, index: Index, root: Path, rules: Rules, folder: str) -> None:
+        self._index = index
+        self._folder = folder
+        self._steps = steps(root, rules, folder)
+        self._found: dict[str, FileStamp] = {}
+        self._skipped: list[Skipped] = []
+
+    def step(self, budget_s: float = SLICE_S) -> Compared | None:
+        """Go on for so long; return what differs from the index once all has been seen. Reads no source.
+
+        A source that was saved and indexed between two slices may be named as gone: like any path, that is
+        a hint.
+        """
+        stop = time.monotonic() + budget_s
+        for entry in self._steps:
+            if isinstance(entry, Skipped):
+                self._skipped.append(entry)
+            elif entry is not None:
+                self._found[entry[0]] = entry[1]
+            if time.monotonic() > stop:
+                return None
+        found = self._found
+        known = self._index.writer.paths(self._folder)
+        gone = sorted(known.keys() - found.keys())
+        return Compared(changes(known, found), gone, self._skipped, len(found), len(known))
+
+
 @dataclass(slots=True)
 class Progress:
     """What one call has done."""
@@ -108,22 +139,13 @@ class Indexer:
                 writer.forget_stamps()
                 writer.set("chunker", cut_by)
 
-    def compare(self, rules: Rules, folder: str = "") -> Compared:
-        """Walk the root, or a *folder* in it ("a/b/"); return what differs from the index. Reads no file.
+    def comparison(self, rules: Rules, folder: str = "") -> "Comparison":
+        """Return what compares the root, or a *folder* in it ("a/b/"), with the index.
 
         From now on `apply` takes what *rules* select.
         """
         self._rules = rules
-        found: dict[str, FileStamp] = {}
-        skipped = []
-        for entry in walk(self._root, rules, folder):
-            if isinstance(entry, Skipped):
-                skipped.append(entry)
-            else:
-                found[entry[0]] = entry[1]
-        known = self._index.writer.paths(folder)
-        gone = sorted(known.keys() - found.keys())
-        return Compared(changes(known, found), gone, skipped, len(found), len(known))
+        return Comparison(self._index, self._root, rules, folder)
 
     def apply(
         self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S, at_s: int | None = None

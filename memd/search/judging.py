@@ -3,7 +3,6 @@
 It reads no clock and no configuration: `Request` says what is wanted and which day it is.
 """
 
-import fnmatch
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from memd.config import Weights
 from memd.index.view import View
 from memd.kernels import kernel
 from memd.records import Source
-from memd.search import ranking
+from memd.search import globs, ranking
 from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped
 from memd.search.keyword import KeywordArm, keyword_arm, phrase_expression
 from memd.search.query import Filters, Query
@@ -77,7 +76,8 @@ def _mask(view: View, query: Query) -> kernel.Mask:
     """Return which chunks may answer: filters come before every cut."""
     filters = query.filters
     narrowed = filters != Filters()
-    sources = [s.id for s in view.snapshot.sources.values() if passes(s, filters)] if narrowed else None
+    every = view.snapshot.sources.values()
+    sources = [s.id for s in globs.patient(every) if passes(s, filters)] if narrowed else None
     mask = kernel.mask_of(view.snapshot.columns, sources)
     for phrase in query.phrases:
         mask = kernel.restrict(mask, view.matching("words", phrase_expression(phrase)), keep=True)
@@ -87,9 +87,13 @@ def _mask(view: View, query: Query) -> kernel.Mask:
 
 
 def passes(source: Source, filters: Filters) -> bool:
-    """Tell whether all chunks of a source may answer, as far as filters of sources say."""
+    """Tell whether all chunks of a source may answer, as far as filters of sources say.
+
+    Raises:
+        InvalidError: a pattern of paths cannot be used.
+    """
     for patterns in (filters.paths, filters.also_paths):
-        if patterns and not any(_path_matches(_nfc(source.path), _nfc(pattern)) for pattern in patterns):
+        if patterns and not globs.matching(patterns)(_nfc(source.path)):
             return False
     tags = {_nfc(tag).casefold() for tag in source.tags} if filters.tags else set()
     if not all(_nfc(tag).casefold() in tags for tag in filters.tags):
@@ -102,12 +106,6 @@ def passes(source: Source, filters: Filters) -> bool:
 def _nfc(name: str) -> str:
     """Return one form of a name: macOS and archives store the other one than people type."""
     return unicodedata.normalize("NFC", name)
-
-
-def _path_matches(path: str, pattern: str) -> bool:
-    """Match a glob against the whole path, or name a folder or file by its path."""
-    plain = pattern.strip("/")
-    return fnmatch.fnmatchcase(path, plain) or path == plain or path.startswith(plain + "/")
 
 
 def _candidates(

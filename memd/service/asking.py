@@ -13,6 +13,7 @@ from memd.config import WorkspaceConfig
 from memd.embedding import UnavailableError
 from memd.embedding.queue import EmbeddingQueue
 from memd.index.index import Index
+from memd.search import globs
 from memd.search.judging import Request
 from memd.search.query import Query, parse, restricted
 from memd.search.search import Answer
@@ -135,10 +136,17 @@ def plain_request(opened: Askable) -> Request:
 
 
 def narrowed(query: Query, asked: requests.Narrowed, glob: str | None) -> Query:
-    """Return *query* with the filters of its request."""
+    """Return *query* with the filters of its request.
+
+    Raises:
+        InvalidError: a pattern of paths cannot be used.
+    """
     tags = [asked.tag] if isinstance(asked.tag, str) else asked.tag
     paths = [glob] if glob else []
-    return restricted(query, paths=paths, tags=tags, since=asked.since, until=asked.until)
+    with_filters = restricted(query, paths=paths, tags=tags, since=asked.since, until=asked.until)
+    for patterns in filter(None, (with_filters.filters.paths, with_filters.filters.also_paths)):
+        globs.matching(patterns)  # before anything is waited for
+    return with_filters
 
 
 def frame(

@@ -102,7 +102,7 @@ class Scanning:
         self.running = True
         try:
             self.rules = await self._write(self._load_rules)
-            compared: Compared = await self._write(self._indexer.compare, self.rules)
+            compared = await self._compared(self.rules)
             if self._place.is_there():  # else it went away meanwhile, and nothing that was seen counts
                 self._take(compared, began)
             else:
@@ -117,6 +117,13 @@ class Scanning:
         self.failures = 0
         self._schedule.end(began, time.monotonic())
         self._scanned()
+
+    async def _compared(self, rules: Rules, folder: str = "") -> Compared:
+        comparison = self._indexer.comparison(rules, folder)
+        compared: Compared | None = None
+        while compared is None:
+            compared = await self._write(comparison.step)
+        return compared
 
     def _take(self, compared: Compared, began: float) -> None:
         self._backlog.found(compared.differing, began if self._owed is None else self._owed)
@@ -150,7 +157,7 @@ class Scanning:
         """Compare one folder; tell whether it could be seen."""
         assert self.rules is not None
         self.rules.forget(folder)  # it may have come with rules of its own
-        compared: Compared = await self._write(self._indexer.compare, self.rules, folder)
+        compared = await self._compared(self.rules, folder)
         if not self._place.is_there():
             return False
         self._backlog.hint(compared.differing, since)

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from memd.service.scanning import Scanning
 from memd.sources.scan import Rules
 from memd.sources.watch import Dirty, watch
 from memd.workspace import is_folder
+
+SLICE_S = 0.1  # that a thread may need for names; a save among them waits for it, and so does a stop
 
 
 class Watching:
@@ -56,7 +59,7 @@ class Watching:
             self._refused = set()
             stream = watch(self._root, stop=self._restart, cookies=self._cookies.folder, enters=self._enters)
             async for dirty in stream:
-                self._take(dirty)
+                await self._take(dirty)
 
     def restart(self) -> None:
         """Arm the watch anew: it says that it is exact, and that is doubtful."""
@@ -83,7 +86,7 @@ class Watching:
         (self._refused.discard if searched else self._refused.add)(folder)
         return searched
 
-    def _take(self, dirty: Dirty) -> None:
+    async def _take(self, dirty: Dirty) -> None:
         self.armed = not self._restart.is_set()
         recent.note_watched(
             str(self._root), sorted(dirty.paths)[: recent.PATHS_NAMED], count=len(dirty.paths),
@@ -98,28 +101,40 @@ class Watching:
         self._scanning.watched.set()
         rules = self._scanning.rules
         if rules is not None:  # else the first scan sees them
-            saved = [*self._in_folders(dirty.folders, rules), *self._in_paths(dirty.paths, rules)]
-            if saved:
-                self._hint(saved)
+            meanings = self._meanings(dirty, rules)
+            while some := await asyncio.to_thread(_slice, meanings):
+                self._act(some)
         self._cookies.seen(dirty.cookies)  # last: what was named with them is in the queue now
 
-    def _in_folders(self, folders: Iterable[str], rules: Rules) -> Iterator[str]:
-        """Have each folder compared, whatever it is by now; yield those whose name a source may have had."""
-        for absolute in folders:
+    def _meanings(self, dirty: Dirty, rules: Rules) -> Iterator[tuple[Meaning, str]]:
+        """Yield what each name means for the index, and its path. Patterns and disks may be slow."""
+        for absolute in dirty.folders:  # have each one compared, whatever it is by now
             path = below(self._root, absolute)
-            self._scanning.ask_folder(f"{path}/")
-            if rules.selects(path):
-                yield path
-
-    def _in_paths(self, paths: Iterable[str], rules: Rules) -> Iterator[str]:
-        """Yield the paths that may be sources; have compared what the others may mean."""
+            yield Meaning.FOLDER, path
+            if rules.selects(path):  # a source may have had the name
+                yield Meaning.SOURCE, path
         known = functools.cache(self._folders)
-        for absolute in paths:
+        for absolute in dirty.paths:
             what = meaning(absolute, self._root, rules, lambda folder: folder in known())
-            path = below(self._root, absolute)
-            if what is Meaning.SOURCE:
-                yield path
-            elif what is Meaning.FOLDER:
+            yield what, below(self._root, absolute)
+
+    def _act(self, some: list[tuple[Meaning, str]]) -> None:
+        saved = [path for what, path in some if what is Meaning.SOURCE]
+        if saved:
+            self._hint(saved)
+        for what, path in some:
+            if what is Meaning.FOLDER:
                 self._scanning.ask_folder(f"{path}/")
             elif what is Meaning.RULES:
                 self._scanning.ask()
+
+
+def _slice(meanings: Iterator[tuple[Meaning, str]]) -> list[tuple[Meaning, str]]:
+    """Return what can be said within a slice of time, and nothing once all has been."""
+    stop = time.monotonic() + SLICE_S
+    some = []
+    for one in meanings:
+        some.append(one)
+        if time.monotonic() > stop:
+            break
+    return some

@@ -5,15 +5,18 @@ gitignore semantics. What memd never reads comes first, then what the workspace 
 ``.gitignore`` from the nearest one up. Patterns are compiled once; a change of a rule file needs new Rules.
 """
 
+import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memd.sources.patterns import Patterns, of_config, of_file
+from memd.errors import ConfigError
+from memd.sources.patterns import Patterns, UnusableError, of_config, of_file
 
 MEMORY: Final = "memory/"
+OWN_FILE: Final = "memory/.memdignore"
 
 _NEVER_ENTERED = frozenset({"node_modules", "__pycache__", "site-packages"})
 _BUILD_OUTPUT = frozenset({"build", "dist", "target"})  # "!build/" in .memdignore or config brings one back
@@ -25,6 +28,7 @@ _OURS = frozenset({"memory/config.toml", "memory/index"})  # settings; vectors t
 _UNSAVED = ("~", ".swp", ".swo", ".tmp")  # editors' copies; "4913" is Vim's probe for a writable folder
 _SECRET = (".pem", ".key", ".p12", ".kdbx", "id_rsa", "id_ed25519")
 _NEVER_READ = (*_UNSAVED, *_SECRET)
+_RULED = frozenset({"ignored", "unruled"})  # reasons that a rule stands behind
 _PLAIN = "**/*."  # patterns of this shape are a test of the name's end
 
 # Why a name is none of a source → what people are told of the file, or of the folder that it is in.
@@ -37,6 +41,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "never-read": "has the name of an unsaved copy or of a secret",
     "not-selected": "is named by none of the patterns of sources",
     "own": "is memd's own",
+    "unruled": "is below an ignore file that cannot be used, so that nothing says what is ignored",
 }
 
 
@@ -74,12 +79,16 @@ class Rules:
         Raises:
             ConfigError: one of *patterns* or *ignore* is no gitignore pattern.
         """
-        suffixes = tuple(p.removeprefix("**/*") for p in patterns if _is_plain(p))
-        sources = Patterns(of_config("sources", [p for p in patterns if not _is_plain(p)]))
-        if len(sources):  # order matters as soon as one pattern may take back another
-            suffixes, sources = (), Patterns(of_config("sources", patterns))
-        own = Patterns([*of_file(root, "memory/.memdignore"), *of_config("ignore", ignore)])
-        return cls(root, suffixes, sources, own)
+        if all(_is_plain(pattern) for pattern in patterns):
+            suffixes, sources = tuple(pattern.removeprefix("**/*") for pattern in patterns), Patterns()
+        else:
+            suffixes, sources = (), Patterns(of_config("sources", patterns), below=True)
+        if sources.is_unusable:
+            raise ConfigError("sources: the patterns are too large to be used together")
+        # The config's first: what is wrong with it must be said, whatever .memdignore holds.
+        configured = list(of_config("ignore", ignore))
+        placed = itertools.chain(of_file(root, OWN_FILE), configured)
+        return cls(root, suffixes, sources, Patterns(placed, file=OWN_FILE, below=True))
 
     def selects(self, path: str) -> bool:
         """Tell whether a file at *path*, relative to the root, is a source, going by names alone."""
@@ -117,11 +126,19 @@ class Rules:
         for inner in above:
             place = f"{folder.path}{inner}/"
             if reason := self._closed(folder, inner):
-                return Refusal(reason, place, self._rule(folder, place) if reason == "ignored" else "")
+                return Refusal(reason, place, self._rule(folder, place) if reason in _RULED else "")
             folder = self._folder(place, folder.ignores)
         if reason := self._unwanted(folder, name):
-            return Refusal(reason, path, self._rule(folder, path) if reason == "ignored" else "")
+            return Refusal(reason, path, self._rule(folder, path) if reason in _RULED else "")
         return None
+
+    def unusable(self, below: str = "") -> list[str]:
+        """Return the ignore files that cannot be used, of those that were met in a folder ("a/b/")."""
+        folders = [folder for folder in list(self._folders.values()) if folder is not None]
+        met = {patterns.file for folder in folders for _, patterns in folder.ignores if patterns.is_unusable}
+        if self._own.is_unusable:
+            met.add(OWN_FILE)
+        return sorted(file for file in met if file.startswith(below))
 
     def _unwanted(self, folder: Folder, name: str) -> str:
         """Return why a file is no source, a key of REFUSALS; "" where it is one."""
@@ -130,18 +147,20 @@ class Rules:
             return "hidden" if name.startswith(".") else "never-read"
         if path in _OURS:
             return "own"
-        if not self._matches(path):
-            return "not-selected"
-        return "ignored" if self._ignored(folder, path) else ""
+        try:
+            if not self._matches(path):
+                return "not-selected"
+            return "ignored" if self._ignored(folder, path) else ""
+        except UnusableError:
+            return "unruled"
 
     def _matches(self, path: str) -> bool:
-        if path.endswith(self._suffixes) or self._sources.last_word(path):
+        if path.endswith(self._suffixes) or self._sources.selects(path):
             return True
         # Entries are written below memory/ whatever the patterns say, and must be found.
         return path.startswith(MEMORY) and path.endswith(".md")
 
     def _ignored(self, folder: Folder, path: str) -> bool:
-        path = _one_line(path)
         own = self._own.last_word(path)
         if own is not None:
             return own
@@ -152,8 +171,7 @@ class Rules:
         return False
 
     def _rule(self, folder: Folder, path: str) -> str:
-        """Return the pattern that ignores a path, and where it stands."""
-        path = _one_line(path)
+        """Return the pattern that ignores a path, and where it stands; or the file that cannot be used."""
         said = (patterns.rule(path[cut:]) for cut, patterns in _speaking(folder, path))
         return self._own.rule(path) or next(filter(None, said), "")
 
@@ -164,6 +182,14 @@ class Rules:
 
     def _closed(self, parent: Folder, name: str) -> str:
         """Return why a folder is not searched, a key of REFUSALS; "" where it is."""
+        path = f"{parent.path}{name}/"
+        try:
+            return self._machinery(parent, name) or ("ignored" if self._ignored(parent, path) else "")
+        except UnusableError:
+            return "unruled"
+
+    def _machinery(self, parent: Folder, name: str) -> str:
+        """Return why a folder is none of notes, whatever the ignore files say; "" where it may be."""
         path = f"{parent.path}{name}/"
         reason = ""
         if name.startswith("."):
@@ -177,12 +203,13 @@ class Rules:
             reason = "foreign"
         elif self._is_build_output(parent, name):
             reason = "build-output"
-        return reason or ("ignored" if self._ignored(parent, path) else "")
+        return reason
 
     def _folder(self, path: str, ignores: tuple[tuple[int, Patterns], ...]) -> Folder:
         if path.startswith(MEMORY):
             return Folder(path)
-        patterns = Patterns(of_file(self._root, f"{path}.gitignore"))
+        file = f"{path}.gitignore"
+        patterns = Patterns(of_file(self._root, file), file=file)
         return Folder(path, (*ignores, (len(path), patterns)) if len(patterns) else ignores)
 
     def _is_foreign(self, path: str) -> bool:
@@ -200,11 +227,6 @@ class Rules:
             return False
         beside = _has_any(self._root / parent.path, _PROJECT_FILES)
         return beside or _has_any(self._root / path, ("CACHEDIR.TAG",))
-
-
-def _one_line(path: str) -> str:
-    """Return a path with what no name has for each newline, where pathspec's patterns would end."""
-    return path.replace("\n", "\0")
 
 
 def _speaking(folder: Folder, path: str) -> Iterable[tuple[int, Patterns]]:

@@ -18,7 +18,7 @@ from memd.errors import StorageError
 from memd.records import FileStamp, Skipped, SourceText
 from memd.sources.ignore import Rules, is_never_read
 
-__all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "is_utf8", "read_source", "walk"]
+__all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "is_utf8", "read_source", "steps", "walk"]
 
 # Reason in Skipped → what `status` says of the file.
 REASONS: Final[Mapping[str, str]] = {
@@ -31,6 +31,8 @@ REASONS: Final[Mapping[str, str]] = {
     "name-not-utf8": "its name is not UTF-8",
     "not-a-file": "is a pipe, socket or device",
     "not-utf8": "is not UTF-8 text",
+    "rules-unusable": "has over 10,000 lines or 256 KiB, or patterns that take too long: nothing is read "
+    "of what it speaks about",
     "too-large": "has more than 4 MiB",
     "unreadable": "cannot be read: permissions or a failing disk",
 }
@@ -59,6 +61,11 @@ def walk(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileS
     Raises:
         OSError: the root itself cannot be listed.
     """
+    return (found for found in steps(root, rules, below) if found is not None)
+
+
+def steps(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileStamp] | Skipped | None]:
+    """Yield what `walk` does, and None for every other name, so that the caller may pause between any two."""
     real_root = os.path.realpath(root)
     folders = [below] if _is_itself(real_root, below) else []
     while folders:
@@ -81,10 +88,12 @@ def walk(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileS
             if is_folder:
                 inner.append(f"{path}{entry.name}/")
             if rules.wants(folder, entry.name):
-                found = _looked_at(entry, path + entry.name, real_root, is_folder=is_folder)
-                if found is not None:
-                    yield found
+                yield _looked_at(entry, path + entry.name, real_root, is_folder=is_folder)
+            else:
+                yield None
         folders.extend(reversed(inner))
+    for file in rules.unusable(below):
+        yield Skipped(_printable(file), "rules-unusable")
 
 
 def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped | None:

@@ -1,5 +1,7 @@
 """What happens to a note that is not on the disk any more, for as long as the index keeps it?"""
 
+import math
+
 import pytest
 from tests_support import Notes
 
@@ -116,7 +118,7 @@ def test_a_comparison_names_what_is_gone(notes):
     whole = notes.compared()
     assert (whole.gone, whole.known, whole.sources) == (["a/1.md", "b/3.md"], 4, 3)
     assert {"a/1.md", "b/3.md", "a/new.md"} <= set(whole.differing)
-    part = notes.indexer.compare(notes.rules(), "a/")
+    part = notes.indexer.comparison(notes.rules(), "a/").step(math.inf)
     assert (part.gone, part.known, part.sources) == (["a/1.md"], 2, 2)
     assert "b/3.md" not in part.differing
     notes.indexer.apply(whole.gone)
@@ -131,7 +133,7 @@ def test_a_folder_that_is_gone_has_no_sources_left(notes):
     (notes.root / "a/b/2.md").unlink()
     (notes.root / "a/b").rmdir()
     (notes.root / "a").rmdir()
-    compared = notes.indexer.compare(notes.rules(), "a/")
+    compared = notes.indexer.comparison(notes.rules(), "a/").step(math.inf)
     assert compared.gone == ["a/1.md", "a/b/2.md"]
 
 

@@ -1,13 +1,14 @@
 """What is a source is decided by gitignore rules, with memd's own on top."""
 
 import os
+import random
 import time
 
 import pytest
 
 from memd.errors import ConfigError
 from memd.sources.ignore import Rules
-from memd.sources.patterns import MAX_STARS
+from memd.sources.patterns import MAX_PATTERN_BYTES, MAX_RULE_BYTES, MAX_RULE_LINES, Patterns, UnusableError
 
 DEFAULT = ("**/*.md", "**/*.markdown")
 
@@ -160,7 +161,7 @@ def test_virtual_environments_and_nested_workspaces_are_left_out(tmp_path):
     assert found.selects("memory/a.md")
 
 
-@pytest.mark.parametrize("pattern", ["!", "[z-a]", "*a" * (MAX_STARS + 1)])
+@pytest.mark.parametrize("pattern", ["!", "[z", "*a" * MAX_PATTERN_BYTES])
 def test_a_config_pattern_that_cannot_be_used_is_named(tmp_path, pattern):
     """The error says which key and pattern; nothing is ignored in silence."""
     with pytest.raises(ConfigError, match="ignore:"):
@@ -170,9 +171,67 @@ def test_a_config_pattern_that_cannot_be_used_is_named(tmp_path, pattern):
 
 
 def test_a_bad_line_of_an_ignore_file_is_passed_over(tmp_path):
-    """As git does: the other lines count, and no pattern can keep a scan busy for minutes."""
-    found = rules(tmp_path, {".gitignore": "!\n[z-a]\n" + "*a" * 20 + "b\nx.md\n"})
-    started = time.monotonic()
+    """As git does: the other lines count."""
+    found = rules(tmp_path, {".gitignore": "!\n[z-a]\n[a\n\\\nx.md\n"})
     assert not found.selects("x.md")
-    assert found.selects("a" * 200 + ".md")
-    assert time.monotonic() - started < 5
+    assert found.selects("a.md")
+    assert found.unusable() == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["*a*a*a*b\n", "\n".join(f"*a*a*a*b{n}" for n in range(700)), "**/a" * 40 + "\n" + "**/a/" * 20 + "b\n"],
+    ids=["one", "700", "deep"],
+)
+def test_no_pattern_keeps_a_scan_busy(tmp_path, lines):
+    """Names that a backtracking engine would need hours for are judged at once."""
+    found = rules(tmp_path, {".gitignore": lines})
+    started = time.process_time()
+    for number in range(50):
+        assert found.selects("a/" * 30 + "a" * 200 + f"{number}.md")
+    assert time.process_time() - started < 5
+    assert found.unusable() == []
+
+
+UNUSABLE = {
+    "too many lines": "x.md\n" * (MAX_RULE_LINES + 1),
+    "too many bytes": "#" * MAX_RULE_BYTES + "\nx.md\n",
+    "too long a line": "*a" * MAX_PATTERN_BYTES + "\n",
+    # Each letter of a name may be the one: RE2 would have to remember 2^20 states of each line.
+    "too slow": "\n".join(f"*{char}{'?' * 20}z" for char in "ab" * 1000),
+}
+
+
+@pytest.mark.parametrize("lines", UNUSABLE.values(), ids=UNUSABLE)
+def test_nothing_is_read_below_an_ignore_file_that_cannot_be_used(tmp_path, lines):
+    """What was to be ignored is never indexed; folders beside it, and memory/, are as they were."""
+    name = random.Random(1).choices("ab", k=240)
+    found = rules(tmp_path, {"a/.gitignore": lines})
+    assert not found.selects("a/" + "".join(name) + ".md")
+    assert not found.selects("a/deep/y.md")
+    assert found.selects("b/y.md")
+    assert found.unusable() == ["a/.gitignore"] == found.unusable("a/")
+    assert found.unusable("b/") == []
+    refused = found.refusal("a/deep/y.md")
+    if lines is not UNUSABLE["too slow"]:  # that is found out by a name
+        assert (refused.reason, refused.rule) == ("unruled", "a/.gitignore")
+    at_root = rules(tmp_path / "root", {".gitignore": lines})
+    assert not at_root.selects("".join(name) + ".md")
+    assert at_root.selects("memory/y.md")
+
+
+def test_nothing_at_all_is_read_with_a_memdignore_that_cannot_be_used(tmp_path):
+    """It speaks about the whole workspace, so the whole workspace waits for it."""
+    found = rules(tmp_path, {"memory/.memdignore": UNUSABLE["too many lines"]})
+    assert not found.selects("a.md")
+    assert not found.selects("memory/a.md")
+    assert found.unusable() == ["memory/.memdignore"]
+
+
+def test_what_re2_has_no_memory_for_is_not_taken_for_a_name_that_does_not_match(tmp_path):
+    """RE2 says that nothing matches where its memory does not suffice."""
+    patterns = Patterns([("1", "*a?????b"), ("2", "x.md")], file="f")
+    patterns._sets[0]._set = type("NoMemory", (), {"Match": lambda *_: None})()
+    with pytest.raises(UnusableError):
+        patterns.last_word("a.md")
+    assert patterns.is_unusable

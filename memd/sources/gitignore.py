@@ -1,0 +1,212 @@
+"""One line of a gitignore file as a regular expression for RE2.
+
+pathspec translates; what it reads in another way than git is prepared for it here: escapes, bracket
+expressions, white space at the end, and runs of stars. Git's reading is that of its wildmatch.c and dir.c.
+Text is Latin-1, a character for each byte, because git compares bytes. No I/O.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pathspec.patterns.gitignore.base import GitIgnorePatternError
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+# What pathspec puts behind a pattern that names a file, or a folder with all that is in it.
+_FILE_OR_FOLDER: Final = "(?:(?P<ps_d>/)|$)"
+_STARS: Final = re.compile(r"(?<![^/])\*{3,}(?![^/])")  # a whole name of them is as good as two
+# Git compares the part before the first wildcard on its own, and then takes stars behind it for the first
+# of the pattern: "a**/b" is "ab", "ax/b" and "a/x/b".
+_LATE_STARS: Final = re.compile(r"(?=.*/)(!?/?[^*?\[\\]*[^*?\[\\/!])(?:\*{2,}/)*\*{2,}(/|$)", re.DOTALL)
+
+_Test = Callable[[str], bool]
+# POSIX classes as wildmatch.c has them, of ASCII whatever the locale says.
+_CLASSES: Final[dict[str, _Test]] = {
+    "alnum": str.isalnum,
+    "alpha": str.isalpha,
+    "blank": lambda c: c in " \t",
+    "cntrl": lambda c: c < " " or c == "\x7f",
+    "digit": str.isdigit,
+    "graph": lambda c: "!" <= c <= "~",
+    "lower": str.islower,
+    "print": lambda c: " " <= c <= "~",
+    "punct": lambda c: "!" <= c <= "~" and not c.isalnum(),
+    "space": lambda c: c in " \t\n\r\v\f",
+    "upper": str.isupper,
+    "xdigit": lambda c: c in "0123456789abcdefABCDEF",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One pattern. Its expressions match whole paths; that of a folder has "/" behind."""
+
+    includes: bool  # False: it begins with "!"
+    named: str  # matches what the pattern names
+    below: str  # matches what is in a folder that it names
+
+
+class _NoPatternError(Exception):
+    """Git has no use for the line: it never matches."""
+
+
+def is_comment(line: str) -> bool:
+    """Tell whether a line is for people: empty, or a comment."""
+    return not line.strip(" ") or line.startswith("#")
+
+
+def translated(line: str) -> Rule | None:
+    """Return what a line says; None of a comment, an empty one, and one that can match nothing."""
+    if is_comment(line):
+        return None
+    line = _trimmed(line.encode("utf-8", "surrogateescape").decode("latin-1").partition("\0")[0])
+    try:
+        plain, literals = _plain(line.removesuffix("/"))
+        expression, includes = GitIgnoreSpecPattern.pattern_to_regex(plain)
+    except (_NoPatternError, GitIgnorePatternError):
+        return None
+    if expression is None or includes is None:
+        return None
+    base = _whole(expression)
+    for number, literal in enumerate(literals):
+        base = base.replace(_mark(number), literal)
+    return Rule(includes, base + ("/" if line.endswith("/") else "/?"), f"{base}/.+")
+
+
+def _whole(expression: str) -> str:
+    """Return pathspec's expression, which is searched for in a path, as one that matches all of a name."""
+    if expression == ".":  # "*" and "**"
+        return ".*[^/]"
+    if expression.endswith(_FILE_OR_FOLDER):
+        return expression.removesuffix(_FILE_OR_FOLDER)
+    inside = expression if expression.startswith("^") else f".*{expression}"
+    return f"{inside}.*[^/]"  # "a/**": what is in it, and not the folder itself
+
+
+def _trimmed(line: str) -> str:
+    """Cut off spaces at the end that have no backslash before them."""
+    kept = at = 0
+    while at < len(line):
+        at += 2 if line[at] == "\\" else 1
+        if line[at - 1 : at] != " " or line[at - 2 : at - 1] == "\\":
+            kept = at
+    return line[:kept]
+
+
+def _plain(line: str) -> tuple[str, list[str]]:
+    """Put a mark, which pathspec passes on, in the place of what it would read in another way.
+
+    Returns:
+        The pattern, and the expression that each mark stands for.
+    """
+    if line.endswith("/") or line.removeprefix("!").startswith("\\/"):
+        raise _NoPatternError  # no path has two slashes in a row, or begins with one
+    literals: list[str] = []
+    parts: list[str] = []
+    late = _LATE_STARS.match(line)
+    slash = "/" if late else ""
+    at = 0
+    while at < len(line):
+        if late and at == late.end(1):
+            end, expression = late.end(), "(?:.*/)?" if late[2] else ".*"
+        else:
+            end, expression = _token(line, at)
+        if line[at] == "[" and "/" in line[at:end]:
+            slash = "/"  # git looks for a slash before it looks for brackets
+        parts.append(_mark(len(literals)) if expression else line[end - 1])
+        literals += [expression] if expression else []
+        at = end
+    return _anchored(_STARS.sub("**", "".join(parts)), slash), literals
+
+
+def _token(line: str, at: int) -> tuple[int, str]:
+    """Return where what stands at *at* ends, and its expression; "" where pathspec reads it as git does."""
+    char = line[at]
+    if char == "\\":
+        escaped = line[at + 1 : at + 2]
+        if not escaped:
+            raise _NoPatternError
+        return at + 2, "" if escaped == "/" else re.escape(escaped)
+    if char == "[":
+        end, members = _bracket(line, at + 1)
+        return end, _one_of(members)
+    return at + 1, re.escape(char) if char.isspace() else ""  # pathspec would cut it off at the end
+
+
+def _anchored(pattern: str, slash: str) -> str:
+    negated = pattern[: pattern.startswith("!")]
+    rest = pattern.removeprefix("!")
+    return negated + (slash if "/" not in rest else "") + rest
+
+
+def _mark(number: int) -> str:
+    return f"\0{number}\0"  # no name and no line has a NUL
+
+
+def _bracket(line: str, at: int) -> tuple[int, frozenset[str]]:
+    """Return where a bracket expression ends, and which bytes it takes; *at* is behind its "["."""
+    negated = line[at : at + 1] in {"!", "^"}
+    at += negated
+    found: set[str] = set()
+    before = ""
+    first = True
+    while first or line[at : at + 1] != "]":
+        first = False
+        at, before = _member(line, at, before, found)
+    every = frozenset(map(chr, range(256))) - {"/"}
+    return at + 1, every - found if negated else every & found
+
+
+def _member(line: str, at: int, before: str, found: set[str]) -> tuple[int, str]:
+    """Read one member at *at* into *found*; return where the next begins, and what a range may begin with."""
+    char = line[at : at + 1]
+    if not char:
+        raise _NoPatternError  # no end
+    if char == "-" and before and line[at + 1 : at + 2] not in {"", "]"}:
+        at += line[at + 1] == "\\"
+        last = line[at + 1 : at + 2]
+        if not last:
+            raise _NoPatternError
+        found.update(map(chr, range(ord(before), ord(last) + 1)))
+        return at + 2, ""
+    if char == "\\":
+        char = line[at + 1 : at + 2]
+        if not char:
+            raise _NoPatternError
+        found.add(char)
+        return at + 2, char
+    if line.startswith("[:", at):
+        end = line.find("]", at + 2)
+        if end < 0:
+            raise _NoPatternError
+        if end > at + 2 and line[end - 1] == ":":
+            test = _CLASSES.get(line[at + 2 : end - 1])
+            if test is None:
+                raise _NoPatternError
+            found.update(filter(test, map(chr, range(128))))
+            return end + 1, ""
+    found.add(char)
+    return at + 1, char
+
+
+def _one_of(members: frozenset[str]) -> str:
+    """Return an expression for one of some bytes.
+
+    Raises:
+        _NoPatternError: of none.
+    """
+    if not members:
+        raise _NoPatternError
+    return "[" + "".join(f"\\x{first:02x}-\\x{last:02x}" for first, last in _ranges(members)) + "]"
+
+
+def _ranges(members: frozenset[str]) -> Iterator[tuple[int, int]]:
+    numbers = sorted(map(ord, members))
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last
