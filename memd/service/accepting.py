@@ -67,7 +67,9 @@ class Accepting:
             self._take(accepted)
 
     def _take(self, accepted: socket.socket) -> None:
-        connection = Connection(self._shared, over_limit=not self._shared.has_room(accepted.fileno()))
+        # One that is idle costs its client a new connection; being refused costs a request.
+        has_room = self._shared.has_room(accepted.fileno()) or self._shared.make_room()
+        connection = Connection(self._shared, over_limit=not has_room)
         self._shared.connections.add(connection)
         connection.closed.add_done_callback(lambda _: self._go_on())
         beginning = self._loop.create_task(self._begin(connection, accepted))

@@ -18,7 +18,7 @@ from memd.service.call import Call
 from memd.service.exchange import Exchange, budget_s
 from memd.service.feed import Listener, Unlisten
 from memd.service.outgoing import Outgoing, Reply
-from memd.service.peer import executable_of, peer_of
+from memd.service.peer import executable_of, has_unread, is_gone, peer_of
 from memd.service.replies import log_unforeseen, wire_error
 from memd.service.shared import Shared
 
@@ -43,6 +43,8 @@ class Connection(asyncio.Protocol):
         self._reads = asyncio.Event()  # the client takes what it is sent
         self._reads.set()
         self._unlisten: Unlisten | None = None  # while this client follows something
+        self._asks_no_more = False  # the client has shut its side, and reads on
+        self._quiet_since: float | None = None  # in loop.time(); None: it may not be read from yet
         self._frame_timer: asyncio.TimerHandle | None = None
         self._drain_timer: asyncio.TimerHandle | None = None
         self.closed: asyncio.Future[None] = self._loop.create_future()
@@ -65,6 +67,7 @@ class Connection(asyncio.Protocol):
             self._drop("another user's connection refused", uid=peer.uid, pid=peer.pid)
             return
         self._client = {"uid": peer.uid, "pid": peer.pid}
+        self._quiet_since = self._loop.time()
         transport.set_write_buffer_limits(high=self._shared.limits.write_high_water_bytes)
         if self.over_limit:
             self._time_frame()  # it may not hold its place in silence
@@ -72,6 +75,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Start what the bytes ask for."""
+        self._quiet_since = self._loop.time()
         try:
             messages = self._reader.feed(data)
         except ProtocolError as error:
@@ -83,6 +87,11 @@ class Connection(asyncio.Protocol):
             self._stop_frame_timer()
         if self._reader.unfinished_bytes and self._frame_timer is None and not self._outgoing.paused:
             self._time_frame()
+
+    def eof_received(self) -> bool:
+        """Answer what is open to a client that asks no more; one that is gone wants no answer."""
+        self._asks_no_more = self._is_owed() and not is_gone(self._descriptor)
+        return self._asks_no_more
 
     def pause_writing(self) -> None:
         """Read nothing more from a client that does not read."""
@@ -100,7 +109,7 @@ class Connection(asyncio.Protocol):
         if self._drain_timer:
             self._drain_timer.cancel()
         self._outgoing.flush()
-        if self._outgoing.paused:
+        if self._outgoing.paused or self._close_if_done():
             return
         self._reads.set()
         self._transport.resume_reading()
@@ -135,6 +144,21 @@ class Connection(asyncio.Protocol):
         for task in self._tasks:
             task.cancel()
         self._transport.close()
+
+    def idle_since(self) -> float | None:
+        """Return since when nothing is asked, followed or on its way, in loop.time(); None: something is."""
+        if self._quiet_since is None or self.over_limit or self._unlisten:
+            return None
+        return None if self._is_owed() or self._reader.unfinished_bytes else self._quiet_since
+
+    def give_way(self) -> bool:
+        """Close an idle connection for another one; False where its client has just asked something."""
+        if has_unread(self._descriptor):
+            return False
+        log.debug("idle connection closed: there were too many", pid=self._client.get("pid"))
+        self._shared.connections.discard(self)
+        self._transport.close()
+        return True
 
     def abort(self) -> None:
         """Cut the connection, sent or not."""
@@ -254,7 +278,9 @@ class Connection(asyncio.Protocol):
         method = exchange.request.method if exchange and not isinstance(error, MethodError) else ""
         shape = wire_error(error, method) if error else None
         started = exchange.started if exchange else None
+        self._quiet_since = self._loop.time()
         self._outgoing.reply(Reply(Response(id_, shape, result), method, started))
+        self._close_if_done()
 
     def _notify(self, exchange: Exchange, message: dict[str, Any]) -> None:
         # A notification that nobody asked for can close the channel of a Neovim that waits for an answer.
@@ -272,6 +298,16 @@ class Connection(asyncio.Protocol):
         if self._unlisten:
             self._unlisten()
         self._unlisten = None if self.closed.done() else listen(self._outgoing.event)
+
+    def _is_owed(self) -> bool:
+        """Tell whether the client has not been sent all that it asked for."""
+        return bool(self._open or self._outgoing.replies or self._transport.get_write_buffer_size())
+
+    def _close_if_done(self) -> bool:
+        if self._asks_no_more and not self._open and not self._outgoing.replies:
+            self._transport.close()  # sends what is on its way
+            return True
+        return False
 
     # -- ends ----------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 The kernel's word, asked before the first byte is read.
 """
 
+import select
 import socket
 import struct
 import sys
@@ -52,3 +53,22 @@ def executable_of(pid: int) -> str:
     with suppress(OSError):
         return str(Path(f"/proc/{pid}/exe").readlink())
     return ""
+
+
+def has_unread(descriptor: int) -> bool:
+    """Tell whether a peer has sent what was not read yet, or has ended the connection."""
+    return bool(_polled(descriptor))
+
+
+def is_gone(descriptor: int) -> bool:
+    """Tell whether a peer reads no more; on Linux, one that has only shut its writing side does.
+
+    macOS tells both in the same way.
+    """
+    return bool(_polled(descriptor) & (select.POLLHUP | select.POLLERR))
+
+
+def _polled(descriptor: int) -> int:
+    asked = select.poll()
+    asked.register(descriptor, select.POLLIN)
+    return next((event for _, event in asked.poll(0)), 0)

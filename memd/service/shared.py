@@ -39,6 +39,11 @@ class Shared:
         enough = self.left_after(descriptor) >= limits.spare_descriptors or served < limits.least_connections
         return enough and served < limits.connections
 
+    def make_room(self) -> bool:
+        """Close the connection that has been idle for longest; False where none is."""
+        since = {one: at for one in self.connections if (at := one.idle_since()) is not None}
+        return any(one.give_way() for one in sorted(since, key=since.__getitem__))
+
     def is_full(self, descriptor: int) -> bool:
         """Tell whether whoever comes after the connection with that descriptor has to wait."""
         limits, taken = self.limits, len(self.connections)

@@ -18,12 +18,12 @@ needs_proc = pytest.mark.skipif(
 )
 
 
-def knock(daemon: Daemon, opened: ExitStack) -> socket.socket:
+def knock(daemon: Daemon, opened: ExitStack, method: str = "ping") -> socket.socket:
     """Connect and ask, without waiting for the answer."""
     peer = opened.enter_context(socket.socket(socket.AF_UNIX))
     peer.connect(str(daemon.socket))
     peer.settimeout(20)
-    peer.sendall(pack(Request(1, "ping", {})))
+    peer.sendall(pack(Request(1, method, {})))
     return peer
 
 
@@ -38,11 +38,26 @@ def heard(peer: socket.socket) -> str:
 
 
 def test_each_of_three_hundred_hears_something(daemon):
-    """256 are served, each of the others is told that it is busy: none is closed without a word."""
+    """256 follow events, each of the others is told that memd is busy: none is closed without a word."""
     with ExitStack() as opened:
-        peers = [knock(daemon, opened) for _ in range(300)]
-        assert [heard(peer) for peer in peers] == [SERVED] * 256 + [BUSY] * 44
+        peers = [knock(daemon, opened, "subscribe") for _ in range(256)]
+        assert {heard(peer) for peer in peers} == {SERVED}
+        assert {heard(knock(daemon, opened)) for _ in range(44)} == {BUSY}
     until(lambda: daemon.call("ping")["pong"])
+
+
+def test_a_thousand_idle_connections_leave_room(daemon):
+    """Those that ask nothing are closed first, also where nobody ever asked anything on them."""
+    with ExitStack() as opened:
+        for number in range(1100):
+            peer = opened.enter_context(socket.socket(socket.AF_UNIX))
+            peer.settimeout(20)
+            peer.connect(str(daemon.socket))
+            if number % 2:
+                peer.sendall(pack(Request(1, "ping", {})))
+        began = time.monotonic()
+        assert heard(knock(daemon, opened)) == SERVED
+        assert time.monotonic() - began < 5
 
 
 @needs_proc
@@ -61,14 +76,17 @@ def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(tmp_path
         time.sleep(0.2)
         before = daemon.descriptors()
         with ExitStack() as opened:
-            peers = [knock(daemon, opened) for _ in range(100)]
+            peers = [knock(daemon, opened, "subscribe") for _ in range(100)]
             told = [heard(peer) for peer in peers]
             assert set(told) == {SERVED, BUSY}
             assert told.count(SERVED) >= 4
             (root / "otter.md").write_text("It slides.\n")
             first = peers[0]
             first.sendall(pack(Request(2, "search", {"query": "slides", "sync": True, "mode": "keyword"})))
-            [answer] = Reader(ANSWERS).feed(first.recv(1 << 16))
+            reader, answers = Reader(ANSWERS), []
+            while not answers:  # events come as well
+                answers = [one for one in reader.feed(first.recv(1 << 16)) if isinstance(one, Response)]
+            [answer] = answers
             assert [hit["path"] for hit in answer.result["hits"]] == ["otter.md"]
         with ExitStack() as opened:  # who says nothing waits for room, or holds it for a while
             for _ in range(60):

@@ -19,6 +19,10 @@ async def handle(method, params, call):
         return "x" * 1_000_000
     if method == "late":
         await asyncio.sleep(30)
+    if method == "soon":
+        await asyncio.sleep(0.1)
+    if method == "follow":
+        call.follow(lambda _: lambda: None)
     return "pong"
 
 
@@ -197,20 +201,23 @@ def test_a_flood_is_refused_request_by_request(tmp_path):
 
 
 def test_every_connection_past_the_limit_is_told_so(tmp_path):
-    """Of 330, 256 are served; 32 at a time hear MEMD_BUSY, the others wait for that; none is cut unheard."""
+    """Beside 256 that are worked for, 32 at a time hear MEMD_BUSY, the others wait; none is cut unheard."""
 
     async def scenario(server, connect):
-        peers = [await connect() for _ in range(330)]
+        served = [await connect() for _ in range(256)]
+        for peer in served:
+            await peer.send(Request(1, "late", {}))
+        await until(lambda: server.in_flight == 256)
+        peers = [await connect() for _ in range(74)]
         await until(lambda: server.connections == 288)
         for peer in peers:
             await peer.send(Request(1, "ping", {}))
-        answers = [await peer.next() for peer in peers]
-        assert [answer.result for answer in answers[:256]] == ["pong"] * 256
-        for peer, answer in zip(peers[256:], answers[256:], strict=True):
+        for peer in peers:
+            answer = await peer.next()
             assert answer.error[0] == 0
             assert answer.error[1].startswith("MEMD_BUSY: 2")
             assert await peer.next() is None
-        for peer in peers[:256]:
+        for peer in served:
             peer.writer.close()
         await until(lambda: server.connections == 0)
 
@@ -221,7 +228,10 @@ def test_who_waits_is_served_once_others_leave(tmp_path):
     """Nobody has to connect again: who has not asked yet, or is not taken yet, is served then."""
 
     async def scenario(server, connect):
-        first, silent, *waiting = [await connect() for _ in range(5)]
+        first = await connect()
+        await first.send(Request(1, "late", {}))
+        await until(lambda: server.in_flight == 1)
+        silent, *waiting = [await connect() for _ in range(4)]
         await until(lambda: server.connections == 2)
         for peer in waiting:
             await peer.send(Request(1, "ping", {}))
@@ -243,13 +253,55 @@ def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
     """It is closed after the time of a frame, also if it says what nobody answers."""
 
     async def scenario(server, connect):
-        peers = [await connect() for _ in range(2)]
+        peers = [await connect()]
+        await peers[0].send(Request(1, "late", {}))
+        await until(lambda: server.in_flight == 1)
+        peers.append(await connect())
         await peers[1].send(Notification("nvim_error_event", {}))
         assert await ended(peers[1]) < 0.5
         peers[0].writer.close()
         await until(lambda: server.connections == 0)
 
     run(tmp_path, scenario, Limits(connections=1, frame_s=0.1))
+
+
+def test_idle_connections_give_way_oldest_first(tmp_path):
+    """Who asks, or follows events, keeps his place; of the others the one that was quiet for longest goes."""
+
+    async def scenario(server, connect):
+        working, following, asked, silent = [await connect() for _ in range(4)]
+        await working.send(Request(1, "late", {}))
+        assert (await following.ask("follow")).result == "pong"
+        assert (await asked.ask("ping")).result == "pong"
+        assert (await silent.ask("ping")).result == "pong"
+        assert (await asked.ask("ping", 2)).result == "pong"
+        newer = await connect()
+        assert (await newer.ask("ping")).result == "pong"
+        assert await silent.next() is None
+        assert (await asked.ask("ping", 3)).result == "pong"
+        assert server.connections == 4
+        assert not working.reader.at_eof()
+        assert not following.reader.at_eof()
+        for peer in (working, following, asked, newer):
+            peer.writer.close()
+        await until(lambda: server.connections == 0)
+
+    run(tmp_path, scenario, Limits(connections=4))
+
+
+@pytest.mark.parametrize("method", ["ping", "large", "soon"])
+def test_a_client_that_shuts_its_writing_side_gets_its_answers(tmp_path, method):
+    """As `nc -N` or a script does: all it asked for, then the end, and nothing is left behind."""
+
+    async def scenario(server, connect):
+        peer = await connect()
+        await peer.send(Request(1, method, {}), Request(2, "ping", {}))
+        peer.writer.write_eof()
+        assert {(await peer.next()).id, (await peer.next()).id} == {1, 2}
+        assert await peer.next() is None
+        await until(lambda: server.connections == 0)
+
+    run(tmp_path, scenario)
 
 
 @pytest.mark.parametrize("how", ["close", "reset", "half a frame"])
