@@ -6,9 +6,11 @@ vectors and real questions: made ones are easier or harder, never the same.
 """
 
 import argparse
+import array
 import json
 import mmap
 import tempfile
+import zlib
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -87,7 +89,8 @@ def vectors(options: argparse.Namespace, scratch: Path) -> tuple[Rows, np.ndarra
     with path.open("rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     block: Any = memoryview(mapped)[NPY_HEADER:]
-    return Rows(block, options.rows, DIM), np.array(found[options.rows : known])
+    crcs = array.array("I", (zlib.crc32(found[row]) for row in range(options.rows)))
+    return Rows(block, options.rows, DIM, crcs), np.array(found[options.rows : known])
 
 
 def made(scratch: Path, count: int) -> Path:

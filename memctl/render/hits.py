@@ -25,6 +25,7 @@ DEGRADED = {
     "numpy-missing": "numpy is not installed",
     "root-missing": "the folder is gone: this is what was indexed",
     "vectors-building": "the notes are still being embedded with this model",
+    "vectors-corrupt": "vectors on the disk were overwritten; they are made again",
     "vectors-incomplete": "the model failed while it embedded the notes",
 }
 

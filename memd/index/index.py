@@ -25,6 +25,7 @@ from memd.index.inverted_keeper import InvertedKeeper
 from memd.index.matrices import Matrices, matrix_name
 from memd.index.pool import Pool
 from memd.index.reader import Reader
+from memd.index.vectors import Rows
 from memd.index.view import Snapshot, View
 from memd.index.writer import Writer
 
@@ -49,6 +50,9 @@ class Index:
         self.folder = folder
         self._failure = Failure()
         self._compaction: Compaction | None = None
+        self.tell_damaged: Callable[[], None] = (
+            _nobody  # called, from any thread, after a query met such rows
+        )
         self._garbage: tuple[int, tuple[int, int]] = (-1, (0, 0))  # count of changes, what there was then
         self._published: Snapshot
         _make_folder(folder)
@@ -95,7 +99,10 @@ class Index:
                 DeadlineError.
         """
         with self._pool.borrowed(expired) as reader:
-            yield View(self._same_moment(reader), reader)
+            view = View(self._same_moment(reader), reader)
+            yield view
+        if view.damaged:
+            self.tell_damaged()
 
     @contextmanager
     def view_apart(self, expired: Callable[[], bool] | None = None) -> Iterator[View]:
@@ -231,6 +238,14 @@ class Index:
         self._matrices.forget_rows(matrix, rows)
         self._republish()
 
+    def forget_damaged(self, seen: Rows, damaged: Sequence[int]) -> int:
+        """Forget rows of the matrix that *seen* is of, where that still answers; return how many."""
+        active = self._matrices.active
+        if active is None or active.file.rows.crcs is not seen.crcs:
+            return 0
+        self.forget_rows(active.number, damaged)
+        return len(damaged)
+
     def refill_waiting(self) -> None:
         """Find out anew which chunks wait for their vectors."""
         with self._writer.transaction():
@@ -287,6 +302,10 @@ class Index:
         """Publish what is committed, where it is not what was published last."""
         if self._writer.number("generation") != self._published.generation:
             self.publish_again()
+
+
+def _nobody() -> None:
+    """Stand in for who wants to know."""
 
 
 def _make_folder(folder: Path) -> None:

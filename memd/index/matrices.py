@@ -205,7 +205,7 @@ class Matrices:
             with self._store.transaction():
                 self.ledger.set_next_row(held.number, next_row)
             self.forget_rows(held.number, bad)
-        matrix.use(next_row)
+        matrix.use(next_row, ((row, crc) for row, crc in crcs if row < next_row))
         return held
 
     def _renewed(self, facts: MatrixFacts, key: str) -> Held:

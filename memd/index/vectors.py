@@ -8,9 +8,10 @@ a named row is what its CRC says, whenever the power goes.
 import errno
 import mmap
 import zlib
+from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memd.errors import MemdError, StorageError
@@ -29,9 +30,30 @@ class Rows:
     buffer: mmap.mmap | bytes
     count: int
     dim: int
+    crcs: "array[int]" = field(repr=False, compare=False)  # CRC-32 of each row; grows with the matrix
+
+    def damaged(self, rows: Iterable[int]) -> list[int]:
+        """Return which of the *rows* have other bytes than were written, in order; -1 stands for no row."""
+        size = self.dim * FLOAT_BYTES
+        crcs, crc32 = self.crcs, zlib.crc32
+        with memoryview(self.buffer) as block:  # 0.4 µs a row
+            return [
+                row
+                for row in sorted(set(rows))
+                if row >= 0 and crc32(block[row * size : (row + 1) * size]) != crcs[row]
+            ]
+
+    def all_damaged(self) -> list[int]:
+        """Return the same of every row whose checksum is known: a second for a million rows."""
+        return self.damaged(row for row in range(self.count) if self.crcs[row])
 
 
-NO_ROWS = Rows(b"", 0, 0)
+def no_crcs(rows: int) -> "array[int]":
+    """Return room for the checksums of so many rows, none of which is known."""
+    return array("I", bytes(4 * rows))
+
+
+NO_ROWS = Rows(b"", 0, 0, no_crcs(0))
 _NO_FILE = frozenset({errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENXIO})  # gone; a link, folder or pipe
 
 
@@ -49,6 +71,7 @@ class Matrix:
         self.dim = dim
         self._row_bytes = dim * FLOAT_BYTES
         self._rows = 0
+        self._crcs = no_crcs(0)  # 0: not known. Readers look up rows that are there while it grows
         self._failure = failure
         self._map: mmap.mmap | bytes = b""
         try:
@@ -86,10 +109,16 @@ class Matrix:
         """For how many rows the file is long enough."""
         return files.size(self._fd) // self._row_bytes
 
-    def use(self, rows: int) -> None:
-        """Say that the first *rows* are in use; at most as many as there is room for."""
+    def use(self, rows: int, crcs: Iterable[tuple[int, int]] = ()) -> None:
+        """Say that the first *rows* are in use, at most as many as there is room for.
+
+        Args:
+            rows: how many.
+            crcs: (row, CRC-32) of those whose checksum is known.
+        """
         assert rows <= self.room
         self._rows = rows
+        self._know(crcs)
 
     @property
     def count(self) -> int:
@@ -102,7 +131,7 @@ class Matrix:
         needed = self._rows * self._row_bytes
         if len(self._map) < needed:
             self._map = mmap.mmap(self._fd, files.size(self._fd), prot=mmap.PROT_READ)
-        return Rows(self._map, self._rows, self.dim)
+        return Rows(self._map, self._rows, self.dim, self._crcs)
 
     def append(self, vectors: Sequence[bytes]) -> list[tuple[int, int]]:
         """Write rows and make them durable; return (row, CRC-32) of each.
@@ -122,8 +151,10 @@ class Matrix:
         except OSError as error:
             raise self._noted(error) from error
         self._sync()
+        crcs = [(start + number, zlib.crc32(vector)) for number, vector in enumerate(vectors)]
+        self._know(crcs)  # before a snapshot can show the rows
         self._rows = start + len(vectors)
-        return [(start + number, zlib.crc32(vector)) for number, vector in enumerate(vectors)]
+        return crcs
 
     def read(self, row: int) -> bytes:
         """Return the bytes of one row, fewer where the file has not got them."""
@@ -160,6 +191,15 @@ class Matrix:
         """Close the file and delete it; mappings in use keep its bytes."""
         self.close()
         _remove_leftover(self.path)
+
+    def _know(self, crcs: Iterable[tuple[int, int]]) -> None:
+        if len(self._crcs) < self._rows:
+            self._crcs.extend(no_crcs(self._rows - len(self._crcs)))
+        for row, crc in crcs:
+            if row == len(self._crcs):
+                self._crcs.append(crc)
+            else:
+                self._crcs[row] = crc
 
     def _sync(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """What does one query see? A snapshot for scoring, and a read transaction of the same generation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memd.errors import IndexDamagedError
 from memd.index.first_pass import FirstPass
@@ -44,6 +44,14 @@ class View:
 
     snapshot: Snapshot
     reader: Reader
+    damaged: set[int] = field(default_factory=set)  # rows that were met and are not what was written
+
+    def has_damaged(self, ids: Sequence[int]) -> bool:
+        """Tell whether a vector of these chunks is not what was written; it is noted in `damaged`."""
+        columns, rows = self.snapshot.columns, self.snapshot.rows
+        found = rows.damaged(kernel.take(columns.row, ids))
+        self.damaged.update(found)
+        return bool(found)
 
     def postings(self, term: str, *, prefix: bool) -> kernel.Postings:
         """Return where *term* (or, with *prefix*, every term that begins so) stands."""

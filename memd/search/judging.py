@@ -58,12 +58,23 @@ class Judgement:
 
 
 def judge(view: View, request: Request, lap: Lap) -> Judgement:
-    """Ask both arms; *lap* is told when each step ends, and may raise to give up."""
+    """Ask both arms; *lap* is told when each step ends, and may raise to give up.
+
+    Where a vector that counts is not what was written, words alone are asked: a score by it says nothing, and
+    others may have the place of what it stood for.
+    """
+    judged = _judged(view, request, lap)
+    if judged.vector is not None and view.damaged:
+        return _judged(view, request, lap)
+    return judged
+
+
+def _judged(view: View, request: Request, lap: Lap) -> Judgement:
     mask = _mask(view, request.query)
     if request.without:
         mask = kernel.restrict(mask, request.without, keep=False)
     vector = None
-    if request.query_vec is not None and request.mode != "keyword":
+    if request.query_vec is not None and request.mode != "keyword" and not view.damaged:
         vector = vector_arm(view, request.query_vec, request.model_id, mask)
     lap("vector")
     alone = request.mode == "vector" and vector is not None

@@ -47,7 +47,8 @@ class Memo:
             return seen.setdefault(path, request.alive(path))
 
         answer = search(view, replace(request, alive=alive))
-        self._keep(key, generation, Known(answer, seen))
+        if not view.damaged:  # the next answer must say so, too, and be whole as soon as that is mended
+            self._keep(key, generation, Known(answer, seen))
         return answer
 
     def _find(self, key: Hashable, generation: int) -> Known | None:

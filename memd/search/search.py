@@ -16,6 +16,9 @@ from memd.search.judging import Judgement, Mode, Request, judge
 from memd.search.ranking import Candidate
 from memd.search.snippet import Snippet, snippet
 
+# A vector that counts is not what was written: words answered alone, and it is made again.
+VECTORS_CORRUPT = "vectors-corrupt"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -46,6 +49,7 @@ class Answer:
     mode: Mode
     generation: int
     confidence: Confidence
+    degraded: tuple[str, ...] = ()  # codes of what was missing
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 
@@ -70,7 +74,12 @@ def searched(view: View, request: Request) -> tuple[Answer, Judgement]:
     timer.lap("load")
     mode: Mode = "keyword" if judged.vector is None else request.mode
     sure = confidence(judged.candidates, alive)
-    return Answer(hits, mode, view.snapshot.generation, sure, timer.laps_ms), judged
+    return Answer(hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms), judged
+
+
+def degraded(view: View) -> tuple[str, ...]:
+    """Return the codes of what a query could not use of its view."""
+    return (VECTORS_CORRUPT,) if view.damaged else ()
 
 
 def _load(view: View, request: Request, found: Folding) -> list[Hit]:

@@ -30,7 +30,8 @@ def similar(view: View, chunk: StoredChunk, request: Request) -> Answer:
     [row] = kernel.take(view.snapshot.columns.row, [chunk.id])
     rows = view.snapshot.rows
     size = rows.dim * FLOAT_BYTES
-    vector = bytes(rows.buffer[row * size : (row + 1) * size]) if row >= 0 else None
+    has_vector = row >= 0 and not view.has_damaged([chunk.id])
+    vector = bytes(rows.buffer[row * size : (row + 1) * size]) if has_vector else None
     pieces = _telling(chunk.text)
     return search(
         view,

@@ -23,17 +23,28 @@ GATHERED = 8_192
 class VectorArm:
     """The vector arm's judgement of every chunk under a mask."""
 
-    def __init__(self, snapshot: Snapshot, query_vec: bytes, mask: kernel.Mask) -> None:
-        """Find the nearest chunks under *mask*; the query is of the snapshot's model."""
+    def __init__(
+        self, snapshot: Snapshot, query_vec: bytes, mask: kernel.Mask, damaged: set[int] | None = None
+    ) -> None:
+        """Find the nearest chunks under *mask*; the query is of the snapshot's model.
+
+        Rows that scores rest on are compared with their checksums; those that differ are put into *damaged*,
+        and what the arm says then counts for nothing.
+        """
         self._snapshot = snapshot
+        self._damaged = damaged if damaged is not None else set()
         self._query_vec = query_vec
         self._mask = mask
         self._all: kernel.Scores | None = None  # each chunk's, where all were computed
         self.way = self._way()  # how they were found
         self.pool = self._nearest()  # ids, best first
+        if len(self.pool) < POOL:
+            # The rest is not above 0, or no number at all, as where a matrix was filled with zeros or noise.
+            self._compare(list(kernel.ids_of(mask)[:POOL]))
 
     def scores_of(self, ids: Sequence[int]) -> list[float]:
         """Return each chunk's cosine; below 0 also where it has no vector."""
+        self._compare(ids)
         if self._all is not None:
             found: list[float] = kernel.take(self._all, ids)
             return found
@@ -44,6 +55,9 @@ class VectorArm:
         scores = self._scan() if self._all is None else self._all
         [score] = kernel.take(scores, [chunk_id])
         return 1 + kernel.count_above(scores, self._mask, score), score
+
+    def _compare(self, ids: Sequence[int]) -> None:
+        self._damaged.update(self._snapshot.rows.damaged(kernel.take(self._snapshot.columns.row, ids)))
 
     def _way(self) -> Way:
         allowed = kernel.count(self._mask)
@@ -81,4 +95,4 @@ def vector_arm(view: View, query_vec: bytes, model_id: str, mask: kernel.Mask) -
     # Switched since the query was embedded, or a server that changed its mind.
     if snapshot.model_id != model_id or len(query_vec) != snapshot.rows.dim * FLOAT_BYTES:
         return None
-    return VectorArm(snapshot, query_vec, mask)
+    return VectorArm(snapshot, query_vec, mask, view.damaged)

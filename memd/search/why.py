@@ -52,6 +52,7 @@ def why(view: View, request: Request, source: Source, line: int | None) -> Verdi
     ]
     if not chunks:
         return Verdict("empty")
+    view.has_damaged([chunk.id for chunk in chunks])  # then the verdict is one by words, as the search's is
     judged = judge(view, request, lambda _: give_up_in_time(request))
     verdict = (
         _filtered(view, request.query, judged, source, chunks)

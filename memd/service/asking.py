@@ -150,19 +150,25 @@ def narrowed(query: Query, asked: requests.Narrowed, glob: str | None) -> Query:
 
 
 def frame(
-    opened: Opened, asked: Asked, *, mode: str, generation: int, timings_ms: dict[str, float]
+    opened: Opened,
+    asked: Asked,
+    *,
+    mode: str,
+    generation: int,
+    timings_ms: dict[str, float],
+    degraded: tuple[str, ...] = (),
 ) -> Fields:
-    """Return what every answer says of how it was made."""
+    """Return what every answer says of how it was made; *degraded*: what the search itself could not use."""
     facts = opened.upkeep.facts
-    degraded = list(asked.meaning.degraded)
+    codes = [*asked.meaning.degraded, *degraded]
     if facts["state"] == "missing":
-        degraded.append("root-missing")
+        codes.append("root-missing")
     if asked.meaning.vector is not None and facts["pending_vectors"] and opened.upkeep.vectors.failing:
-        degraded.append("vectors-incomplete")
+        codes.append("vectors-incomplete")
     return {
         "workspace": str(opened.workspace.root),
         "mode": mode,
-        "degraded": degraded,
+        "degraded": codes,
         "index": facts | {"generation": generation},
         **asked.synced,
         "timings_ms": {"wait": asked.waited_ms, "embed": asked.meaning.took_ms, **timings_ms},
@@ -171,7 +177,14 @@ def frame(
 
 def answer_frame(opened: Opened, asked: Asked, answer: Answer) -> Fields:
     """Return the same of the answer of a search, which also says how good its best match is."""
-    made = frame(opened, asked, mode=answer.mode, generation=answer.generation, timings_ms=answer.timings_ms)
+    made = frame(
+        opened,
+        asked,
+        mode=answer.mode,
+        generation=answer.generation,
+        timings_ms=answer.timings_ms,
+        degraded=answer.degraded,
+    )
     return {"confidence": answer.confidence, "model_id": asked.meaning.model_id or None, **made}
 
 
@@ -190,8 +203,13 @@ async def wait_for_sync(opened: Opened, asked: requests.Narrowed, call: Call, *,
     return {"synced": synced}
 
 
-def why_off(asked: Asked, mode: str) -> str:
-    """Return why the vector arm did not run in an answer of *mode*; "" where it did."""
+def why_off(asked: Asked, mode: str, missing: tuple[str, ...] = ()) -> str:
+    """Return why the vector arm did not run in an answer of *mode*, or was not used; "" where it was.
+
+    *missing*: codes of what search found missing by itself.
+    """
+    if missing:
+        return missing[0]
     if asked.meaning.vector is None:
         return next(iter(asked.meaning.degraded), asked.meaning.off)
     return "other-model" if mode == "keyword" else ""

@@ -10,7 +10,7 @@ from memd.index.view import View
 from memd.records import Source, SourceText
 from memd.search.explain import explain
 from memd.search.judging import Request
-from memd.search.search import Answer, searched
+from memd.search.search import Answer, degraded, searched
 from memd.search.why import Verdict, why
 from memd.service import answers, requests, verdicts
 from memd.service.asking import answer_frame, frame, ms_since, prepare, why_off
@@ -44,10 +44,8 @@ async def explained_search(workspaces: Workspaces, question: requests.Search, ca
             answers.hit(hit) | {"explanation": reason}
             for hit, reason in zip(answer.hits, reasons, strict=True)
         ]
-        told |= {
-            "model_id": asked.meaning.model_id or None,
-            "vector_arm": why_off(asked, answer.mode) or None,
-        }
+        off = why_off(asked, answer.mode, answer.degraded)
+        told |= {"model_id": asked.meaning.model_id or None, "vector_arm": off or None}
         return {"hits": hits, "explanation": told, **answer_frame(opened, asked, answer)}
 
     return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
@@ -73,6 +71,7 @@ class _Seen:
     verdict: Verdict | None = None  # of the search; None where it is not indexed
     disk: SourceText | Refusal | None = None  # None: nothing is there, or nobody looked
     close: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()  # what the search could not use
 
 
 def _explained(opened: Opened, request: Request) -> tuple[Answer, Fields]:
@@ -90,21 +89,21 @@ async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, c
     if path is not None:
         seen = await workspaces.read(_look, opened, asked.request, path, question.line)
         stage = await _stage(workspaces, opened, seen, path)
-    mode = "keyword" if asked.meaning.vector is None else asked.request.mode
+    mode = "keyword" if asked.meaning.vector is None or seen.degraded else asked.request.mode
     finding = Finding(
         stage=stage,
         root=str(root),
         path=path or question.path,
         line=question.line,
         request=asked.request,
-        off=why_off(asked, mode),
+        off=why_off(asked, mode, seen.degraded),
         source=seen.source,
         verdict=seen.verdict,
         refusal=seen.disk if isinstance(seen.disk, Refusal) else None,
         reason=_reason(opened, seen, path or ""),
         close=seen.close,
     )
-    made = frame(opened, asked, mode=mode, generation=seen.generation, timings_ms={})
+    made = frame(opened, asked, mode=mode, generation=seen.generation, timings_ms={}, degraded=seen.degraded)
     return {"path": finding.path, "line": finding.line, **verdicts.told(finding), **made}
 
 
@@ -115,12 +114,13 @@ def _look(opened: Opened, request: Request, path: str, line: int | None) -> _See
         source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
         verdict = why(view, request, source, line) if source else None
         close = () if source else _close_names(view, path)
+        missing = degraded(view)
     if (verdict and verdict.stage == "returned") or not opened.workspace.is_there():
-        return _Seen(generation, source, verdict, close=close)
+        return _Seen(generation, source, verdict, close=close, degraded=missing)
     config = opened.config
     rules = Rules.load(opened.workspace.root, config.sources, config.ignore)
     disk = look(opened.workspace.root, path, rules, now_ns=time.time_ns())
-    return _Seen(generation, source, verdict, disk, close)
+    return _Seen(generation, source, verdict, disk, close, missing)
 
 
 async def _stage(workspaces: Workspaces, opened: Opened, seen: _Seen, path: str) -> str:

@@ -60,8 +60,8 @@ async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Simil
     waited_ms = ms_since(started)
     request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call.is_over)
     chunk, place, answer = await workspaces.read(_found, opened, asked, request)
-    degraded: tuple[str, ...] = ()
-    if answer.mode == "keyword":
+    degraded = answer.degraded
+    if answer.mode == "keyword" and not degraded:
         degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
     made = Asked(request, Meaning(None, "", degraded), synced, waited_ms)
     return {

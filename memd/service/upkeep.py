@@ -17,6 +17,7 @@ from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.service.backlog import BULK_PATHS, Backlog
 from memd.service.cookies import Cookies
+from memd.service.damaged_rows import DamagedRows
 from memd.service.housekeeping import Housekeeping
 from memd.service.indexing import Indexing
 from memd.service.retry import again_and_again
@@ -67,6 +68,7 @@ class Upkeep:
             index, indexer, embedding,
             write=write, sidecars=sidecars, is_bulk=self._is_bulk, publish=self._publish,
         )  # fmt: skip
+        self._damaged_rows = DamagedRows(index, self.vectors, write)
         self._write = write
         self._load_rules = load_rules
         self._is_current = is_current
@@ -180,6 +182,7 @@ class Upkeep:
         if self.place.is_there():
             self.scanning.rules = await self._write(self._load_rules)
         loops = [self.watching.run, self.scanning.run, self.indexing.run, self.housekeeping.run]
+        loops.append(self._damaged_rows.run)
         if self.vectors.wanted:
             loops.append(self._keep_embedding)
         self._tasks = [

@@ -1,0 +1,78 @@
+"""Vectors that something overwrites while memd runs: no wrong hit, and it heals by itself."""
+
+import pytest
+from daemon_process import until
+
+DIM_BYTES = 384 * 4
+# By their words these have nothing in common with what is asked.
+NOTES = {
+    "gene.md": "# BRCA1\n\nA change in this gene raises the risk of breast cancer.\n",
+    "oil.md": "# Chain\n\nThe bicycle chain wants a drop of oil each month.\n",
+    "rye.md": "# Rye\n\nThe dough rests a night in a cool room.\n",
+}
+
+
+@pytest.fixture
+def notes(daemon, tmp_path):
+    """A running daemon and its workspace, with the file of its vectors."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    for name, text in NOTES.items():
+        (root / name).write_text(text)
+    workspace = daemon.add(root)
+    [matrix] = daemon.state.glob("*/vectors.*.f32")
+    until(lambda: daemon.call("search", query="tumour", workspace=workspace)["degraded"] == [])
+    return daemon, workspace, matrix
+
+
+def overwrite(matrix, rows: int) -> None:
+    """Give every row the vector of the last one."""
+    block = matrix.read_bytes()[: rows * DIM_BYTES]
+    with matrix.open("r+b") as file:
+        file.write(block[-DIM_BYTES:] * rows)
+
+
+METHODS = {
+    "search": {"query": "breast cancer gene"},
+    "recall": {"query": "breast cancer gene"},
+    "similar": {"path": "gene.md"},
+    "why": {"query": "breast cancer gene", "path": "oil.md"},
+    "explain": {"query": "breast cancer gene", "explain": True},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_answer_from_an_overwritten_matrix_is_one_by_words_and_then_it_heals(notes, method):
+    """All rows hold another note's vector: each method says what was missing, and is whole again soon."""
+    daemon, workspace, matrix = notes
+
+    def ask(limit=9):
+        called = "search" if method == "explain" else method
+        return daemon.call(called, workspace=workspace, limit=limit, **METHODS[method])
+
+    whole = ask(limit=8)  # the same question would be answered from memory, rightly
+    assert whole["degraded"] == []
+    overwrite(matrix, len(NOTES))
+    answer = ask()
+    assert (answer["mode"], answer["degraded"]) == ("keyword", ["vectors-corrupt"])
+    for hit in answer.get("hits", []):
+        assert hit["path"] == "gene.md", "only by its words"
+    if method == "explain":
+        assert answer["explanation"]["vector_arm"] == "vectors-corrupt"
+    healed = until(lambda: (found := ask())["degraded"] == [] and not found["index"]["pending"] and found)
+    assert healed.get("hits") == whole.get("hits")
+    assert healed.get("text") == whole.get("text")
+    status = daemon.call("status")["workspaces"][0]
+    assert (status["vectors"], status["damaged_rows"]) == (len(NOTES), len(NOTES) - 1), (
+        "the last row is as it was"
+    )
+
+
+def test_a_person_is_told(notes):
+    """On stderr, in words; the hits are those by words."""
+    daemon, workspace, matrix = notes
+    overwrite(matrix, len(NOTES))
+    said = daemon.memctl("search", "--workspace", workspace, "breast cancer gene")
+    assert said.returncode == 0
+    assert "gene.md" in said.stdout
+    assert "vectors on the disk were overwritten" in said.stderr
