@@ -12,7 +12,7 @@ from importlib import import_module
 
 from memctl import exits
 from memctl.arguments import overview, parse, parser_of
-from memctl.client import RpcError, Unreachable
+from memctl.client import MustMendError, RpcError, Unreachable
 from memctl.commands import COMMANDS
 from memctl.exits import CommandError
 from memctl.paths import PathError
@@ -71,7 +71,9 @@ def _command(name: str, argv: list[str]) -> int:
         return run(args)
     except CommandError as error:
         return _fail(str(error), error.status)
-    except (Unreachable, PathError) as error:
+    except (MustMendError, PathError) as error:
+        return _fail(str(error), exits.UNSAFE)
+    except Unreachable as error:
         return _fail(str(error), exits.UNREACHABLE)
     except RpcError as error:
         from memctl.versions import mismatch

@@ -17,11 +17,20 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from os import PathLike, fspath
+from os import PathLike, environ, fspath
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from memctl.paths import PathError, check_private_dir, runtime_dir, socket_path
+from memctl.paths import (
+    PathError,
+    check_private_dir,
+    check_socket,
+    reason_and_cure,
+    runtime_dir,
+    socket_path,
+    state_dir,
+)
 from memctl.protocol import (
     ANSWERS,
     MAX_ID,
@@ -50,6 +59,10 @@ class Unreachable(Exception):  # noqa: N818 - named as callers read it: except U
 
 class NoDaemonError(Unreachable):
     """Nothing listens at the socket: a daemon may be started."""
+
+
+class MustMendError(Unreachable):
+    """A folder or file of memd's is not usable; the text has the command that mends it."""
 
 
 class RpcError(Exception):
@@ -89,21 +102,30 @@ class Client:
         """
         Connect to the daemon at *path*, or at the user's own socket.
 
+        Where nothing listens at the user's own, the lock of the state directory may name another one: that of
+        a daemon whose environment had another XDG_RUNTIME_DIR.
+
         Raises:
             NoDaemonError: nothing listens there.
+            MustMendError: its place is not one that memd can use.
             Unreachable: something does, and can't be used.
         """
-        place = _own_socket() if path is None else fspath(path)
-        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        if path is not None:
+            return cls(_connected(fspath(path), timeout_s))
         try:
-            _connect(connected, place, timeout_s)
-        except (FileNotFoundError, ConnectionRefusedError) as error:
+            return cls(_connected(_own_socket(), timeout_s))
+        except NoDaemonError:
+            place = _socket_of_holder()
+            if place is None:
+                raise
+        connected = cls(_connected(place, timeout_s))
+        if named := environ.get("MEMD_SOCKET"):
             connected.close()
-            raise NoDaemonError(f"no memd listens at {place}. Start it: memctl start") from error
-        except OSError as error:
-            connected.close()
-            raise Unreachable(f"can't connect to memd at {place}: {error}") from error
-        return cls(connected)
+            raise Unreachable(
+                f"memd listens at {place}, and MEMD_SOCKET names {named}: unset MEMD_SOCKET, or stop that "
+                "memd first: env -u MEMD_SOCKET memctl stop"
+            )
+        return connected
 
     def call(
         self,
@@ -242,9 +264,47 @@ def _own_socket() -> str:
             check_private_dir(path.parent)
     except FileNotFoundError as error:
         raise NoDaemonError(f"no memd listens at {path}. Start it: memctl start") from error
-    except (PathError, OSError) as error:
-        raise Unreachable(str(error)) from error
+    except PathError as error:
+        raise MustMendError(str(error)) from error
     return str(path)
+
+
+def _socket_of_holder() -> str | None:
+    """Return where the daemon of this state directory says that it listens, if nobody else can be there."""
+    from memctl.lock import holder_of  # most calls find a daemon where they look first
+
+    try:
+        holder = holder_of(state_dir())
+    except PathError as error:
+        raise MustMendError(str(error)) from error
+    if holder is None or not holder.socket or holder.is_stopping:
+        return None
+    try:
+        check_private_dir(Path(holder.socket).parent)
+    except (PathError, FileNotFoundError):
+        return None
+    return holder.socket
+
+
+def _connected(place: str, timeout_s: float) -> socket.socket:
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _connect(connected, place, timeout_s)
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        connected.close()
+        try:
+            check_socket(Path(place))
+        except PathError as in_the_way:
+            raise MustMendError(str(in_the_way)) from error
+        raise NoDaemonError(f"no memd listens at {place}. Start it: memctl start") from error
+    except (TimeoutError, BlockingIOError, ConnectionError) as error:
+        connected.close()
+        raise Unreachable(f"can't connect to memd at {place}: {error}") from error
+    except OSError as error:
+        connected.close()
+        cure = reason_and_cure(Path(place), error)
+        raise MustMendError(f"can't connect to memd at {place}: {cure}") from error
+    return connected
 
 
 def _connect(connected: socket.socket, place: str, timeout_s: float) -> None:

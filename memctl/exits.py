@@ -16,6 +16,7 @@ CONFIG = 8  # a configuration file is wrong
 UNHEALTHY = 9  # `health` found something broken
 INCOMPLETE = 10  # nothing found, and not all could be searched: stderr says what was missing
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
+UNSAFE = 78  # EX_CONFIG of sysexits.h, as memd's own: a folder or path must be mended first
 STORAGE = 74  # EX_IOERR of sysexits.h: the disk is full, or reading or writing failed
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 PIPE = 141  # 128 + SIGPIPE: the reader of our output left
@@ -49,7 +50,8 @@ exit codes:
   3  daemon not reachable      8  configuration is wrong
   4  no such workspace         9  not healthy
   10 no hits, but not all could be searched (yet): stderr says what was missing
-  70 internal error            74 storage failed"""
+  70 internal error            74 storage failed
+  78 a folder or path of memd's must be mended first"""
 
 
 class CommandError(Exception):

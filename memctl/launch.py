@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl import units
-from memctl.client import Client, NoDaemonError, Unreachable
-from memctl.paths import PathError, make_private_dir, socket_path, state_dir
+from memctl.client import Client, MustMendError, NoDaemonError, Unreachable
+from memctl.lock import Holder, holder_of
+from memctl.paths import PathError, make_private_dir, open_own, reason_and_cure, socket_path, state_dir
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -24,6 +25,7 @@ START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 20.0  # memd ends itself after 10 s, whatever hangs
 
 EXIT_ALREADY_RUNNING = 73  # another daemon holds the lock of the state directory
+EXIT_UNSAFE = 78  # a folder or path must be mended first; what it says is the command
 
 LOG_NAME = "memd.log"
 LOG_BYTES = 1 << 20  # a log longer than this is set aside at the next start; one older is kept
@@ -32,7 +34,7 @@ _READY = b"READY\n"
 _READY_BYTES = 64 << 10  # arbitrary: an error text that a person reads
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.2
-_RESPAWN_PAUSE_S = 2.0  # each try costs a Python's start
+_LISTENS_S = 0.3  # after that a socket that is named and takes no connection is not only late
 
 # What belongs to our own service manager, should memctl run under one.
 _NOT_INHERITED = {
@@ -58,6 +60,7 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
         timeout_s: how long the daemon may take until it is ready.
 
     Raises:
+        MustMendError: a folder or file must be mended first.
         Unreachable: it could not be started; the text is the daemon's own where it left one.
     """
     if connected := _connected():
@@ -65,6 +68,11 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
     deadline = time.monotonic() + timeout_s
     if units.managed():
         return _start_by_systemd(deadline)
+    if runtime_dir := units.unnamed_runtime_dir():
+        raise Unreachable(
+            "systemd starts memd for you, and XDG_RUNTIME_DIR is not set: "
+            f"export XDG_RUNTIME_DIR={runtime_dir}"
+        )
     with _starting(deadline) as started:
         return started or _start_by_hand(command or default_command(), deadline)
 
@@ -134,8 +142,7 @@ def _starting(deadline: float) -> Iterator[Client | None]:
     """Hold the starters' lock, or get the connection that another starter made possible."""
     import fcntl
 
-    folder = _private_state_dir()
-    fd = os.open(folder / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = _open_in_state_dir("start.lock", os.O_RDWR | os.O_CREAT)
     try:
         for _ in _pauses(deadline, "another memctl is starting memd, and it is not there yet: try again"):
             with suppress(BlockingIOError):
@@ -150,23 +157,58 @@ def _starting(deadline: float) -> Iterator[Client | None]:
 
 
 def _start_by_hand(command: Sequence[str], deadline: float) -> Client:
-    elsewhere = (
-        f"a memd runs with the state directory {state_dir()}, but not at {socket_path()}: it was started "
-        "with another MEMD_SOCKET or XDG_RUNTIME_DIR, or is just ending. Stop it there, or try again"
+    if connected := _connected():  # another starter was quicker
+        return connected
+    seen: list[Holder | None] = []
+    while not _spawn(command, deadline):
+        # Another daemon holds the lock: it is about to listen, or to end, or it is not reached from here.
+        holder = holder_of(state_dir())
+        if holder in seen:
+            raise Unreachable(_not_reached(holder))
+        seen.append(holder)  # None: it has just taken the lock for the first time
+        if holder and (connected := _outlast(holder, deadline)):
+            return connected
+    return _connect_until(deadline)
+
+
+def _outlast(holder: Holder, deadline: float) -> Client | None:
+    """Return a connection to the daemon that holds the lock once it listens; None once it has ended."""
+    listens_by = time.monotonic() + _LISTENS_S
+    late = (
+        f"memd (process {holder.pid}) has held {state_dir()} for long and does not listen: kill {holder.pid}"
     )
-    # More than once, because the daemon that holds the lock may be on its way down.
-    another = False
-    for _ in _pauses(deadline, elsewhere, longest_s=_RESPAWN_PAUSE_S):
+    for _ in _pauses(deadline, late):
         if connected := _connected():
             return connected
-        try:
-            if _spawn(command, deadline):
-                return _connect_until(deadline)
-        except NotReadyError:
-            if not another:
-                raise
-        another = True
+        now = holder_of(state_dir())
+        if now is None or now.pid != holder.pid or not _is_there(now.pid):
+            return None
+        if now.socket and not now.is_stopping and time.monotonic() > listens_by:
+            raise Unreachable(_not_reached(now))
     raise AssertionError  # _pauses ends by raising
+
+
+def _not_reached(holder: Holder | None) -> str:
+    if holder is None:
+        return (
+            f"another process holds {state_dir()}/lock and does not say who it is: fuser {state_dir()}/lock"
+        )
+    return (
+        f"a memd (process {holder.pid}) holds {state_dir()} and is not reached from here at "
+        f"{holder.socket or socket_path()}: its socket was removed, or it runs in another container. "
+        f"Stop it where it runs (kill {holder.pid}), or use a state directory of your own here: "
+        'export XDG_STATE_HOME="$HOME/memd-state"'
+    )
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # the number is another user's process by now
+        return False
+    return True
 
 
 def _spawn(command: Sequence[str], deadline: float) -> bool:
@@ -217,6 +259,8 @@ def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool
     if status == EXIT_ALREADY_RUNNING:
         return False
     reason = said.decode(errors="replace").strip() or _last_line(log_path)
+    if status == EXIT_UNSAFE:
+        raise MustMendError(f"memd did not start: {reason}")
     raise Unreachable(f"memd did not start (exit code {status}): {reason}. Its log: {log_path}")
 
 
@@ -241,7 +285,7 @@ def _connect_until(deadline: float) -> Client:
     raise AssertionError  # _pauses ends by raising
 
 
-def _pauses(deadline: float, what_failed: str, *, longest_s: float = _LONGEST_PAUSE_S) -> Iterator[None]:
+def _pauses(deadline: float, what_failed: str) -> Iterator[None]:
     """Yield at once, then after longer and longer pauses; Unreachable once *deadline* is past."""
     pause_s = _FIRST_PAUSE_S
     while True:
@@ -249,7 +293,7 @@ def _pauses(deadline: float, what_failed: str, *, longest_s: float = _LONGEST_PA
         if time.monotonic() > deadline:
             raise Unreachable(what_failed)
         time.sleep(pause_s)
-        pause_s = min(2 * pause_s, longest_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 def environment() -> dict[str, str]:
@@ -263,21 +307,27 @@ def environment() -> dict[str, str]:
     return environment
 
 
-def _private_state_dir() -> Path:
+def _open_in_state_dir(name: str, flags: int) -> int:
     try:
-        folder = state_dir()
-        make_private_dir(folder)
+        make_private_dir(state_dir())
+        return open_own(state_dir() / name, flags)
     except PathError as error:
-        raise Unreachable(str(error)) from error
-    return folder
+        raise MustMendError(str(error)) from error
 
 
 def _open_log() -> int:
-    path = _private_state_dir() / LOG_NAME
-    with suppress(FileNotFoundError):
-        if path.stat().st_size > LOG_BYTES:
-            path.replace(path.with_suffix(".log.1"))
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    log = _open_in_state_dir(LOG_NAME, flags)
+    if os.fstat(log).st_size <= LOG_BYTES:
+        return log
+    os.close(log)
+    path = state_dir() / LOG_NAME
+    older = path.with_suffix(".log.1")
+    try:
+        path.replace(older)
+    except OSError as error:
+        raise MustMendError(f"can't set {path} aside: {reason_and_cure(older, error)}") from error
+    return _open_in_state_dir(LOG_NAME, flags)
 
 
 def _last_line(log_path: Path) -> str:

@@ -3,6 +3,7 @@
 The one reader of MEMD_* and XDG_* variables. Standard library only, because both sides import it.
 """
 
+import errno
 import os
 import stat
 import sys
@@ -68,7 +69,7 @@ def make_private_dir(path: Path) -> None:
         with suppress(FileExistsError):  # check_private_dir says what is there instead of a directory
             path.mkdir(mode=0o700)
     except OSError as error:
-        raise PathError(f"can't make {path}: {error.strerror}. Its parent must be yours to write") from error
+        raise PathError(f"can't make {path}: {reason_and_cure(path, error)}") from error
     check_private_dir(path)
 
 
@@ -80,12 +81,17 @@ def check_private_dir(path: Path) -> None:
         PathError: with the command that mends it.
         FileNotFoundError: it is not there.
     """
-    found = path.lstat()
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise PathError(f"can't look at {path}: {reason_and_cure(path, error)}") from error
     uid = os.getuid()
     if stat.S_ISLNK(found.st_mode):
         raise PathError(f"{path} is a symbolic link; memd needs a real directory: rm {_quoted(path)}")
     if not stat.S_ISDIR(found.st_mode):
-        raise PathError(f"{path} is not a directory: rm {_quoted(path)}")
+        raise PathError(f"{path} is not a directory: {_out_of_the_way(path, found.st_mode)}")
     if not path.name.startswith("memd") and (found.st_uid != uid or found.st_mode & 0o077):
         # Not a name that memd gives, so /tmp, a home, a folder of notes: made private, it would break
         # for all else.
@@ -103,6 +109,117 @@ def check_private_dir(path: Path) -> None:
     if found.st_mode & 0o077:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
         raise PathError(f"{path} is open to other users (mode {mode}): chmod 700 {_quoted(path)}")
+    if found.st_mode & 0o700 != stat.S_IRWXU:
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        raise PathError(f"{path} can't be used by yourself (mode {mode}): chmod 700 {_quoted(path)}")
+
+
+def check_socket(path: Path) -> None:
+    """
+    Refuse *path* where something else than a socket stands; nothing at all is fine.
+
+    Raises:
+        PathError: with the command that takes it away.
+    """
+    with suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISSOCK(mode):
+            raise PathError(f"{path} is {_kind(mode)} and no socket: {_out_of_the_way(path, mode)}")
+
+
+def open_own(path: Path, flags: int) -> int:
+    """
+    Open a regular file of memd's own, and never wait: what stands in its place may be a FIFO.
+
+    Args:
+        path: in a folder of memd's.
+        flags: of os.open; a file that they make is for this user alone.
+
+    Raises:
+        PathError: with the command that mends it.
+        FileNotFoundError: it is not there, and is not to be made.
+    """
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except FileNotFoundError:
+        if not flags & os.O_CREAT:
+            raise
+        raise PathError(f"can't make {path}: the folder it is in was removed just now. Try again") from None
+    except OSError as error:
+        raise PathError(f"can't open {path}: {reason_and_cure(path, error)}") from error
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise PathError(f"{path} is {_kind(mode)} and no file: {_out_of_the_way(path, mode)}")
+    return descriptor
+
+
+def reason_and_cure(path: Path, error: OSError) -> str:
+    """Return why memd can't use *path*, and the command that mends it."""
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return _cure_of_rights(path)
+    if error.errno == errno.EROFS:
+        return f"it is on a file system that is mounted read-only. Choose another: {_another_place(path)}"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return f"no space left. Make some: df -h {_quoted(_nearest(path))}"
+    if error.errno == errno.ENAMETOOLONG:
+        return f"the name is too long. Choose another place: {_another_place(path)}"
+    blocking = _nearest(path)
+    with suppress(OSError):
+        mode = blocking.lstat().st_mode
+        if not stat.S_ISDIR(mode) or (blocking == path and stat.S_ISDIR(mode)):
+            return f"{blocking} is {_kind(mode)}: {_out_of_the_way(blocking, mode)}"
+    return f"{error.strerror}. Choose another place: {_another_place(path)}"
+
+
+def _cure_of_rights(path: Path) -> str:
+    """Return what gives this user the right: to the first folder on the way that lacks it, or the file."""
+    for folder in reversed(path.parents):
+        if os.path.lexists(folder) and not os.access(folder, os.X_OK):
+            return _right_to(folder)
+    if path.is_dir() or os.path.lexists(path):
+        return _right_to(path)
+    return _right_to(_nearest(path.parent))
+
+
+def _right_to(place: Path) -> str:
+    found = place.lstat()
+    if found.st_uid == os.getuid():
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        return f"{place} has mode {mode}: chmod u+rw{'x' if place.is_dir() else ''} {_quoted(place)}"
+    return (
+        f"{place} belongs to uid {found.st_uid}, and you are {os.getuid()}. Choose another place: "
+        f"{_another_place(place)}"
+    )
+
+
+def _nearest(path: Path) -> Path:
+    """Return *path*, or the nearest folder above it that there is."""
+    return next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
+
+
+def _kind(mode: int) -> str:
+    names = {
+        stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file",
+        stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
+    }  # fmt: skip
+    return names.get(stat.S_IFMT(mode), "a device")
+
+
+def _out_of_the_way(path: Path, mode: int) -> str:
+    """Return the command that takes away what stands at *path*; what may hold something is kept."""
+    if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+        return f"mv {_quoted(path)} {_quoted(path.with_name(f'{path.name}.aside'))}"
+    return f"rm {_quoted(path)}"
+
+
+def _another_place(path: Path) -> str:
+    """Return the line that chooses another folder for what *path* is of."""
+    with suppress(PathError):
+        state = state_dir()
+        if path == state or state in path.parents or path in state.parents:
+            return 'export XDG_STATE_HOME="$HOME/memd-state"'
+    return f"export MEMD_SOCKET=/tmp/memd-{os.getuid()}/memd.sock"
 
 
 def _home() -> Path:

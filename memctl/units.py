@@ -51,6 +51,14 @@ def managed() -> bool:
         return False
 
 
+def unnamed_runtime_dir() -> str | None:
+    """Return what XDG_RUNTIME_DIR should be where systemd starts memd and nobody has set it, as in cron."""
+    expected = f"/run/user/{os.getuid()}"
+    if os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("MEMD_SOCKET") or not installed():
+        return None
+    return expected if Path(expected, "systemd/private").exists() else None
+
+
 def systemctl(*arguments: str, check: bool = True) -> str:
     """
     Run systemctl --user and return what it printed.

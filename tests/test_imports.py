@@ -90,7 +90,7 @@ MAY_IMPORT = {
     "memd.search": VOCABULARY | {"memd.index.reader", "memd.index.vectors", "memd.index.view"},
     "memd.service": VOCABULARY
     | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memd.memory"}
-    | {"memctl.paths", "memctl.protocol"},
+    | {"memctl.lock", "memctl.paths", "memctl.protocol"},
     "memd.__main__": {"memd", "memd.service"},
     "memd.eval": VOCABULARY
     | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memctl.paths"},

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import structlog
 
+from memctl import lock as lock_file
 from memctl import paths
+from memctl.lock import LOCK_NAME
 from memd import temporary
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.service import logs, notify, rpc, versions
@@ -31,7 +33,6 @@ EXIT_HURRIED = 1  # a second signal, or something hung while it stopped
 EXIT_RUNNING = 73  # another daemon holds the lock; a client just connects
 EXIT_LOST = 75  # clients do not reach it any more; the next one starts another (EX_TEMPFAIL)
 EXIT_UNSAFE = 78  # a folder or socket path that must be mended first (EX_CONFIG)
-LOCK_NAME = "lock"
 BEAT_S = 20.0  # a third of memd.service's WatchdogSec
 # Python threads let each other run after so long: with 5 ms, its default, a ping waits for each search.
 SWITCH_S = 0.0005
@@ -49,7 +50,7 @@ def run(tell_starter: Callable[[str], None]) -> int:
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
         _refuse_shared_disk(state_dir)
-        lock = _lock(state_dir / LOCK_NAME)
+        lock = _lock(state_dir)
     except AlreadyRunningError as error:
         tell_starter(str(error))
         return EXIT_RUNNING
@@ -70,6 +71,7 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
     logs.catch_the_rest(asyncio.get_running_loop())
     _on_signals(end)  # before any slow work: a stop during the start is a stop
     listeners, bound = _listen()
+    holder = lock_file.newly_taken(os.getpid())._replace(socket=str(listeners[0].getsockname()))
     try:
         workspaces = Workspaces(state_dir, paths.config_dir() / "config.toml")
         await workspaces.open_all()
@@ -79,6 +81,7 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
         handlers = Handlers(workspaces, shut_down=lambda: _soon(lambda: _finish(end, EXIT_OK)))
         server = await rpc.serve(listeners, handlers.handle, deadline_s=deadline_s)
         notify.ready(_summary(workspaces))
+        lock_file.write(lock, holder)  # not before the socket answers
         tell_starter("READY")
         log.info("ready", workspaces=len(workspaces.opened))
         if not sys.stderr.isatty():  # there it means that the terminal is gone
@@ -92,6 +95,7 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
         code = await end
         for beat in beats:
             beat.cancel()
+        lock_file.write(lock, holder._replace(is_stopping=True))
         await _stop(server, workspaces)
     finally:
         if bound is not None:
@@ -190,20 +194,24 @@ def _refuse_shared_disk(state_dir: Path) -> None:
         )
 
 
-def _lock(path: Path) -> int:
+def _lock(state_dir: Path) -> int:
     """Take the lock of this state directory, for life.
 
     It stands beside the data and not beside the socket: two runtime directories must not share an index.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    path = state_dir / LOCK_NAME
+    descriptor = paths.open_own(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(descriptor, 100, 0).decode(errors="replace").strip()
+        holder = lock_file.read(descriptor)
         os.close(descriptor)
-        raise AlreadyRunningError(f"another memd runs on {path.parent} ({holder})") from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"pid {os.getpid()}\n".encode(), 0)
+        who = f"pid {holder.pid}, at {holder.socket or 'no socket yet'}" if holder else "it does not say who"
+        raise AlreadyRunningError(f"another memd runs on {state_dir} ({who})") from None
+    except OSError as error:  # a file system without locks
+        os.close(descriptor)
+        raise paths.PathError(f"can't lock {path}: {paths.reason_and_cure(path, error)}") from error
+    lock_file.write(descriptor, lock_file.newly_taken(os.getpid()))
     return descriptor
 
 
@@ -220,10 +228,14 @@ def _listen() -> tuple[list[socket.socket], tuple[Path, int] | None]:
         raise UnsafeError(
             f"{path} belongs to another living process. Stop it, or choose another path with MEMD_SOCKET"
         )
-    path.unlink(missing_ok=True)
-    listener.bind(str(path))
-    path.chmod(0o600)
-    listener.listen(rpc.BACKLOG)
+    paths.check_socket(path)  # a file at the path of a wrong MEMD_SOCKET is somebody's
+    try:
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen(rpc.BACKLOG)
+    except OSError as error:
+        raise paths.PathError(f"can't listen at {path}: {paths.reason_and_cure(path, error)}") from error
     return [listener], (path, path.lstat().st_ino)
 
 

@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from memctl import lock as lock_file
 from memctl.paths import make_private_dir, socket_path, state_dir
 from memd.service import notify
 from memd.service.rpc import serve
@@ -36,17 +37,21 @@ def main() -> int:
     if args.fail:
         os.write(args.ready_fd, args.fail.encode())
         return 78
-    lock = (state_dir() / "lock").open("a")
+    (state_dir() / "lock").touch()
+    lock = (state_dir() / "lock").open("r+b")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return 73
+    holder = lock_file.newly_taken(os.getpid())
+    lock_file.write(lock.fileno(), holder)
     time.sleep(args.slow)
-    asyncio.run(live(args.ready_fd))
+    listens = holder._replace(socket=str(socket_path()))
+    asyncio.run(live(args.ready_fd, lambda: lock_file.write(lock.fileno(), listens)))
     return 0
 
 
-async def live(ready_fd):
+async def live(ready_fd, tell_listens):
     """Answer until told to stop."""
     stop = asyncio.Event()
 
@@ -60,6 +65,7 @@ async def live(ready_fd):
     own = None if sockets else bound()
     server = await serve(sockets or [own], handle)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    tell_listens()
     notify.ready("answering")
     if ready_fd is not None:
         with suppress(BrokenPipeError):  # whoever started us has stopped waiting

@@ -3,14 +3,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from memctl import launch
-from memctl.client import Client, NoDaemonError, Unreachable
+from memctl import launch, units
+from memctl.client import Client, MustMendError, NoDaemonError, Unreachable
 from memctl.launch import ensure_daemon, restart, stop_daemon
+from memctl.lock import holder_of, write
 from memctl.paths import make_private_dir, socket_path, state_dir
 
 FAKE = [sys.executable, str(Path(__file__).with_name("fake_memd.py"))]
@@ -93,7 +95,7 @@ def test_a_hundred_starters_make_one_daemon():
 
 def test_the_daemons_own_words_say_why_it_did_not_start():
     """What it wrote into the pipe is the error's text."""
-    with pytest.raises(Unreachable, match=r"exit code 78.*config\.toml: unknown key"):
+    with pytest.raises(MustMendError, match=r"did not start: config\.toml: unknown key"):
         ensure_daemon(command=[*FAKE, "--fail", "config.toml: unknown key"])
 
 
@@ -117,12 +119,79 @@ def test_a_slow_daemon_is_waited_for_only_so_long():
         assert memd.call("ping")["pid"] == starts()[0]
 
 
-def test_a_daemon_at_another_socket_is_told_apart(monkeypatch, tmp_path):
-    """The lock is held and nobody listens here: the error says which folder and which socket."""
+def test_a_daemon_at_another_socket_than_the_one_that_is_named_is_told_at_once(monkeypatch, tmp_path):
+    """MEMD_SOCKET says where; the error says where memd is, and nothing is started."""
     ensure_daemon(command=FAKE).close()
+    at = str(socket_path())
     monkeypatch.setenv("MEMD_SOCKET", str(tmp_path / "other.sock"))
-    with pytest.raises(Unreachable, match=r"not at .*other\.sock"):
-        ensure_daemon(command=FAKE, timeout_s=2)
+    with pytest.raises(Unreachable, match=rf"listens at {at}, and MEMD_SOCKET names .*unset MEMD_SOCKET"):
+        ensure_daemon(command=FAKE)
+    assert len(starts()) == 1
+
+
+@pytest.mark.parametrize("runtime", [None, "other"])
+def test_a_daemon_of_another_runtime_directory_is_found_through_its_state_directory(
+    home, monkeypatch, runtime
+):
+    """As in cron, a container or after su: it answers, and nothing is started."""
+    with ensure_daemon(command=FAKE) as memd:
+        pid = memd.call("ping")["pid"]
+    if runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / runtime))
+    else:
+        monkeypatch.delenv("XDG_RUNTIME_DIR")
+        monkeypatch.setenv("TMPDIR", str(home))
+    with Client.connect() as memd:
+        assert memd.call("ping")["pid"] == pid
+    with ensure_daemon(command=FAKE) as memd:
+        assert memd.call("ping")["pid"] == pid
+    assert starts() == [pid]
+
+
+def test_a_socket_that_others_could_have_put_there_is_not_trusted(home, monkeypatch):
+    """The lock names it, but its folder is open to others by now: nobody connects."""
+    ensure_daemon(command=FAKE).close()
+    socket_path().parent.chmod(0o777)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "other"))
+    with pytest.raises(NoDaemonError):
+        Client.connect()
+
+
+def test_a_daemon_that_is_not_reached_is_told_at_once(home):
+    """Its socket is gone, as in another container: one start, one sentence, and no ten."""
+    with ensure_daemon(command=FAKE) as memd:
+        pid = memd.call("ping")["pid"]
+    socket_path().unlink()
+    began = time.monotonic()
+    with pytest.raises(Unreachable, match=rf"memd \(process {pid}\) holds .*\(kill {pid}\)"):
+        ensure_daemon(command=FAKE)
+    assert time.monotonic() - began < launch.START_TIMEOUT_S / 2
+    assert len(starts()) == 2
+
+
+def test_a_daemon_that_is_just_ending_is_waited_for(home):
+    """It holds the lock and takes no connection any more: the next one is started once it is gone."""
+    with ensure_daemon(command=FAKE) as memd:
+        pid = memd.call("ping")["pid"]
+    lock = os.open(state_dir() / "lock", os.O_RDWR)
+    holder = holder_of(state_dir())
+    write(lock, holder._replace(is_stopping=True))
+    os.close(lock)
+    socket_path().unlink()
+    killing = threading.Timer(1.0, os.kill, (pid, signal.SIGKILL))
+    killing.start()
+    with ensure_daemon(command=FAKE) as memd:
+        assert memd.call("ping")["pid"] not in {None, pid}
+    killing.join()
+    assert len(starts()) == 3
+
+
+def test_where_systemd_starts_memd_the_line_to_set_is_told(home, monkeypatch, tmp_path):
+    """Its units are installed and this environment does not lead to it: nothing is started beside them."""
+    monkeypatch.setattr(units, "unnamed_runtime_dir", lambda: "/run/user/1000")
+    with pytest.raises(Unreachable, match=r"export XDG_RUNTIME_DIR=/run/user/1000$"):
+        ensure_daemon(command=FAKE)
+    assert starts() == []
 
 
 def test_a_stopped_daemon_is_gone_when_stop_returns():

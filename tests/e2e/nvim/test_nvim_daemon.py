@@ -36,6 +36,21 @@ def test_a_search_starts_the_daemon_and_the_editor_goes_on(own_house, editor):
     assert out == {"returned_first": True, "title": "memd: owl", "said": []}
 
 
+@pytest.mark.parametrize("start", ["true", "false"])
+def test_a_daemon_of_another_runtime_directory_answers_the_editor(house, editor, tmp_path, start):
+    """An editor in cron, a container or after su: the lock of the state directory says where memd listens."""
+    out = editor(
+        house,
+        f"""
+        memd.setup({{start = {start}, memctl = '/no/such/memctl'}})
+        out.hits = #search('heron').items
+        out.said = said
+        """,
+        XDG_RUNTIME_DIR=str(tmp_path / "elsewhere"),
+    )
+    assert out == {"hits": 1, "said": []}
+
+
 def test_without_a_daemon_that_can_be_started_it_says_so(own_house, editor):
     """No such memctl; a memctl that fails, in its own words; start = false."""
     own_house[0].stop()

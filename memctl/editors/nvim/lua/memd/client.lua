@@ -99,11 +99,17 @@ local try
 
 local function failed(code, path)
   local nobody = code == 'ENOENT' or code == 'ECONNREFUSED'
+  if nobody and not attempt.elsewhere then
+    attempt.elsewhere = place.elsewhere()
+    if attempt.elsewhere then
+      return try()
+    end
+  end
   if code == 'EAGAIN' and attempt.tries < QUEUE_FULL_TRIES then
     attempt.tries = attempt.tries + 1
     vim.defer_fn(try, QUEUE_FULL_MS)
   elseif nobody and attempt.start and not attempt.started then
-    attempt.started = true
+    attempt.started, attempt.elsewhere = true, nil
     launch.start(function(err)
       if err then
         settle(err)
@@ -119,7 +125,10 @@ local function failed(code, path)
 end
 
 try = function()
-  local path, reason = place.socket()
+  local path, reason = attempt.elsewhere, nil
+  if not path then
+    path, reason = place.socket()
+  end
   if not path then
     return settle(reason)
   end

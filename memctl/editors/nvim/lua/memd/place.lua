@@ -49,6 +49,37 @@ function M.socket()
   return path
 end
 
+local function state_dir()
+  local state = absolute('XDG_STATE_HOME')
+  if state then
+    return state .. '/memd'
+  end
+  local home = uv.os_homedir() or ''
+  return home .. (uv.os_uname().sysname == 'Darwin' and '/Library/Application Support/memd' or '/.local/state/memd')
+end
+
+--- Return the socket that the lock of the state directory names, where it is another one than ours; nil else.
+---
+--- A daemon that was started with another XDG_RUNTIME_DIR listens there.
+function M.elsewhere()
+  local lock = state_dir() .. '/lock'
+  local found = uv.fs_lstat(lock)
+  if (vim.env.MEMD_SOCKET or '') ~= '' or not found or found.type ~= 'file' or not is_private(state_dir()) then
+    return nil
+  end
+  local file = io.open(lock, 'rb')
+  local said = file and file:read(1024) or ''
+  if file then
+    file:close()
+  end
+  local path = ('\n' .. said):match('\nsocket (/[^\n]+)\n')
+  if not path or #path > MAX_SOCKET_PATH_BYTES or said:find('\nstopping\n', 1, true) then
+    return nil
+  end
+  local folder = vim.fn.fnamemodify(path, ':h')
+  return path ~= M.socket() and uv.fs_lstat(folder) and is_private(folder) and path or nil
+end
+
 -- The nearest folder, from this one upwards, that was initialised.
 local function root_above(folder)
   while true do
