@@ -64,12 +64,15 @@ class Accepting:
                 self._wait()
                 self._loop.call_later(RETRY_S, self._go_on)
                 return
-            self._take(accepted)
+            has_room = self._shared.has_room(accepted.fileno())
+            # One that is idle costs its client a new connection; being refused costs a request.
+            has_made_room = not has_room and self._shared.make_room()
+            self._take(accepted, over_limit=not has_room and not has_made_room)
+            if has_made_room:
+                return  # the descriptor that is given up is free after this turn
 
-    def _take(self, accepted: socket.socket) -> None:
-        # One that is idle costs its client a new connection; being refused costs a request.
-        has_room = self._shared.has_room(accepted.fileno()) or self._shared.make_room()
-        connection = Connection(self._shared, over_limit=not has_room)
+    def _take(self, accepted: socket.socket, *, over_limit: bool) -> None:
+        connection = Connection(self._shared, over_limit=over_limit)
         self._shared.connections.add(connection)
         connection.closed.add_done_callback(lambda _: self._go_on())
         beginning = self._loop.create_task(self._begin(connection, accepted))
