@@ -4,6 +4,8 @@ One tree. Every error that reaches a caller has a code out of a documented list;
 failed, with which value, and what to do.
 """
 
+import errno
+
 
 class MemdError(Exception):
     """A mistake of memd's own, which its log names; each subclass is another case with a code of its own."""
@@ -133,3 +135,15 @@ class AlreadyRunningError(MemdError):
     """Another daemon holds the lock of this state directory."""
 
     code = "MEMD_RUNNING"
+
+
+def is_full(error: OSError) -> bool:
+    """Tell whether an error only means that there is no space: no blocks, no inodes, or a quota reached."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
+
+
+def storage_error(what: str, error: OSError) -> NoSpaceError | StorageError:
+    """Return the error of ours that says that *what* failed, and why."""
+    if is_full(error):
+        return NoSpaceError(f"{what}: no space or no inodes left on the device. Free some and try again")
+    return StorageError(f"{what}: {error.strerror or error}")

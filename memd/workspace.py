@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.errors import StorageError, UnsafeError, WorkspaceError
+from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
 
 CONFIG_TEMPLATE = """\
 # What memd does in this folder. Every line is optional; what stands here are the defaults.
@@ -116,7 +116,7 @@ def create(root: Path, *, force: bool) -> bool:
             raise UnsafeError(f"{config_path} or the folder it is in is not a regular one") from None
         return False
     except OSError as error:
-        raise StorageError(f"{config_path} cannot be written: {error.strerror}") from error
+        raise storage_error(f"{config_path} cannot be written", error) from error
     return True
 
 
@@ -149,7 +149,7 @@ def write_registry(path: Path, roots: Iterable[Path]) -> None:
             os.fsync(stream.fileno())
         fresh.replace(path)
     except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
+        raise storage_error(f"{path} cannot be written", error) from error
 
 
 def choose(path: str | None, roots: Iterable[Path]) -> Path:

@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "memd.index.files": VOCABULARY,
     "memd.index.schema": VOCABULARY,
     "memd.index.derived": VOCABULARY,
-    "memd.index.database": VOCABULARY | {"memd.index.schema"},
+    "memd.index.database": VOCABULARY | {"memd.index.files", "memd.index.schema"},
     "memd.index.store": STORE,
     "memd.index.reader": VOCABULARY | {"memd.index.database"},
     "memd.index.pool": VOCABULARY | {"memd.index.reader"},

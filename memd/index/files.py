@@ -11,10 +11,9 @@ import os
 import stat
 from pathlib import Path
 
-from memd.errors import NoSpaceError, StorageError
+from memd.errors import NoSpaceError, StorageError, is_full
 
 _OWN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone does not reach the disk
 
 
@@ -112,13 +111,17 @@ def close(descriptor: int) -> None:
     os.close(descriptor)
 
 
-def is_full(error: OSError) -> bool:
-    """Tell whether an error only means that there is no space."""
-    return error.errno in _NO_SPACE
-
-
 def translated(path: Path, error: OSError) -> NoSpaceError | StorageError:
     """Return the error of ours that says the same."""
     if is_full(error):
         return NoSpaceError(f"{path}: no space left on the device; what was indexed still answers")
     return StorageError(f"{path}: {error.strerror or error}")
+
+
+def lacks_inodes(path: Path | str) -> bool:
+    """Tell whether no file can be made beside *path* for want of inodes. Some file systems have no limit."""
+    try:
+        space = os.statvfs(os.path.dirname(path))  # noqa: PTH120 - it may be no path but a word
+    except OSError:
+        return False
+    return space.f_files > 0 and space.f_favail == 0

@@ -16,13 +16,20 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memd.errors import MemdError, NoSpaceError, NotFoundError, StorageError, UnsafeError, WorkspaceError
+from memd.errors import (
+    MemdError,
+    NoSpaceError,
+    NotFoundError,
+    StorageError,
+    UnsafeError,
+    WorkspaceError,
+    is_full,
+)
 
 MAX_BYTES = 512 * 1024  # of a file that may be an entry: content of 256 KiB, and front matter
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # Names that no person and no other program gives: a killed process leaves them, the next one clears them.
 _UNFINISHED = re.compile(r"\.memd-write-[0-9a-f]{16}\.tmp")
 _ASIDE = re.compile(r"\.memd-forget-[0-9a-f]{16}-(?P<name>[^/]+\.md)")
@@ -311,6 +318,6 @@ def _stands_at(memory: int, folder: str, topic: int) -> bool:
 
 
 def _told(error: OSError, path: Path) -> MemdError:
-    if error.errno in _FULL:
+    if is_full(error):
         return NoSpaceError(f"no space left for {path}: nothing was kept. Free some and try again")
     return StorageError(f"writing {path} failed: {error.strerror}. Nothing was kept")

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from memd.errors import storage_error
+
 
 class Cookies:
     """The cookies of one workspace. For the event loop's thread."""
@@ -21,8 +23,11 @@ class Cookies:
         self._waiting: dict[str, asyncio.Event] = {}
 
     def prepare(self) -> None:
-        """Make the folder and clear it of what a killed daemon left."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Make the folder and clear it of what a killed daemon left. Raises NoSpaceError, StorageError."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(f"{self.folder} cannot be made", error) from error
         for entry in os.scandir(self.folder):
             with suppress(OSError):
                 os.unlink(entry.path)  # noqa: PTH108 - a scandir entry is no Path

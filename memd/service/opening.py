@@ -15,7 +15,7 @@ from memd import config as configuration
 from memd.config import WorkspaceConfig
 from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import ConfigError, IndexDamagedError, StorageError
+from memd.errors import ConfigError, IndexDamagedError, StorageError, storage_error
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
@@ -174,7 +174,7 @@ def _remember_config(place: Workspace) -> None:
         fresh.write_bytes(place.config_path.read_bytes())
         fresh.replace(copy)
     except OSError as error:
-        raise StorageError(f"{copy} cannot be written: {error.strerror}") from error
+        raise storage_error(f"{copy} cannot be written", error) from error
 
 
 def _copy_of_config(place: Workspace) -> Path:

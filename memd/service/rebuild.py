@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from memd.errors import BusyError, EmbedderError, MemdError, StorageError, WorkspaceError
+from memd.errors import BusyError, EmbedderError, MemdError, StorageError, WorkspaceError, storage_error
 from memd.index import files
 from memd.service import opening
 from memd.service.opening import House, Opened
@@ -89,7 +89,7 @@ def switch(index_dir: Path) -> None:
     except OSError as error:
         with suppress(OSError):
             old.rename(index_dir)
-        raise StorageError(f"{index_dir} cannot be replaced: {error.strerror}. {STAYS}") from error
+        raise storage_error(f"{STAYS}: {index_dir} cannot be replaced", error) from error
     opening.delete(old)
 
 

@@ -5,13 +5,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from memd.errors import UnsafeError
+from memd.errors import UnsafeError, storage_error
 
 
 def write(root: Path, path: Path, settings: dict[str, Any]) -> None:
     """Set top-level keys; comments, order and all else stay. The file is replaced as a whole, durably.
 
     Raises:
+        NoSpaceError, StorageError: it cannot be written, and is as it was.
         UnsafeError: *path* links out of *root*: the file it names was not made for this.
     """
     target = path.resolve()
@@ -22,11 +23,18 @@ def write(root: Path, path: Path, settings: dict[str, Any]) -> None:
     document = tomlkit.parse(target.read_text(encoding="utf-8-sig"))
     for key, value in settings.items():
         document[key] = value
+    try:
+        _replace(target, tomlkit.dumps(document))
+    except OSError as error:
+        raise storage_error(f"{target} cannot be written", error) from error
+
+
+def _replace(target: Path, text: str) -> None:
     # A name that nobody can have put there before, as a link to somewhere else.
     descriptor, fresh = tempfile.mkstemp(dir=target.parent, prefix=".config-", suffix=".tmp")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(tomlkit.dumps(document))
+            stream.write(text)
             stream.flush()
             os.fchmod(stream.fileno(), target.stat().st_mode & 0o777)
             os.fsync(stream.fileno())

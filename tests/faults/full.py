@@ -21,6 +21,7 @@ from memctl.client import RpcError
 MATRIX_BYTES = 8 << 20  # what the first vectors take
 SIZE_BYTES = MATRIX_BYTES + (3 << 20)
 WITHOUT_MATRIX_BYTES = MATRIX_BYTES  # as much as the vectors alone would take
+INODES = 200  # an index takes some ten
 PATIENCE_S = 90.0  # after failures in a row the daemon tries again each minute
 
 ROOT = [] if os.geteuid() == 0 else ["-Ur"]
@@ -29,16 +30,18 @@ ROOT = [] if os.geteuid() == 0 else ["-Ur"]
 class Tiny:
     """A daemon with a tiny disk."""
 
-    def __init__(self, folder: Path, size_bytes: int) -> None:
+    def __init__(self, folder: Path, size_bytes: int, inodes: int) -> None:
         self.root = folder / "notes"
         (folder / "home" / "state").mkdir(parents=True)
         (self.root / "memory").mkdir(parents=True)
         (self.root / "memory" / "config.toml").touch()
         self.daemon = Daemon(folder / "home")
         state = folder / "home" / "state"
-        mount = 'mount -t tmpfs -o size="$1",mode=700 memd-test "$0" && echo mounted && exec sleep 3600'
+        options = 'size="$1",nr_inodes="$2",mode=700'
+        mount = f'mount -t tmpfs -o {options} memd-test "$0" && echo mounted && exec sleep 3600'
         self._holder = subprocess.Popen(  # of the mount: it outlives the daemon
-            ["unshare", *ROOT, "-m", "sh", "-c", mount, str(state), str(size_bytes)], stdout=subprocess.PIPE
+            ["unshare", *ROOT, "-m", "sh", "-c", mount, str(state), str(size_bytes), str(inodes)],
+            stdout=subprocess.PIPE,
         )
         assert self._holder.stdout is not None
         assert self._holder.stdout.readline() == b"mounted\n"
@@ -89,6 +92,17 @@ class Tiny:
         space = os.statvfs(self._seen)
         with (self._seen / "ballast").open("wb") as file, suppress(OSError):
             os.posix_fallocate(file.fileno(), 0, space.f_bavail * space.f_frsize - free_bytes)
+
+    def take_inodes(self) -> None:
+        """Leave space, and no inode."""
+        with suppress(OSError):
+            for number in range(INODES):
+                (self._seen / f"empty-{number}").touch()
+
+    def give_inodes(self) -> None:
+        """Take the empty files away."""
+        for path in self._seen.glob("empty-*"):
+            path.unlink()
 
     def make_space(self) -> None:
         """Take the ballast away."""
@@ -142,9 +156,9 @@ def is_possible() -> bool:
 
 
 @contextmanager
-def tiny(folder: Path, size_bytes: int = SIZE_BYTES) -> Iterator[Tiny]:
+def tiny(folder: Path, size_bytes: int = SIZE_BYTES, inodes: int = INODES) -> Iterator[Tiny]:
     """Have a daemon with a tiny disk for a while."""
-    made = Tiny(folder, size_bytes)
+    made = Tiny(folder, size_bytes, inodes)
     try:
         yield made
     finally:

@@ -13,6 +13,7 @@ from typing import Any
 
 import apsw
 
+from memd.errors import is_full
 from memd.index import files
 
 SYSTEM = "unix"  # the VFS below ours
@@ -131,8 +132,8 @@ def _before(witness: Witness, call: Call) -> None:
     try:
         witness.before(call)
     except OSError as error:
-        is_full = call.kind == "write" and files.is_full(error)
-        raise apsw.exception_for(apsw.SQLITE_FULL if is_full else _CODES[call.kind]) from error
+        full = call.kind == "write" and is_full(error)
+        raise apsw.exception_for(apsw.SQLITE_FULL if full else _CODES[call.kind]) from error
 
 
 # Ours: by the name of the function in `memd.index.files`, what stands in its place

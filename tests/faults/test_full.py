@@ -60,3 +60,33 @@ def test_an_entry_on_a_full_state_disk_is_written_once(tmp_path):
         one.make_space()
         until(lambda: not one.index(), full.PATIENCE_S)
         assert one.daemon.found("storks", workspace=str(one.root), mode="keyword") == [written["path"]]
+
+
+def test_a_disk_without_inodes_is_a_full_disk(tmp_path):
+    """What cannot be made says MEMD_NOSPACE: a registry, an index, its log; with inodes all goes on."""
+    other = tmp_path / "other"
+    other.mkdir()
+    with full.tiny(tmp_path, 2 * full.SIZE_BYTES) as one:
+        one.begin()
+        one.take_inodes()
+
+        def code(method: str, **params: object) -> str:
+            with pytest.raises(RpcError) as caught:
+                one.daemon.call(method, **params)
+            return caught.value.code
+
+        assert code("index", workspace=str(one.root), rebuild=True) == "MEMD_NOSPACE"
+        assert code("workspace.add", path=str(other)) == "MEMD_NOSPACE"
+        assert one.found("0.3") == ["0.3.md"]
+        written = one.daemon.call(
+            "extract_memory", workspace=str(one.root), topic="t", title="Storks", content="In April."
+        )
+        assert (one.root / written["path"]).exists()
+        one.give_inodes()
+        one.daemon.stop()
+        one.take_inodes()
+        one.start()
+        assert code("search", workspace=str(one.root), query="x") == "MEMD_NOSPACE"
+        one.give_inodes()
+        assert one.found("0.3") == ["0.3.md"]
+        assert one.daemon.found("storks", workspace=str(one.root), mode="keyword") == [written["path"]]
