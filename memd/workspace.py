@@ -97,7 +97,7 @@ def create(root: Path, *, force: bool) -> bool:
 
     Raises:
         WorkspaceError: *root* is not a folder.
-        UnsafeError: *root* is ``/`` or a home folder, and not *force*.
+        UnsafeError: *root* is ``/`` or a home folder, and not *force*; ``memory`` links out of it.
         StorageError: it cannot be written.
     """
     if not is_folder(root):
@@ -107,6 +107,7 @@ def create(root: Path, *, force: bool) -> bool:
     if root in {Path("/"), Path.home().resolve()} and not force:
         raise UnsafeError(f"{root} holds far more than notes. Name a folder of notes, or use --force")
     config_path = root / "memory" / "config.toml"
+    _refuse_outside(root, config_path.parent)
     try:
         config_path.parent.mkdir(exist_ok=True)
         with config_path.open("x", encoding="utf-8") as stream:
@@ -118,6 +119,13 @@ def create(root: Path, *, force: bool) -> bool:
     except OSError as error:
         raise storage_error(f"{config_path} cannot be written", error) from error
     return True
+
+
+def _refuse_outside(root: Path, memory: Path) -> None:
+    """Refuse a link out of the folder: a clone may bring one, and settings and vectors would go there."""
+    real = Path(os.path.realpath(memory))
+    if not real.is_relative_to(root):
+        raise UnsafeError(f"{memory} is a link to {real}, out of the workspace. Move it away, then try again")
 
 
 def read_registry(path: Path) -> list[Path]:

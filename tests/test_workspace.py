@@ -91,3 +91,21 @@ def test_each_root_has_an_index_folder_of_its_own(tmp_path):
     assert first.parent == second.parent == tmp_path
     assert first != second
     assert len(first.name) == 16
+
+
+def test_a_memory_folder_that_links_out_is_refused(tmp_path):
+    """A clone may bring such a link: nothing is written through it, whether or not there is a config.toml."""
+    root, outside = tmp_path / "clone", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "memory").symlink_to("../outside")
+    for _ in range(2):
+        with pytest.raises(UnsafeError, match="out of the workspace"):
+            workspace.create(root, force=True)
+        (outside / "config.toml").write_text("sidecars = true\n")
+    assert [path.name for path in outside.iterdir()] == ["config.toml"]
+    (root / "memory").unlink()
+    (root / "memory").symlink_to("../nowhere")
+    with pytest.raises(UnsafeError, match="out of the workspace"):
+        workspace.create(root, force=False)
+    assert not (tmp_path / "nowhere").exists()
