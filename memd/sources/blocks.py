@@ -1,7 +1,8 @@
-"""Which blocks does a Markdown text consist of, and at which lines?
+"""The blocks of a Markdown text and their lines, within a budget of work.
 
 CommonMark with tables, by markdown-it's block rules. Its inline rules are off: they would cost most of
 the time and we keep the text as it is written. Link definitions are off, too: they would swallow lines.
+Tables have rows and no cells: a row that lacks cells would get them, and 29 KB can ask for a million.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
 from markdown_it.token import Token
 
 from memd.sources.lines import Lines
@@ -20,12 +22,19 @@ SLICE_LINES = 4_000
 MAX_SLICE_LINES = 20_000
 # More lines are taken as plain text. Real notes of 4 MiB have half as many; markdown-it needs 3 s here.
 MAX_MARKDOWN_LINES = 100_000
-# Lines of such a text that make a block: few objects even for a million lines. Arbitrary.
+# Lines of a plain text that make a block: few objects even for a million lines. Arbitrary.
 PLAIN_LINES = 32
+# Rules that may be tried on one text: so many, and one more for every so many characters; what comes behind
+# is taken as plain text. Counted and not timed, so that a text is cut alike on every machine. Real notes try
+# one for every 4 to 6 characters, lists of short words up to two a character; a deep quote with short lines
+# behind it 30. A rule takes 0.4 to 2.5 µs.
+WORK = 500_000
+CHARS_A_WORK = 3
 # What a heading adds to its chunks; longer ones are somebody's paragraph.
 MAX_TITLE_CHARS = 200
 
-_MARKDOWN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+TOO_LONG = f"too-complex: more than {MAX_MARKDOWN_LINES:,} lines; all is indexed as plain text"
+
 _INLINE = MarkdownIt("commonmark")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _MARKUP = re.compile(r"[\\`*_\[\]<&!]")
@@ -43,25 +52,24 @@ class Block:
     children: tuple["Block", ...] = ()
 
 
-def read_blocks(lines: Lines, first: int) -> Iterator[Block]:
-    """Yield the outermost blocks from line *first* on, in order; every non-blank line is in one."""
+def read_blocks(lines: Lines, first: int) -> tuple[list[Block], tuple[str, ...]]:
+    """Return the outermost blocks from line *first* on, in order; every non-blank line is in one.
+
+    Also warnings, if what is too complex was taken as plain text. They have no word of the text.
+    """
     if len(lines) - first > MAX_MARKDOWN_LINES:
-        for start in range(first, len(lines), PLAIN_LINES):
-            block = _trim(lines, Block("paragraph", start, min(start + PLAIN_LINES, len(lines))))
-            if block is not None:
-                yield block
-        return
+        return list(_coarse(lines, first, len(lines))), (TOO_LONG,)
+    work = WORK + len(lines.text) // CHARS_A_WORK
+    blocks: list[Block] = []
     for start, end in _slices(lines, first):
-        # markdown-it takes a lone \r for a line break, which would shift all line numbers behind it.
-        text = "\n".join(lines.line(number).replace("\r", " ") for number in range(start, end))
-        at = start
-        for block in _tree(_MARKDOWN.parse(text), start):
-            trimmed = _trim(lines, replace(block, start=max(block.start, at)))
-            if trimmed is not None:
-                yield from _plain(lines, at, trimmed.start)
-                yield trimmed
-                at = trimmed.end
-        yield from _plain(lines, at, end)
+        try:
+            tree, work = _parsed(lines, start, end, work)
+        except _TooComplexError:
+            blocks.extend(_coarse(lines, start, len(lines)))
+            warning = f"too-complex: from line {start + 1} on it is indexed as plain text"
+            return blocks, (warning,)
+        blocks.extend(_covering(lines, tree, start, end))
+    return blocks, ()
 
 
 def segments(lines: Lines, block: Block) -> Iterator[Block]:
@@ -87,6 +95,105 @@ def _slices(lines: Lines, first: int) -> Iterator[tuple[int, int]]:
             open_fence = "" if open_fence else fence[1]
     if start < len(lines):
         yield start, len(lines)
+
+
+class _TooComplexError(Exception):
+    """The text is worth no more work."""
+
+
+class _State(StateBlock):
+    """A parse that counts the rules that are tried; nearly each begins with the call that is counted."""
+
+    work = 0  # that is left
+
+    def is_code_block(self, line: int) -> bool:
+        self.work -= 1
+        if self.work < 0:
+            raise _TooComplexError
+        return super().is_code_block(line)
+
+
+def _parsed(lines: Lines, start: int, end: int, work: int) -> tuple[list[Block], int]:
+    """Return the blocks of a slice as markdown-it sees them, and how much of *work* is left.
+
+    Raises:
+        _TooComplexError: it was not enough.
+    """
+    # markdown-it takes a lone \r for a line break, which would shift all line numbers behind it.
+    text = "\n".join(lines.line(number).replace("\r", " ") for number in range(start, end))
+    state = _State(text, _MARKDOWN, {}, [])
+    state.work = work
+    _MARKDOWN.block.tokenize(state, 0, state.lineMax)
+    return _tree(state.tokens, start), state.work
+
+
+def _covering(lines: Lines, tree: list[Block], start: int, end: int) -> Iterator[Block]:
+    """Yield the blocks of a slice without blank edges, and what stands between them as paragraphs."""
+    at = start
+    for block in tree:
+        trimmed = _trim(lines, replace(block, start=max(block.start, at)))
+        if trimmed is not None:
+            yield from _plain(lines, at, trimmed.start)
+            yield trimmed
+            at = trimmed.end
+    yield from _plain(lines, at, end)
+
+
+def _coarse(lines: Lines, first: int, end: int) -> Iterator[Block]:
+    """Yield plain text in blocks of some lines each."""
+    for start in range(first, end, PLAIN_LINES):
+        block = _trim(lines, Block("paragraph", start, min(start + PLAIN_LINES, end)))
+        if block is not None:
+            yield block
+
+
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's
+    """Take a table as markdown-it's rule does, but without its cells."""
+    if not table(state, start, end, True):  # noqa: FBT003 - only asks whether one begins here
+        return False
+    if silent:
+        return True
+    outer, state.parentType = state.parentType, "table"
+    lines = _open(state, "table", start)
+    _open(state, "thead", start)[1] = start + 1
+    _row(state, start)
+    state.push("thead_close", "thead", -1)
+    line = start + 2
+    body: list[int] | None = None
+    while line < end and _is_row(state, line, end):
+        body = body or _open(state, "tbody", line)
+        _row(state, line)
+        line += 1
+    if body is not None:
+        state.push("tbody_close", "tbody", -1)
+        body[1] = line
+    state.push("table_close", "table", -1)
+    lines[1] = line
+    state.parentType = outer
+    state.line = line
+    return True
+
+
+def _is_row(state: StateBlock, line: int, end: int) -> bool:
+    """Tell whether a table goes on here: nothing else begins, and the line is neither blank nor indented."""
+    if state.sCount[line] < state.blkIndent:
+        return False
+    if any(rule(state, line, end, True) for rule in state.md.block.ruler.getRules("blockquote")):  # noqa: FBT003
+        return False
+    text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+    return bool(text.strip()) and not state.is_code_block(line)
+
+
+def _row(state: StateBlock, line: int) -> None:
+    _open(state, "tr", line)[1] = line + 1
+    state.push("tr_close", "tr", -1)
+
+
+def _open(state: StateBlock, tag: str, start: int) -> list[int]:
+    """Begin an element at a line; return its lines, for the one behind it to be filled in."""
+    token = state.push(f"{tag}_open", tag, 1)
+    token.map = [start, start]
+    return token.map
 
 
 def _tree(tokens: Sequence[Token], shift: int) -> list[Block]:
@@ -150,3 +257,7 @@ def _plain(lines: Lines, start: int, end: int) -> Iterator[Block]:
             if first < number:
                 yield Block("paragraph", first, number)
             first = number + 1
+
+
+_MARKDOWN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+_MARKDOWN.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})

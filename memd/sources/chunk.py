@@ -59,11 +59,14 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits) -> Document:
     lines = split_lines(text)
     front = read_front_matter(lines)
     literal = [Block("code_block", 0, front.lines)] if front.is_text else []
-    blocks = [*literal, *read_blocks(lines, front.lines)]
+    found, warnings = read_blocks(lines, front.lines)
+    blocks = [*literal, *found]
     page = _Page(lines, tokenizer, limits, front)
     chunks = tuple(_chunks(page, blocks) if blocks else _front_matter_chunk(page))
     level_1 = (block.title for block in blocks if block.level == 1 and block.title)
-    return Document(front.title or next(level_1, ""), front.tags, front.values, chunks, front.warnings)
+    return Document(
+        front.title or next(level_1, ""), front.tags, front.values, chunks, front.warnings + warnings
+    )
 
 
 def _chunks(page: _Page, blocks: list[Block]) -> Iterator[Chunk]:
