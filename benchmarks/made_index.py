@@ -22,7 +22,7 @@ from memd import workspace
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index import derived
 from memd.index.index import Index
-from memd.index.writer import NewChunk, NewSource
+from memd.index.prepare import NewChunk, NewSource
 from memd.records import FileStamp
 
 SEED = 7

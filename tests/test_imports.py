@@ -45,7 +45,8 @@ MAY_IMPORT = {
     "memd.index.store": STORE,
     "memd.index.reader": VOCABULARY | {"memd.index.database"},
     "memd.index.pool": VOCABULARY | {"memd.index.reader"},
-    "memd.index.writer": STORE | {"memd.index.store"},
+    "memd.index.prepare": VOCABULARY | {"memd.index.derived", "memd.sources"},
+    "memd.index.writer": STORE | {"memd.index.prepare", "memd.index.store"},
     "memd.index.vectors": VOCABULARY | {"memd.index.files"},
     "memd.index.ledger": VOCABULARY | {"memd.index.store"},
     "memd.index.matrices": MATRICES,
@@ -64,14 +65,14 @@ MAY_IMPORT = {
     "memd.index.inverted_check": VOCABULARY | {"memd.index.inverted", "memd.index.view"},
     "memd.index.postings": VOCABULARY | {"memd.index.inverted"},
     "memd.index.view": VOCABULARY | VIEW,
-    "memd.index.changes": MATRICES | {"memd.index.writer", "memd.index.matrices"},
+    "memd.index.changes": MATRICES | {"memd.index.matrices", "memd.index.prepare", "memd.index.writer"},
     "memd.index.compaction": MATRICES | {"memd.index.writer", "memd.index.matrices"},
     "memd.index.snapshots": MATRICES
     | VIEW
     | {"memd.index.changes", "memd.index.matrices", "memd.index.view", "memd.index.writer"},
     "memd.index.index": VOCABULARY | INDEX,
     "memd.index.indexer": VOCABULARY
-    | {"memd.index.changes", "memd.index.derived", "memd.index.index", "memd.index.writer", "memd.sources"},
+    | {"memd.index.changes", "memd.index.index", "memd.index.prepare", "memd.index.writer", "memd.sources"},
     "memd.index.finding": VOCABULARY,
     "memd.index.rederived": VOCABULARY | {"memd.index.database", "memd.index.reader"},
     "memd.index.ranked": VOCABULARY | {"memd.index.rederived", "memd.index.view"},

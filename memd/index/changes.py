@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from memd.errors import ModelMismatchError
 from memd.index.matrices import Matrices
-from memd.index.writer import NewSource, Writer
+from memd.index.prepare import NewSource
+from memd.index.writer import Writer
 from memd.records import FileStamp, Source
 
 

@@ -4,22 +4,18 @@ Everything here runs in the writing thread. Keyword search sees a commit at once
 `embed`, whose texts the caller has turned into vectors elsewhere.
 """
 
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import structlog
 
-from memd.index import derived
 from memd.index.changes import Changes
 from memd.index.index import Index
-from memd.index.writer import NewChunk, NewSource
-from memd.records import Chunk, ChunkLimits, Document, FileStamp, Skipped, SourceText, Tokenizer
-from memd.sources.chunk import parse
+from memd.index.prepare import NewSource, prepare
+from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.scan import Rules, changes, read_source, steps
 
 log = structlog.get_logger()
@@ -33,7 +29,6 @@ SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the s
 RACY_NS = 2_000_000_000
 RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
 CHUNKER = 2  # counts up when the same text would be cut or prepared in another way
-NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
 
 
 class StampCache:
@@ -218,64 +213,4 @@ class Indexer:
         return read_source(self._root, path, now_ns=now_ns)
 
     def _prepared(self, source: SourceText, stamp: FileStamp) -> NewSource:
-        document = parse(source.text, tokenizer=self._tokenizer, limits=self._limits)
-        name = PurePosixPath(source.path).stem
-        named = NAME_DAY.match(name)
-        day = _iso_day(named[1]) if named else None
-        return NewSource(
-            path=source.path,
-            stamp=stamp,
-            hash=source.hash,
-            title=document.title or name,
-            tags=document.tags,
-            day=day or _day_of(document, source.stamp),
-            dated=day is not None,
-            origin=_origin(document),
-            front_matter=document.front_matter,
-            warnings=document.warnings,
-            chunks=tuple(
-                _prepared_chunk(chunk, source.path, first=number == 0)
-                for number, chunk in enumerate(document.chunks)
-            ),
-        )
-
-
-def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
-    """Derive what the tables need."""
-    read = chunk.embed_text
-    words, trigrams = derived.searched(read, path, first=first)
-    return NewChunk(
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        start_byte=chunk.start_byte,
-        heading=chunk.heading,
-        text=chunk.text,
-        context=chunk.context,
-        hash=derived.hash_of(read),
-        words=words,
-        trigrams=trigrams,
-    )
-
-
-def _day_of(document: Document, stamp: FileStamp) -> date:
-    """Return the day that front matter names, else that of the last change on this machine's calendar."""
-    for key in ("updated", "created"):
-        day = _iso_day(str(document.front_matter.get(key, ""))[:10])
-        if day is not None:
-            return day
-    try:
-        return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC).astimezone().date()
-    except (OverflowError, ValueError, OSError):  # some file systems take any number
-        return date.max
-
-
-def _iso_day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _origin(document: Document) -> str:
-    source = document.front_matter.get("source")
-    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
+        return prepare(source, stamp, tokenizer=self._tokenizer, limits=self._limits)

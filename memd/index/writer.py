@@ -1,8 +1,7 @@
 """What does indexing tell SQLite of sources and chunks? Every statement about them that writes is here."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ import apsw
 from memd.index import schema
 from memd.index.database import decoded, terms_of
 from memd.index.files import Failure
+from memd.index.prepare import NewChunk, NewSource
 from memd.index.store import Store
 from memd.records import FileStamp, Source
 
@@ -20,38 +20,6 @@ STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
 FORGOTTEN = "mtime_ns = 0, ctime_ns = 0, hash = x''"
 POSTINGS_FILE = "postings_file"  # in meta: the name of the derived file that counts
 SOURCE_COLUMNS = "id, path, title, tags, day, dated, origin"
-
-
-@dataclass(frozen=True, slots=True)
-class NewChunk:
-    """A chunk on its way into the store."""
-
-    start_line: int
-    end_line: int
-    start_byte: int
-    heading: str
-    text: str
-    context: str
-    hash: bytes
-    words: str  # prepared for the words table
-    trigrams: str  # prepared for the trigram table
-
-
-@dataclass(frozen=True, slots=True)
-class NewSource:
-    """A source on its way into the store."""
-
-    path: str
-    stamp: FileStamp
-    hash: bytes
-    title: str
-    tags: tuple[str, ...]
-    day: date
-    dated: bool
-    origin: str
-    front_matter: Mapping[str, object]
-    warnings: tuple[str, ...]
-    chunks: tuple[NewChunk, ...]
 
 
 class Writer(Store):

@@ -1,0 +1,113 @@
+"""From the text of a source to the rows that the index keeps of it.
+
+Pure: no file, no clock, no database; it runs in any thread or process.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import PurePosixPath
+
+from memd.index import derived
+from memd.records import Chunk, ChunkLimits, Document, FileStamp, SourceText, Tokenizer
+from memd.sources.chunk import parse
+
+NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk on its way into the store."""
+
+    start_line: int
+    end_line: int
+    start_byte: int
+    heading: str
+    text: str
+    context: str
+    hash: bytes
+    words: str  # prepared for the words table
+    trigrams: str  # prepared for the trigram table
+
+
+@dataclass(frozen=True, slots=True)
+class NewSource:
+    """A source on its way into the store."""
+
+    path: str
+    stamp: FileStamp
+    hash: bytes
+    title: str
+    tags: tuple[str, ...]
+    day: date
+    dated: bool
+    origin: str
+    front_matter: Mapping[str, object]
+    warnings: tuple[str, ...]
+    chunks: tuple[NewChunk, ...]
+
+
+def prepare(source: SourceText, stamp: FileStamp, *, tokenizer: Tokenizer, limits: ChunkLimits) -> NewSource:
+    """Cut a source into chunks and derive what the tables need; it is kept under *stamp*."""
+    document = parse(source.text, tokenizer=tokenizer, limits=limits)
+    name = PurePosixPath(source.path).stem
+    named = NAME_DAY.match(name)
+    day = _iso_day(named[1]) if named else None
+    return NewSource(
+        path=source.path,
+        stamp=stamp,
+        hash=source.hash,
+        title=document.title or name,
+        tags=document.tags,
+        day=day or _day_of(document, source.stamp),
+        dated=day is not None,
+        origin=_origin(document),
+        front_matter=document.front_matter,
+        warnings=document.warnings,
+        chunks=tuple(
+            _prepared_chunk(chunk, source.path, first=number == 0)
+            for number, chunk in enumerate(document.chunks)
+        ),
+    )
+
+
+def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
+    """Derive what the tables need."""
+    read = chunk.embed_text
+    words, trigrams = derived.searched(read, path, first=first)
+    return NewChunk(
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        start_byte=chunk.start_byte,
+        heading=chunk.heading,
+        text=chunk.text,
+        context=chunk.context,
+        hash=derived.hash_of(read),
+        words=words,
+        trigrams=trigrams,
+    )
+
+
+def _day_of(document: Document, stamp: FileStamp) -> date:
+    """Return the day that front matter names, else that of the last change on this machine's calendar."""
+    for key in ("updated", "created"):
+        day = _iso_day(str(document.front_matter.get(key, ""))[:10])
+        if day is not None:
+            return day
+    try:
+        return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC).astimezone().date()
+    except (OverflowError, ValueError, OSError):  # some file systems take any number
+        return date.max
+
+
+def _iso_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _origin(document: Document) -> str:
+    source = document.front_matter.get("source")
+    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
