@@ -72,7 +72,9 @@ MAY_IMPORT = {
     | {"memd.index.changes", "memd.index.matrices", "memd.index.view", "memd.index.writer"},
     "memd.index.index": VOCABULARY | INDEX,
     "memd.index.indexer": VOCABULARY
-    | {"memd.index.changes", "memd.index.index", "memd.index.prepare", "memd.index.writer", "memd.sources"},
+    | {"memd.index.changes", "memd.index.index", "memd.index.prepare", "memd.index.suspects"}
+    | {"memd.index.writer", "memd.sources"},
+    "memd.index.suspects": VOCABULARY,
     "memd.index.finding": VOCABULARY,
     "memd.index.rederived": VOCABULARY | {"memd.index.database", "memd.index.reader"},
     "memd.index.ranked": VOCABULARY | {"memd.index.rederived", "memd.index.view"},

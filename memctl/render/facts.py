@@ -58,7 +58,7 @@ def workspace(known: dict[str, Any]) -> Section:
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
-    return Section(one_line(known["root"]), facts + errors + _skipped(known))
+    return Section(one_line(known["root"]), facts + errors + _skipped(known) + _warnings(known))
 
 
 def row(known: dict[str, Any]) -> tuple[str, ...]:
@@ -199,6 +199,14 @@ def _rebuilding(rebuilding: dict[str, Any]) -> str:
 def _checked(last_check: dict[str, Any]) -> str:
     found = "all well" if last_check.get("ok") else "not all well: memctl check"
     return f"{moment(last_check.get('at'))}, {one_line(str(last_check.get('detail') or found))}"
+
+
+def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the files that are indexed not as they are written, each with the reason; the first few."""
+    warned: Iterable[dict[str, Any]] = (known.get("warnings") or ())[:SKIPPED_SHOWN]
+    facts = [("warning", f"{one_line(file['path'])} ({one_line(file['warning'])})") for file in warned]
+    more = (known.get("warnings_total") or len(facts)) - len(facts)
+    return [*facts, ("warning", f"{more} more: memctl status --json")] if more > 0 else facts
 
 
 def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:

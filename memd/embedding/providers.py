@@ -10,7 +10,6 @@ from memd.embedding.folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
 from memd.embedding.tokens import WordPieces
-from memd.records import Tokenizer
 
 OLLAMA_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
 
@@ -52,7 +51,7 @@ class Providers:
         self._users[key] -= 1
         return self._queues.pop(key) if self._users[key] == 0 else None
 
-    def tokenizer_for(self, config: WorkspaceConfig) -> tuple[Tokenizer, int]:
+    def tokenizer_for(self, config: WorkspaceConfig) -> tuple[WordPieces, int]:
         """Return what chunks are measured with, and how many word pieces may be in one.
 
         A model that cannot be read now, or has no tokenizer of its own here, is measured with the shipped
@@ -89,7 +88,7 @@ class Providers:
         return lambda: OnnxEmbedder(Path(config.model).expanduser())
 
 
-def _measured(folder: ModelFolder, pieces: WordPieces) -> tuple[Tokenizer, int]:
+def _measured(folder: ModelFolder, pieces: WordPieces) -> tuple[WordPieces, int]:
     prefix = max(pieces.count(folder.document_prefix), pieces.count(folder.query_prefix))
     return pieces, folder.max_sequence - pieces.special_tokens - prefix
 

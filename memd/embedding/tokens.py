@@ -22,6 +22,7 @@ class WordPieces:
     """One tokenizer.json. Safe to call from several threads: nothing changes after the constructor."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._tokenizer = _load(path)
         # The published file truncates at 128 and pads to 128 on its own account, whatever the model
         # reads: a third of all chunks would lose their end in silence.
@@ -31,7 +32,7 @@ class WordPieces:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return [start, end) character offsets of each word piece, special tokens excluded."""
-        # Batches of one: `encode` would hold the interpreter until it is through, 30 ms for 32,000 characters.
+        # Batches of one: `encode` would hold the interpreter until it is through, 30 ms for 32 kB.
         [encoding] = self._tokenizer.encode_batch([_encodable(text)], add_special_tokens=False)
         offsets: list[tuple[int, int]] = encoding.offsets
         return offsets

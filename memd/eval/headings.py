@@ -71,7 +71,7 @@ def front_matter_end(lines: Sequence[str]) -> int:
 
 def headings(lines: Sequence[str]) -> list[Heading]:
     """Return the headings of a text, in its order: outermost ones that have a text."""
-    blocks = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
+    blocks, _ = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
     return [heading for block in blocks if block.level and (heading := _heading(block)).text]
 
 

@@ -1,20 +1,25 @@
-"""How does a changed file get into the index? Read, compare, chunk, one commit.
+"""The way of changed files into the index: read, sift, prepare, commit.
 
-Everything here runs in the writing thread. Keyword search sees a commit at once; vectors follow in
-`embed`, whose texts the caller has turned into vectors elsewhere.
+Reading and parsing run in any thread, what asks or changes the index in the writing thread. Between two
+steps other work may be done with the same path: a reading that is older than what was committed is dropped.
+Keyword search sees a commit at once; vectors follow in `embed`, whose texts the caller has turned into
+vectors elsewhere.
 """
 
+import itertools
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 
+from memd.errors import IndexClosedError
 from memd.index.changes import Changes
 from memd.index.index import Index
 from memd.index.prepare import NewSource, prepare
+from memd.index.suspects import Suspects
 from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.scan import Rules, changes, read_source, steps
 
@@ -29,6 +34,14 @@ SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the s
 RACY_NS = 2_000_000_000
 RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
 CHUNKER = 2  # counts up when the same text would be cut or prepared in another way
+# A longer note may take more time than a save should wait for one before it: half a second for 32 kB of the
+# worst there is. Nearly all notes are shorter.
+TAME_CHARS = 32_768
+# Paths of which is known how new the reading was that was committed last: more than are committed while one
+# note is parsed.
+ORDERS_KEPT = 50_000
+
+Prepare = Callable[[SourceText, FileStamp], NewSource]
 
 
 class StampCache:
@@ -111,7 +124,23 @@ class Progress:
     removed: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)  # still being written: look again
+    put_off: list[str] = field(default_factory=list)  # large: to be read again where there is time for it
+    warned: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of what is indexed: what it warns of
     handled: int = 0  # of the paths that were given, from the front
+
+
+@dataclass(slots=True)
+class Reading:
+    """One path on its way into the index."""
+
+    path: str
+    order: int  # of two readings of one path the higher one counts
+    now_ns: int  # just before it was read
+    found: SourceText | Skipped | None = None
+    put_off: bool = False  # it is not tame, and is left as it is now
+    wanted: bool = False  # it must be parsed
+    prepared: NewSource | None = None
+    failed: bool = False
 
 
 class Indexer:
@@ -121,14 +150,19 @@ class Indexer:
         self.stamps = StampCache(index)
         self._index = index
         self._root = root
-        self._tokenizer = tokenizer
-        self._limits = limits
+        self.tokenizer = tokenizer
+        self.limits = limits
+        self.suspects: frozenset[str] = frozenset()  # paths that may have ended the daemon: never tame
+        self.in_hand = Suspects(index.folder)
         self._rules: Rules | None = None  # of the last comparison; before it every path is taken
+        self._orders = itertools.count(1)
+        self._newest: dict[str, int] = {}  # path → order of the reading that was committed last
 
     def begin(self) -> None:
         """Get ready for the first scan; after a change of the chunker or its limits all is cut again."""
+        self.suspects = self.in_hand.left()
         writer = self._index.writer
-        cut_by = f"{CHUNKER}:{self._limits.words}:{self._limits.overlap_words}:{self._limits.max_tokens}"
+        cut_by = f"{CHUNKER}:{self.limits.words}:{self.limits.overlap_words}:{self.limits.max_tokens}"
         if writer.get("chunker") != cut_by:
             with writer.transaction():
                 writer.forget_stamps()
@@ -145,25 +179,94 @@ class Indexer:
     def apply(
         self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S, at_s: int | None = None
     ) -> Progress:
-        """Index as many of *paths* as fit into the budget (at least one), in one commit.
+        """Do all steps in the calling thread, with as many of *paths* as fit into the budget, at least one.
 
         A path is only a hint: it is read, and what the disk holds counts. What is not there is gone since
         *at_s*, in unix seconds; by default since now.
         """
+        stop = time.monotonic() + budget_s
+        readings = self.read(paths, budget_s=budget_s)
+        self.sift(readings)
+        self.prepare(readings, stop=stop)
+        return self.commit(readings, at_s=at_s)
+
+    def read(
+        self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S, large_too: bool = True
+    ) -> list[Reading]:
+        """Read as many of *paths* as fit into the budget, at least one. For any thread.
+
+        What is not tame is left for later, unless *large_too*: it is read again then.
+        """
+        stop = time.monotonic() + budget_s
+        readings: list[Reading] = []
+        for path in paths:
+            now_ns = time.time_ns()
+            reading = Reading(path, next(self._orders), now_ns)
+            reading.found = self._read(path, now_ns)
+            if not large_too and isinstance(reading.found, SourceText):
+                reading.put_off = path in self.suspects or len(reading.found.text) > TAME_CHARS
+            readings.append(reading)
+            if time.monotonic() > stop:
+                break
+        return readings
+
+    def sift(self, readings: list[Reading]) -> None:
+        """Mark those whose bytes the index does not know: they must be parsed. For the writing thread."""
+        for reading in readings:
+            found = reading.found
+            if isinstance(found, SourceText) and not reading.put_off:
+                known = self.stamps.get(reading.path)
+                same = known is not None and known[1] == found.hash
+                reading.wanted = not same and self._index.writer.gone_hash(reading.path) != found.hash
+
+    def prepare(
+        self, readings: list[Reading], *, stop: float | None = None, parse: Prepare | None = None
+    ) -> None:
+        """Parse what is wanted, as much of it as there is time for, at least one. For any thread.
+
+        What there is no time for leaves the list; it was not handled.
+
+        Args:
+            readings: sifted.
+            stop: in monotonic seconds; None: COMMIT_EVERY_S from now.
+            parse: does it elsewhere; None: here.
+        """
+        stop = time.monotonic() + COMMIT_EVERY_S if stop is None else stop
+        for number, reading in enumerate(readings):
+            if number and time.monotonic() > stop:
+                del readings[number:]
+                return
+            if not reading.wanted or not isinstance(reading.found, SourceText):
+                continue
+            try:
+                reading.prepared = (parse or self._prepared)(reading.found, _kept_stamp(reading))
+            except IndexClosedError:  # the daemon stops
+                raise
+            except Exception:  # one note that we fail on must not keep all others out
+                log.exception("note_failed")
+                reading.failed = True
+
+    def commit(self, readings: list[Reading], *, at_s: int | None = None) -> Progress:
+        """Bring what was read into the index, in one commit. For the writing thread."""
         done = Progress()
         gone_since_s = int(time.time()) if at_s is None else at_s
-        stop = time.monotonic() + budget_s
         try:
             with self._index.changes() as changes:
-                for path in paths:
-                    self._apply_one(path, changes, done, gone_since_s)
+                for reading in readings:
                     done.handled += 1
-                    if time.monotonic() > stop:
-                        break
+                    if reading.put_off:
+                        done.put_off.append(reading.path)
+                    elif self._newest.get(reading.path, 0) < reading.order:
+                        self._apply_one(reading, changes, done, gone_since_s)
         except BaseException:
-            for path in paths:  # nothing of it was committed: the cache must not say otherwise
-                self.stamps.drop(path)
+            for reading in readings:  # nothing of it was committed: the cache must not say otherwise
+                self.stamps.drop(reading.path)
             raise
+        for reading in readings:
+            if not reading.put_off:
+                self._newest[reading.path] = max(reading.order, self._newest.get(reading.path, 0))
+        while len(self._newest) > ORDERS_KEPT:
+            del self._newest[next(iter(self._newest))]
         return done
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
@@ -171,9 +274,8 @@ class Indexer:
         with self._index.changes() as changes:
             changes.embed(vectors, model_id=model_id)
 
-    def _apply_one(self, path: str, changes: Changes, done: Progress, gone_since_s: int) -> None:
-        now_ns = time.time_ns()
-        found = self._read(path, now_ns)
+    def _apply_one(self, reading: Reading, changes: Changes, done: Progress, gone_since_s: int) -> None:
+        path, found = reading.path, reading.found
         if isinstance(found, Skipped) and found.path != path:  # no text: it can't be in the index
             done.skipped.append(found)
             return
@@ -184,10 +286,7 @@ class Indexer:
             self.stamps.drop(path)
             done.removed.append(path)
             return
-        if not found.settled:
-            done.unsettled.append(path)
-        racy = now_ns - max(found.stamp.mtime_ns, found.stamp.ctime_ns) < RACY_NS
-        stamp = RACY if racy else found.stamp
+        stamp = _kept_stamp(reading)
         known = self.stamps.get(path)
         if known is not None and known[1] == found.hash:
             if known[0] != stamp:
@@ -195,15 +294,18 @@ class Indexer:
         elif self._index.writer.gone_hash(path) == found.hash:
             changes.restore(path, stamp)
             done.indexed.append(path)
-        else:
-            try:
-                prepared = self._prepared(found, stamp)
-            except Exception:  # one note that we fail on must not keep all others out
-                log.exception("note_failed")
-                done.skipped.append(Skipped(path, "failed"))
-                return
-            changes.put(prepared)
+        elif reading.prepared is not None:
+            changes.put(reading.prepared)
             done.indexed.append(path)
+            done.warned[path] = reading.prepared.warnings
+        elif reading.failed:
+            done.skipped.append(Skipped(path, "failed"))
+            return
+        else:  # the index knew these bytes when it was asked, and does not any more
+            done.unsettled.append(path)
+            return
+        if not found.settled:
+            done.unsettled.append(path)
         self.stamps.put(path, stamp, found.hash)
 
     def _read(self, path: str, now_ns: int) -> SourceText | Skipped | None:
@@ -213,4 +315,12 @@ class Indexer:
         return read_source(self._root, path, now_ns=now_ns)
 
     def _prepared(self, source: SourceText, stamp: FileStamp) -> NewSource:
-        return prepare(source, stamp, tokenizer=self._tokenizer, limits=self._limits)
+        return prepare(source, stamp, tokenizer=self.tokenizer, limits=self.limits)
+
+
+def _kept_stamp(reading: Reading) -> FileStamp:
+    """Return the stamp to keep: one that equals no file's where the file may change without a new one."""
+    assert isinstance(reading.found, SourceText)
+    stamp = reading.found.stamp
+    racy = reading.now_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS
+    return RACY if racy else stamp

@@ -48,9 +48,19 @@ class NewSource:
     chunks: tuple[NewChunk, ...]
 
 
-def prepare(source: SourceText, stamp: FileStamp, *, tokenizer: Tokenizer, limits: ChunkLimits) -> NewSource:
-    """Cut a source into chunks and derive what the tables need; it is kept under *stamp*."""
-    document = parse(source.text, tokenizer=tokenizer, limits=limits)
+def prepare(
+    source: SourceText, stamp: FileStamp, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False
+) -> NewSource:
+    """Cut a source into chunks and derive what the tables need.
+
+    Args:
+        source: as it was read.
+        stamp: that it is kept under.
+        tokenizer: of the model that reads the chunks.
+        limits: of a chunk.
+        plain: take neither Markdown nor front matter for what they are.
+    """
+    document = parse(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
     name = PurePosixPath(source.path).stem
     named = NAME_DAY.match(name)
     day = _iso_day(named[1]) if named else None

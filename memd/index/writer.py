@@ -69,6 +69,12 @@ class Writer(Store):
         found = self.run("SELECT id, gone_at IS NULL FROM sources WHERE path = ?", (path,))
         return (int(found[0][0]), bool(found[0][1])) if found else None
 
+    def warnings(self) -> dict[str, str]:
+        """Return path → its first warning, of the live sources that have one."""
+        found = self.run("SELECT path, warnings FROM sources WHERE warnings != '[]' AND gone_at IS NULL")
+        with decoded(self._path):
+            return {path: str(json.loads(warnings)[0]) for path, warnings in found}
+
     def gone_count(self) -> int:
         """Return how many sources are gone."""
         return int(self.run("SELECT count(*) FROM sources WHERE gone_at IS NOT NULL")[0][0])

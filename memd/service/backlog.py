@@ -1,8 +1,11 @@
-"""Which files wait to be looked at, and since when? Saves first, the newest first, then bulk. Pure."""
+"""The files that wait to be looked at, and since when: saves first, the newest first, then bulk. Pure.
+
+Large files wait apart, because one may take longer than all others together.
+"""
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Container, Iterable
+from itertools import chain, islice
 from operator import itemgetter
 
 # More paths than this at once are no person's save but a checkout, a copy or a sync: they wait in the order
@@ -19,6 +22,8 @@ class Backlog:
         self._found: OrderedDict[str, float] = OrderedDict()  # in bulk, or by a scan
         self._in_hand: dict[str, float] = {}  # being indexed now, a slice
         self._urgent = False  # whether those in hand were hints
+        self._large: dict[str, float] = {}  # put off: they take long
+        self._large_in_hand: dict[str, float] = {}  # one or none
         # When the oldest of all was first known to be dirty; None while there is none. Kept, because every
         # answer tells it, and thousands may wait.
         self.since: float | None = None
@@ -26,10 +31,14 @@ class Backlog:
     def __len__(self) -> int:
         twice = sum(path in self._found for path in self._hints)
         twice += sum(path in self._hints or path in self._found for path in self._in_hand)
-        return len(self._hints) + len(self._found) + len(self._in_hand) - twice
+        large = sum(
+            path not in self._hints and path not in self._found and path not in self._in_hand
+            for path in self._large.keys() | self._large_in_hand.keys()
+        )
+        return len(self._hints) + len(self._found) + len(self._in_hand) - twice + large
 
     def __contains__(self, path: str) -> bool:
-        return path in self._hints or path in self._found or path in self._in_hand
+        return any(path in waiting for waiting in self._all())
 
     @property
     def urgent(self) -> bool:
@@ -77,8 +86,34 @@ class Backlog:
         if self._urgent:  # what was saved meanwhile is newer than what waits again
             self._hints = dict(sorted(self._hints.items(), key=itemgetter(1)))
         self._in_hand = {}
-        waiting = (self._hints, self._found)
-        self.since = min((at for paths in waiting for at in paths.values()), default=None)
+        self._look_since()
+
+    def put_off(self, paths: Iterable[str], now: float) -> None:
+        """Have some of those in hand, or others, wait apart; `done` is said of them all the same."""
+        for path in paths:
+            at = min(self._in_hand.get(path, now), self._large.pop(path, now))
+            self._large[path] = at
+
+    def take_large(self, last: Container[str] = ()) -> str | None:
+        """Take one of those that wait apart in hand, those in *last* at the end; `done_large` follows."""
+        path = next((one for one in self._large if one not in last), next(iter(self._large), None))
+        if path is not None:
+            self._large_in_hand = {path: self._large.pop(path)}
+        return path
+
+    def done_large(self, *, through: bool) -> None:
+        """Say that it is through, or must wait again."""
+        for path, at in self._large_in_hand.items():
+            if not through:
+                self._large[path] = min(at, self._large.get(path, at))
+        self._large_in_hand = {}
+        self._look_since()
+
+    def _all(self) -> tuple[dict[str, float], ...]:
+        return self._hints, self._found, self._in_hand, self._large, self._large_in_hand
+
+    def _look_since(self) -> None:
+        self.since = min(chain.from_iterable(one.values() for one in self._all()), default=None)
 
     def _note(self, at: float) -> None:
         self.since = at if self.since is None else min(self.since, at)

@@ -1,12 +1,17 @@
-"""How do dirty files get into the index? From the backlog, in slices, each a commit that a query sees."""
+"""The way of dirty files from the backlog into the index, in slices, each a commit that a query sees.
+
+Small files go through in this process. Large ones go one by one through another lane, whose parsing is done
+by a process that can be ended, so that neither a save nor a ping waits for what one of them does.
+"""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from memd.errors import MemdError
-from memd.index.indexer import Indexer, Progress
+from memd.index.indexer import Indexer, Prepare, Progress
 from memd.service.backlog import Backlog
 from memd.service.pace import Pace
 from memd.service.vectorizing import Write
@@ -16,6 +21,23 @@ SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is 
 SETTLE_S = 0.2  # until a file that was still being written is looked at again
 MISSING_POLL_S = 0.5  # while the folder is away nothing is read from it
 TOLD_PATHS = 100  # named in one event; its count counts all
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A way through reading and parsing, for one slice at a time."""
+
+    name: str
+    run: Write  # runs work in its thread
+    parse: Prepare | None = None  # does it elsewhere; None: in its thread, and large files are put off
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Both ways."""
+
+    small: Lane
+    large: Lane
 
 
 class Indexing:
@@ -28,6 +50,7 @@ class Indexing:
         backlog: Backlog,
         *,
         write: Write,
+        lanes: Lanes,
         skipped: Callable[[], dict[str, str]],
         changed: Callable[[list[str]], Awaitable[None]],
         emptied: Callable[[], Awaitable[None]],
@@ -40,6 +63,7 @@ class Indexing:
             indexer: reads and commits.
             backlog: what waits.
             write: runs work in the writing thread.
+            lanes: where files are read and parsed.
             skipped: path → reason of the files that are not indexed, to be kept up to date.
             changed: called after a commit, with the paths that were saved a moment ago.
             emptied: called when nothing waits any more.
@@ -47,15 +71,18 @@ class Indexing:
         """
         self.fault: MemdError | None = None  # why the last slice was not committed
         self.pace = Pace()  # in files
+        self.warnings: dict[str, str] = {}  # path → what is indexed not as it is written
         self._place = place
         self._indexer = indexer
         self._backlog = backlog
         self._write = write
+        self._lanes = lanes
         self._skipped = skipped
         self._changed = changed
         self._emptied = emptied
         self._publish = publish
         self._work = asyncio.Event()
+        self._large_work = asyncio.Event()
 
     def hint(self, paths: Iterable[str]) -> None:
         """Take paths, relative to the root, that may have changed."""
@@ -69,10 +96,11 @@ class Indexing:
     def wake(self) -> None:
         """Say that there may be something in the backlog."""
         self._work.set()
+        self._large_work.set()
 
     async def index_now(self, path: str) -> None:
-        """Index one file before anything else; returns when its words are searchable."""
-        done: Progress = await self._write(self._indexer.apply, [path])
+        """Index one file before anything else; returns when its words are searchable, or it waits apart."""
+        done = await self._through([path], self._lanes.small)
         await self._record(done, saved=True)
 
     async def run(self) -> None:
@@ -89,10 +117,24 @@ class Indexing:
                 continue
             await self._index(paths)
 
+    async def run_large(self) -> None:
+        """Index the large files that were put off, one after the other, for ever."""
+        while True:
+            self._large_work.clear()
+            if not self._place.is_there():
+                await asyncio.sleep(MISSING_POLL_S)
+                continue
+            path = self._backlog.take_large(self._indexer.suspects)
+            if path is None:
+                await self._large_work.wait()
+                continue
+            await self._index_large(path)
+            await self._emptied()
+
     async def _index(self, paths: list[str]) -> None:
         handled, began = 0, time.monotonic()
         try:
-            done: Progress = await self._write(self._indexer.apply, paths)
+            done = await self._through(paths, self._lanes.small)
             self.fault = None
             await self._record(done, saved=self._backlog.urgent)
             handled = done.handled
@@ -104,7 +146,46 @@ class Indexing:
         finally:
             self._backlog.done(handled)
 
+    async def _index_large(self, path: str) -> None:
+        through = False
+        try:
+            done = await self._through([path], self._lanes.large)
+            self.fault = None
+            await self._record(done, saved=False)
+            self._indexer.suspects -= {path}
+            through = True
+        except MemdError as error:
+            if self._place.is_there():
+                self.fault = error
+                raise
+        finally:
+            self._backlog.done_large(through=through)
+
+    async def _through(self, paths: list[str], lane: Lane) -> Progress:
+        """Take paths through all steps, each in its thread."""
+        indexer = self._indexer
+        readings = await lane.run(lambda: indexer.read(paths, large_too=lane.parse is not None))
+        await self._write(indexer.sift, readings)
+
+        def prepare() -> None:
+            indexer.in_hand.mark(lane.name, [one.path for one in readings if one.wanted])
+            indexer.prepare(readings, parse=lane.parse)
+
+        def commit() -> Progress:
+            done = indexer.commit(readings)
+            indexer.in_hand.clear(lane.name)
+            return done
+
+        if any(one.wanted for one in readings):
+            await lane.run(prepare)
+        done: Progress = await self._write(commit)
+        return done
+
     async def _record(self, done: Progress, *, saved: bool) -> None:
+        if done.put_off:
+            self._backlog.put_off(done.put_off, time.monotonic())
+            self._large_work.set()
+        self._note_warnings(done)
         skipped = self._skipped()
         for path in [*done.indexed, *done.removed]:
             skipped.pop(path, None)
@@ -116,3 +197,11 @@ class Indexing:
                 self._publish({"event": event, "paths": paths[:TOLD_PATHS], "count": len(paths)})
         if done.indexed or done.removed:
             await self._changed(done.indexed if saved else [])
+
+    def _note_warnings(self, done: Progress) -> None:
+        for path in done.removed:
+            self.warnings.pop(path, None)
+        for path, warnings in done.warned.items():
+            self.warnings.pop(path, None)
+            if warnings:
+                self.warnings[path] = warnings[0]

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
 from memd.search.memo import Memo
+from memd.service.indexing import Lane, Lanes
+from memd.service.parse_process import ParseProcess
 from memd.service.troubles import Reason
 from memd.service.upkeep import Upkeep
 from memd.service.vectorizing import Write
@@ -78,6 +81,9 @@ class House:
     providers: Providers
     user_config_path: Path
     write: Write  # runs work in the writing thread
+    parse: Write  # in the thread that parses small notes
+    parse_large: Write  # in the thread that waits for the process that parses large ones
+    process: ParseProcess
     publish: Callable[[str, dict[str, Any]], None]  # tells who follows, by root
 
 
@@ -137,6 +143,7 @@ async def _open_with(
             embedding=embedding,
             sidecars=SidecarFolder(place.root) if config.sidecars else None,
             write=house.write,
+            lanes=_lanes(house, tokenizer.path, limits),
             check=check,
             reopen=reopen,
             publish=lambda fields: house.publish(str(place.root), fields),
@@ -147,6 +154,11 @@ async def _open_with(
         await give_back(house.providers, config)
         raise
     return Opened(place, config, index, upkeep, embedding)
+
+
+def _lanes(house: House, tokenizer: Path, limits: ChunkLimits) -> Lanes:
+    parse = partial(house.process.prepare, tokenizer=str(tokenizer), limits=limits)
+    return Lanes(Lane("small", house.parse), Lane("large", house.parse_large, parse))
 
 
 async def give_back(providers: Providers, config: WorkspaceConfig) -> None:

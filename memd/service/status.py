@@ -116,6 +116,7 @@ def workspace_facts(workspaces: Workspaces, opened: Opened) -> Fields:
     upkeep = opened.upkeep
     snapshot = opened.index.snapshot
     skipped = sorted(upkeep.scanning.skipped.items())
+    warnings = sorted(upkeep.indexing.warnings.items())
     trouble_of_watch = upkeep.watching.trouble
     return {
         "root": str(opened.workspace.root),
@@ -124,6 +125,8 @@ def workspace_facts(workspaces: Workspaces, opened: Opened) -> Fields:
         "vectors": upkeep.vector_count,
         "skipped": [{"path": path, "reason": reason} for path, reason in skipped[:SHOWN_SKIPPED]],
         "skipped_total": len(skipped),
+        "warnings": [{"path": path, "warning": text} for path, text in warnings[:SHOWN_SKIPPED]],
+        "warnings_total": len(warnings),
         "last_scan": upkeep.scanning.last,
         "last_index": upkeep.last_index,
         "last_health": opened.last_health,

@@ -19,7 +19,7 @@ from memd.service.backlog import BULK_PATHS, Backlog
 from memd.service.cookies import Cookies
 from memd.service.damaged_rows import DamagedRows
 from memd.service.housekeeping import Housekeeping
-from memd.service.indexing import Indexing
+from memd.service.indexing import Indexing, Lanes
 from memd.service.retry import again_and_again
 from memd.service.scanning import Scanning
 from memd.service.troubles import Reason, Troubles
@@ -52,6 +52,7 @@ class Upkeep:
         embedding: EmbeddingQueue | None,
         sidecars: SidecarFolder | None,
         write: Write,
+        lanes: Lanes,
         check: Callable[[], Awaitable[Any]],
         reopen: Callable[[Reason], None],
         publish: Callable[[dict[str, Any]], None],
@@ -87,7 +88,7 @@ class Upkeep:
         )  # fmt: skip
         self.indexing = Indexing(
             place, indexer, self._backlog,
-            write=write, skipped=lambda: self.scanning.skipped,
+            write=write, lanes=lanes, skipped=lambda: self.scanning.skipped,
             changed=self._changed, emptied=self._note_words, publish=self._publish,
         )  # fmt: skip
         self.watching = Watching(
@@ -176,13 +177,14 @@ class Upkeep:
     async def start(self) -> None:
         """Begin: what the index knows is loaded, the rest goes on in tasks."""
         self.first = self.first_words = not await self._write(self.index.writer.get, "complete")
+        self.indexing.warnings = await self._write(self.index.writer.warnings)
         await self._write(self._cookies.prepare)
         await self.vectors.count()
         await self.housekeeping.count()
         if self.place.is_there():
             self.scanning.rules = await self._write(self._load_rules)
-        loops = [self.watching.run, self.scanning.run, self.indexing.run, self.housekeeping.run]
-        loops.append(self._damaged_rows.run)
+        loops = [self.watching.run, self.scanning.run, self.indexing.run]
+        loops += [self.indexing.run_large, self.housekeeping.run, self._damaged_rows.run]
         if self.vectors.wanted:
             loops.append(self._keep_embedding)
         self._tasks = [
@@ -198,6 +200,7 @@ class Upkeep:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._write(self.indexer.in_hand.clear_all)
 
     def rescan(self) -> None:
         """Ask for a scan of the whole folder, now."""

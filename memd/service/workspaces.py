@@ -22,6 +22,7 @@ from memd.service.checking import Checking
 from memd.service.feed import Feed
 from memd.service.folder_writer import FolderWriter
 from memd.service.opening import House, Opened
+from memd.service.parse_process import ParseProcess
 from memd.service.rebuild import Rebuild, recover, switch
 from memd.service.replies import log_unforeseen
 from memd.service.troubles import Reason
@@ -52,7 +53,19 @@ class Workspaces:
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
         self.folders = FolderWriter()
         self._stopping = asyncio.Event()
-        self._house = House(self._providers, user_config_path, self.write, self.feed.publish)
+        # One thread each: small notes do not wait for large ones, and no search waits for two that parse.
+        self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
+        self._large_parser = ThreadPoolExecutor(1, thread_name_prefix="large-parser")
+        self._process = ParseProcess()
+        self._house = House(
+            self._providers,
+            user_config_path,
+            self.write,
+            self.parse,
+            self.parse_large,
+            self._process,
+            self.feed.publish,
+        )
         self._changing = asyncio.Lock()  # one open, close or reopen at a time
         self._background: set[asyncio.Task[None]] = set()
         self._unhurried: set[asyncio.Task[Any]] = set()  # nobody waits for their end
@@ -82,6 +95,14 @@ class Workspaces:
     async def write(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run *work* in the writing thread."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, _translating, work, *args)
+
+    async def parse(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Run *work* in the thread that reads and parses small notes."""
+        return await asyncio.get_running_loop().run_in_executor(self._parser, _translating, work, *args)
+
+    async def parse_large(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Run *work* in the thread that waits for the process that parses large notes."""
+        return await asyncio.get_running_loop().run_in_executor(self._large_parser, _translating, work, *args)
 
     async def read(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run *work* in a reading thread."""
@@ -301,6 +322,9 @@ class Workspaces:
             for root in list(self._opened):
                 await self._close(root)
         self.folders.close()
+        self._process.close()
+        for executor in (self._parser, self._large_parser):
+            executor.shutdown(wait=True)
         self._writer.shutdown(wait=True)
         self._readers.shutdown(wait=True)
 

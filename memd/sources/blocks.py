@@ -34,6 +34,7 @@ CHARS_A_WORK = 3
 MAX_TITLE_CHARS = 200
 
 TOO_LONG = f"too-complex: more than {MAX_MARKDOWN_LINES:,} lines; all is indexed as plain text"
+TOO_COMPLEX = "too-complex: all is indexed as plain text"
 
 _INLINE = MarkdownIt("commonmark")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
@@ -70,6 +71,11 @@ def read_blocks(lines: Lines, first: int) -> tuple[list[Block], tuple[str, ...]]
             return blocks, (warning,)
         blocks.extend(_covering(lines, tree, start, end))
     return blocks, ()
+
+
+def read_plain(lines: Lines) -> tuple[list[Block], tuple[str, ...]]:
+    """Return stretches of lines as if there were no Markdown, and the warning that says so."""
+    return list(_coarse(lines, 0, len(lines))), (TOO_COMPLEX,)
 
 
 def segments(lines: Lines, block: Block) -> Iterator[Block]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memd.records import Chunk, ChunkLimits, Document, Tokenizer
-from memd.sources.blocks import Block, read_blocks
+from memd.sources.blocks import Block, read_blocks, read_plain
 from memd.sources.frontmatter import FrontMatter, read_front_matter
 from memd.sources.lines import Lines, split_lines
 from memd.sources.measure import Measure, Room, best_cut
@@ -38,7 +38,7 @@ class _Page:
         return self.limits.max_tokens * MAX_CHARS_PER_PIECE
 
 
-def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits) -> Document:
+def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False) -> Document:
     r"""Cut *text* into chunks.
 
     Every non-blank line outside of the front matter is in a chunk. A chunk's text is what stands at its
@@ -51,15 +51,16 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits) -> Document:
         text: of a source, without its BOM; ``\n`` and ``\r\n`` end lines.
         tokenizer: of the model that reads the chunks.
         limits: of a chunk; its words are a target, its word pieces a promise.
+        plain: take neither Markdown nor front matter for what they are.
 
     Returns:
         Title, tags, front matter, and the chunks in the order of the text. Warnings name line numbers
         and no word of the text.
     """
     lines = split_lines(text)
-    front = read_front_matter(lines)
+    front = FrontMatter({}) if plain else read_front_matter(lines)
     literal = [Block("code_block", 0, front.lines)] if front.is_text else []
-    found, warnings = read_blocks(lines, front.lines)
+    found, warnings = read_plain(lines) if plain else read_blocks(lines, front.lines)
     blocks = [*literal, *found]
     page = _Page(lines, tokenizer, limits, front)
     chunks = tuple(_chunks(page, blocks) if blocks else _front_matter_chunk(page))

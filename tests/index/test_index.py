@@ -153,7 +153,7 @@ def test_index_files_are_for_their_owner_alone(notes):
 def test_a_change_of_chunk_limits_cuts_everything_again(notes):
     """Chunks of two sizes are never mixed: the next scan sees every source as changed."""
     notes.save({"a.md": "alpha\n"})
-    notes.indexer._limits = type(notes.indexer._limits)(100, 20, 254)
+    notes.indexer.limits = type(notes.indexer.limits)(100, 20, 254)
     notes.indexer.begin()
     assert notes.indexer.apply(["a.md"]).indexed == ["a.md"]
 

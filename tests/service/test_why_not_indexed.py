@@ -30,7 +30,7 @@ class Room:
         upkeep = Upkeep(
             place, notes.index, notes.indexer,
             load_rules=notes.rules, is_current=lambda: True, embedding=None, sidecars=None,
-            write=self.workspaces.write, check=None, reopen=None, publish=lambda _: None,
+            write=self.workspaces.write, lanes=None, check=None, reopen=None, publish=lambda _: None,
         )  # fmt: skip
         self.opened = Opened(place, WorkspaceConfig(), notes.index, upkeep, None)
 

@@ -1,0 +1,120 @@
+"""A note that is made to be slow costs nobody else anything: saves, pings, searches, a stop."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+
+from benchmarks.pathological import text
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def hostile(daemon, tmp_path):
+    """A workspace with one small note."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "calm.md").write_text("The heron stands still.\n")
+    daemon.add(root)
+    return daemon, root
+
+
+def facts(daemon: Daemon) -> dict:
+    return daemon.call("status")["workspaces"][0]
+
+
+def worker(daemon: Daemon) -> int | None:
+    """Return the process that parses for the daemon."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            ours = int(entry.read_text().rpartition(")")[2].split()[1]) == daemon.process.pid
+            if ours and b"parse_worker" in (entry.parent / "cmdline").read_bytes():
+                return int(entry.parent.name)
+        except OSError:
+            continue
+    return None
+
+
+def test_beside_a_hostile_note_saves_pings_and_searches_go_on(hostile):
+    """While megabytes of lists are parsed, a save is found at once, and pings are answered."""
+    daemon, root = hostile
+    (root / "hostile.md").write_text(text("changing lists", 2 * MIB) + "\nzebra\n")
+    until(lambda: facts(daemon)["pending_files"] == 1 and worker(daemon))
+    slowest = 0.0
+    for number in range(5):
+        began = time.monotonic()
+        daemon.call("ping")
+        slowest = max(slowest, time.monotonic() - began)
+        (root / f"new{number}.md").write_text(f"The kingfisher number{number}.\n")
+        until(lambda number=number: daemon.found(f"number{number}", mode="keyword"), timeout_s=5)
+    assert slowest < 1
+    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
+
+
+def test_what_is_too_complex_is_plain_text_and_named(hostile):
+    """Its words are found, and status says why its headings are not."""
+    daemon, root = hostile
+    (root / "hostile.md").write_text(text("lazy quotes", MIB) + "\nzebra\n")
+    assert until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60) == ["hostile.md"]
+    [warning] = until(lambda: facts(daemon)["warnings"])
+    assert warning["path"] == "hostile.md"
+    assert warning["warning"].startswith("too-complex")
+    assert "hostile.md" in daemon.memctl("status").stdout
+    daemon.stop()
+    daemon.start()
+    assert until(lambda: facts(daemon)["warnings"]) == [warning]
+    (root / "hostile.md").write_text("calm again\n")
+    until(lambda: not facts(daemon)["warnings"])
+
+
+def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
+    """The note is parsed by another process, as plain text; its words are found."""
+    daemon, root = hostile
+    (root / "hostile.md").write_text(text("changing lists", 2 * MIB) + "\nzebra\n")
+    os.kill(until(lambda: worker(daemon)), signal.SIGKILL)
+    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
+    [warning] = until(lambda: facts(daemon)["warnings"])
+    assert warning["warning"] == "too-complex: all is indexed as plain text"
+
+
+def test_a_stop_does_not_wait_for_a_hostile_note(hostile):
+    """The parser ends with the daemon; the next daemon indexes the note."""
+    daemon, root = hostile
+    (root / "hostile.md").write_text(text("changing lists", 3 * MIB) + "\nzebra\n")
+    parser = until(lambda: worker(daemon))
+    began = time.monotonic()
+    assert daemon.stop() == 0
+    assert time.monotonic() - began < 5
+    assert not Path(f"/proc/{parser}").exists()
+    daemon.start()
+    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
+
+
+def test_what_was_being_parsed_when_the_daemon_died_comes_last(hostile):
+    """After kill -9 all other notes are searchable before it, and it is parsed apart."""
+    daemon, root = hostile
+    (root / "hostile.md").write_text(text("changing lists", 3 * MIB) + "\nzebra\n")
+    until(lambda: list(daemon.state.rglob("parsing.large")))
+    parser = worker(daemon)
+    daemon.process.kill()
+    daemon.process.wait()
+    for number in range(50):
+        (root / f"new{number}.md").write_text(f"The kingfisher number{number}.\n")
+    daemon.start()
+    until(lambda: len(daemon.found("kingfisher", mode="keyword", limit=50)) == 50, timeout_s=30)
+    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
+    assert not list(daemon.state.rglob("parsing.*"))
+    until(lambda: parser is None or not Path(f"/proc/{parser}").exists(), timeout_s=40)
+
+
+def test_the_daemon_holds_no_more_after_a_hostile_note(hostile):
+    """Its memory grows by less than the 150 MB that a note may cost."""
+    daemon, root = hostile
+    before = daemon.call("status")["server"]["memory_mb"]
+    (root / "hostile.md").write_text(text("tables of the report", MIB) + "\nzebra\n")
+    until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
+    assert daemon.call("status")["server"]["memory_mb"] - before < 150
