@@ -12,9 +12,9 @@ from time import perf_counter
 
 from benchmarks import latency, made_index, report
 from benchmarks.home import Home
+from memd.index.columns import mask_of
 from memd.index.index import Index
 from memd.index.view import View
-from memd.kernels import kernel
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
 
@@ -92,7 +92,7 @@ def arm_ms(index: Index, text: str) -> float:
     query = parse(text)
     with index.view() as view:
         started = perf_counter()
-        keyword_arm(view, query, kernel.mask_of(view.snapshot.columns, None))
+        keyword_arm(view, query, mask_of(view.snapshot.columns, None))
         return 1000 * (perf_counter() - started)
 
 

@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
+from memd.index.columns import Columns, Mask, mask_of
+from memd.index.cosine import by_chunk, cosines
 from memd.index.first_pass import FirstPass
 from memd.index.first_pass_build import Building
 from memd.index.postings import TermPostings
 from memd.index.vectors import Rows
 from memd.index.view import Snapshot
-from memd.kernels import kernel
+from memd.search.top import best
 from memd.search.vector import VectorArm
 
 SEED = 7
@@ -136,7 +138,7 @@ def coded(folder: Path, rows: Rows) -> tuple[FirstPass, float]:
 def snapshot(rows: Rows, first_pass: FirstPass) -> Snapshot:
     """Return a snapshot in which the newest chunk was embedded first, as the daemon does it."""
     added = [(number, 1, rows.count - number, 1) for number in range(1, rows.count + 1)]
-    columns = kernel.Columns.empty().changed(removed=[], added=added, embedded=[])
+    columns = Columns.empty().changed(removed=[], added=added, embedded=[])
     return Snapshot(1, {}, columns, rows, "", TermPostings(columns, rows.count), first_pass)
 
 
@@ -148,7 +150,7 @@ def compared(
     rng = np.random.default_rng(SEED)
     for share in SHARES:
         drawn = rng.random(shown.rows.count // RUN + 1).repeat(RUN) if options.folders else None
-        mask = kernel.mask_of(shown.columns, None)
+        mask = mask_of(shown.columns, None)
         mask[1:] &= (rng.random(shown.rows.count) if drawn is None else drawn[: shown.rows.count]) < share
         for kind, asked in queries.items():
             times, recalls, way = under(shown, mask, asked, options.readers)
@@ -159,7 +161,7 @@ def compared(
 
 
 def under(
-    shown: Snapshot, mask: kernel.Mask, asked: np.ndarray, readers: int
+    shown: Snapshot, mask: Mask, asked: np.ndarray, readers: int
 ) -> tuple[dict[str, list[float]], dict[int, float], str]:
     """Ask the arm and scan all in turn; return milliseconds, recall by head, and how the arm looked."""
     times: dict[str, list[float]] = defaultdict(list)
@@ -168,8 +170,8 @@ def under(
     def ask(query: np.ndarray) -> str:
         started = perf_counter()
         rows = shown.rows
-        scores = kernel.by_chunk(kernel.cosines(rows.buffer, rows.count, DIM, query.tobytes()), shown.columns)
-        exact = kernel.best(scores, mask, max(HEADS))
+        scores = by_chunk(cosines(rows.buffer, rows.count, DIM, query.tobytes()), shown.columns)
+        exact = best(scores, mask, max(HEADS))
         between = perf_counter()
         arm = VectorArm(shown, query.tobytes(), mask)
         ended = perf_counter()

@@ -3,7 +3,8 @@
 from collections import defaultdict
 
 from memd import terms
-from memd.kernels import kernel
+from memd.index.posting_list import counted
+from memd.search.bm25 import bm25
 
 K1, B = 1.2, 0.75
 
@@ -48,9 +49,7 @@ def untruths(view) -> list[str]:
             shown = view.postings(text, prefix=is_beginning)
             if shown.document_frequency != len(counts):
                 wrong.append(f"{text}: {shown.document_frequency} documents, not {len(counts)}")
-            seen, expected = (
-                list(kernel.bm25([(1.5, one)], columns, K1, B)) for one in (shown, kernel.counted(counts))
-            )
+            seen, expected = (list(bm25([(1.5, one)], columns, K1, B)) for one in (shown, counted(counts)))
             if seen != expected:
                 wrong.append(f"{text}: other scores")
     return wrong

@@ -17,7 +17,11 @@ VOCABULARY = {
     "memd.records",
     "memd.terms",
     "memd.workspace",
-    "memd.kernels",
+    # What every chunk is scored by.
+    "memd.index.columns",
+    "memd.index.cosine",
+    "memd.index.owners",
+    "memd.index.posting_list",
 }
 # What parts of the index stand on, from the disk up.
 STORE = VOCABULARY | {"memd.index.files", "memd.index.schema", "memd.index.database"}
@@ -50,9 +54,11 @@ MAY_IMPORT = {
     "memd.index.vectors": VOCABULARY | {"memd.index.files"},
     "memd.index.ledger": VOCABULARY | {"memd.index.store"},
     "memd.index.matrices": MATRICES,
-    "memd.index.first_pass": VOCABULARY | {"memd.index.files", "memd.index.vectors"},
+    "memd.index.ann": VOCABULARY,
+    "memd.index.first_pass": VOCABULARY | {"memd.index.ann"} | {"memd.index.files", "memd.index.vectors"},
     "memd.index.first_pass_build": VOCABULARY
-    | {"memd.index.files", "memd.index.first_pass", "memd.index.making", "memd.index.vectors"},
+    | {"memd.index.ann", "memd.index.files", "memd.index.first_pass", "memd.index.making"}
+    | {"memd.index.vectors"},
     "memd.index.first_pass_keeper": MATRICES
     | {"memd.index.first_pass", "memd.index.first_pass_build", "memd.index.matrices", "memd.index.writer"},
     "memd.index.inverted": VOCABULARY | {"memd.index.files"},
@@ -110,19 +116,12 @@ ONE_IMPORTER = {
     "onnxruntime": {"memd.embedding.onnx", *BUILD},
     "tokenizers": {"memd.embedding.tokens"},
     "numpy": {
-        f"memd.kernels.{name}"
-        for name in (
-            "codes",
-            "dense",
-            "dense_columns",
-            "dense_rows",
-            "dense_sources",
-            "dense_vectors",
-            "dense_words",
-        )
-    }
-    | {"memd.embedding.onnx", *BUILD},
-    "faiss": {"memd.kernels.codes"},
+        *(f"memd.index.{name}" for name in ("ann", "columns", "cosine", "owners", "posting_list")),
+        *(f"memd.search.{name}" for name in ("bm25", "evidence", "folding", "top")),
+        "memd.embedding.onnx",
+        *BUILD,
+    },
+    "faiss": {"memd.index.ann"},
     "onnx": BUILD,
     "safetensors": BUILD,
     "pathspec": {"memd.sources.gitignore"},

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.index import derived
+from memd.index.columns import only_living, take
 from memd.index.files import Failure
 from memd.index.finding import Finding
 from memd.index.first_pass import flaw
@@ -21,7 +22,6 @@ from memd.index.ranked import rank, without_length
 from memd.index.rederived import TABLES, Rederived, Texts
 from memd.index.vectors import Matrix
 from memd.index.view import View
-from memd.kernels import kernel
 from memd.records import FileStamp, SourceText
 from memd.sources.scan import Rules, read_source, walk
 
@@ -111,8 +111,8 @@ def _published(view: View) -> Iterator[Finding]:
             """
         )
     }
-    live = kernel.only_living(range(len(columns.source)), columns)
-    parts = [kernel.take(part, live) for part in (columns.source, columns.row, columns.length)]
+    live = only_living(range(len(columns.source)), columns)
+    parts = [take(part, live) for part in (columns.source, columns.row, columns.length)]
     shown = dict(zip(live, zip(*parts, strict=True), strict=True))
     wrong = {number for number in stored.keys() | shown.keys() if stored.get(number) != shown.get(number)}
     if wrong:

@@ -17,8 +17,9 @@ from typing import Any
 from zlib import crc32
 
 from memd.index import files
+from memd.index.columns import Columns, Mask
+from memd.index.cosine import Ids, cosines, with_newest
 from memd.index.vectors import Rows
-from memd.kernels import kernel
 
 FILE_NAME = re.compile(r"first_pass\.[0-9a-f]{16}\.codes")
 
@@ -54,26 +55,24 @@ class FirstPass:
     """The codes of one file, in memory. For any thread."""
 
     facts: Facts
-    codes: Any  # memd.kernels.codes.Codes; that module is not there without numpy
+    codes: Any  # memd.index.ann.Codes; that module is not there without numpy
 
-    def candidates(
-        self, rows: Rows, query_vec: bytes, *, columns: kernel.Columns, mask: kernel.Mask, limit: int
-    ) -> kernel.Ids:
+    def candidates(self, rows: Rows, query_vec: bytes, *, columns: Columns, mask: Mask, limit: int) -> Ids:
         """Return chunks under *mask* that may be among the *limit* nearest, in any order.
 
         By their codes; those whose rows came after the file, by their cosines.
         """
-        older: kernel.Ids = self.codes.chunks(query_vec, self.facts.candidates, columns, mask)
+        older: Ids = self.codes.chunks(query_vec, self.facts.candidates, columns, mask)
         if rows.count == self.facts.rows:
             return older
-        scores = kernel.cosines(rows.buffer, rows.count, rows.dim, query_vec, self.facts.rows)
-        return kernel.with_newest(older, scores, columns, mask, first=self.facts.rows, limit=limit)
+        scores = cosines(rows.buffer, rows.count, rows.dim, query_vec, self.facts.rows)
+        return with_newest(older, scores, columns, mask, first=self.facts.rows, limit=limit)
 
 
 def can_code(dim: int) -> bool:
     """Tell whether there is a library for vectors of so many dimensions; it is not loaded for that."""
     try:
-        from memd.kernels import codes  # noqa: PLC0415 - needs numpy
+        from memd.index import ann as codes  # noqa: PLC0415 - needs numpy
     except ImportError:
         return False
     return codes.is_there() and codes.fits(dim)
@@ -132,7 +131,7 @@ def read(folder: Path, facts: Facts) -> FirstPass:
         ImportError: the library cannot be loaded.
         OSError: it is not there, or cannot be read.
     """
-    from memd.kernels import codes  # noqa: PLC0415 - needs numpy
+    from memd.index import ann as codes  # noqa: PLC0415 - needs numpy
 
     if facts.library != codes.library():
         raise DamagedFileError("it is of another version of the library")

@@ -60,7 +60,7 @@ class Building(Making):
                 break
 
     def _all_pieces(self) -> Iterator[None]:
-        from memd.kernels import codes  # noqa: PLC0415 - needs numpy
+        from memd.index import ann as codes  # noqa: PLC0415 - needs numpy
 
         self._descriptor = files.create(self.path)
         table = codes.table(self.rows.buffer, self.rows.count, self.rows.dim)

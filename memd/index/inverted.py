@@ -22,7 +22,7 @@ from zlib import crc32
 import structlog
 
 from memd.index import files
-from memd.kernels import kernel
+from memd.index.posting_list import Part, decoded
 
 log = structlog.get_logger()
 
@@ -44,7 +44,7 @@ BEGINNING = b"\xff"  # ends the key of all terms that begin so: behind those, an
 class Stored(NamedTuple):
     """What the file has of one term."""
 
-    part: kernel.Part
+    part: Part
     documents: int  # chunks, live when the file was made or not
 
 
@@ -145,7 +145,7 @@ class Inverted:
     def _stored(self, number: int) -> Stored:
         place, documents, is_dense, _ = self._entry(number)
         stored = self._bytes(place, documents, is_dense)
-        return Stored(kernel.decoded(stored, documents, dense=bool(is_dense)), documents)
+        return Stored(decoded(stored, documents, dense=bool(is_dense)), documents)
 
     def _bytes(self, place: int, documents: int, is_dense: int) -> memoryview:
         size = self._facts.last + 1 if is_dense else 5 * documents

@@ -15,6 +15,7 @@ from zlib import crc32
 
 from memd import terms
 from memd.index import files
+from memd.index.columns import mask_of_ids
 from memd.index.inverted import (
     ALIGNED,
     DATA_AT,
@@ -27,8 +28,8 @@ from memd.index.inverted import (
     key_of,
 )
 from memd.index.making import Making
+from memd.index.posting_list import Part, encoded, joined, only, up_to
 from memd.index.view import View
-from memd.kernels import kernel
 
 # In so many chunks a term stands that is in the file. FTS5 tells of one in 256 chunks within 0.2 ms; of
 # 220,000 terms in 100,000 chunks 5,500 are left, with two thirds of the postings.
@@ -59,7 +60,7 @@ class Building(Making):
         self._last = 0
         self._after = 0  # the last id that was listed
         self._ids = array("q")
-        self._there = kernel.mask_of_ids([], 0)  # which ids have a chunk
+        self._there = mask_of_ids([], 0)  # which ids have a chunk
         self._chunks = 0
         self._term = ""  # the last that was counted
         self._beginnings: dict[str, int] = {}  # character of a spaceless script → documents of its terms
@@ -97,7 +98,7 @@ class Building(Making):
         if listed:
             self._after = listed[-1]
             return False
-        self._there = kernel.mask_of_ids(self._ids, self._last + 1)
+        self._there = mask_of_ids(self._ids, self._last + 1)
         self._chunks = len(self._ids)
         del self._ids
         return True
@@ -123,7 +124,7 @@ class Building(Making):
             return True
         term = self._terms.pop()
         part = self._part(view, term)
-        is_dense, block = kernel.encoded(part, self._last + 1)
+        is_dense, block = encoded(part, self._last + 1)
         files.write_at(self._descriptor, block, self._size)
         key = key_of(term)
         self._keys += key
@@ -137,14 +138,14 @@ class Building(Making):
             self._synced = self._size
         return False
 
-    def _part(self, view: View, term: Term) -> kernel.Part:
+    def _part(self, view: View, term: Term) -> Part:
         # Anew: what the disk has changed since would get a checksum of its own.
         stored = self._old.find(term, anew=True) if self._old is not None else None
         text, is_beginning = term
         if self._old is None or stored is None:
-            return kernel.up_to(view.reader.counted(text, prefix=is_beginning), self._last)
+            return up_to(view.reader.counted(text, prefix=is_beginning), self._last)
         newer = view.reader.counted(text, prefix=is_beginning, after=self._old.last)
-        return kernel.joined(kernel.only(stored.part, self._there), kernel.up_to(newer, self._last))
+        return joined(only(stored.part, self._there), up_to(newer, self._last))
 
     def _finish(self, _: View) -> bool:
         keys_at = self._size

@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable
 
 from memd.index.inverted import Inverted
+from memd.index.posting_list import agree, up_to
 from memd.index.view import View
-from memd.kernels import kernel
 
 # Compared with FTS5, others each time: 1 s at a million chunks. All checksums say that the file is what was
 # written; this says that what was written was true.
@@ -40,4 +40,4 @@ def _agree(view: View, file: Inverted, term: tuple[str, bool]) -> bool:
         return False
     truth = view.reader.counted(term[0], prefix=term[1])
     columns = view.snapshot.columns
-    return kernel.agree(stored.part, kernel.up_to(truth, file.last), columns)
+    return agree(stored.part, up_to(truth, file.last), columns)

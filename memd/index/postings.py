@@ -11,15 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from memd.index.columns import Columns, live_up_to
 from memd.index.inverted import Inverted
-from memd.kernels import kernel
+from memd.index.posting_list import NO_PART, Part, Postings, joined, living
 
 # Postings kept for the queries to come, 5 bytes each: 20 MB. Those of the file are not counted.
 POSTINGS_KEPT = 4_000_000
 TERM_SIZE = 100  # what a term costs besides, as postings: keys and records of some 500 bytes
 
 Term = tuple[str, bool]  # and whether it is the beginning of all terms that are meant
-Read = Callable[[Term, int], kernel.Part]  # (term, after) → its postings in chunks beyond that id
+Read = Callable[[Term, int], Part]  # (term, after) → its postings in chunks beyond that id
 
 V = TypeVar("V")
 
@@ -55,21 +56,21 @@ class Tail:
     """A term's postings from some id on, as far as they were read."""
 
     last: int  # highest id that was looked at
-    part: kernel.Part
+    part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class TermPostings:
     """The postings of one generation. Never changes, but for what it keeps."""
 
-    columns: kernel.Columns
+    columns: Columns
     newest: int  # highest id that any chunk was ever given
     file: Inverted | None = None
     tails: Kept[Tail] = field(default_factory=Kept)  # of all generations since the words were made
-    _found: Kept[kernel.Postings] = field(default_factory=Kept)  # of this one
+    _found: Kept[Postings] = field(default_factory=Kept)  # of this one
     _whole: list[bool] = field(default_factory=list)  # see `_is_whole`
 
-    def after(self, columns: kernel.Columns, newest: int) -> "TermPostings":
+    def after(self, columns: Columns, newest: int) -> "TermPostings":
         """Return those of the next generation; what was read stays known."""
         return TermPostings(columns, newest, self.file, self.tails)
 
@@ -77,7 +78,7 @@ class TermPostings:
         """Return the same with another file."""
         return TermPostings(self.columns, self.newest, file, self.tails)
 
-    def of(self, term: Term, read: Read) -> kernel.Postings:
+    def of(self, term: Term, read: Read) -> Postings:
         """Return a term's postings; *read* asks FTS5, in the same generation."""
         found = self._found.get(term, 0)
         if found is None:
@@ -85,23 +86,23 @@ class TermPostings:
             self._found.put(term, 0, found, size)
         return found
 
-    def _made(self, term: Term, read: Read) -> tuple[kernel.Postings, int]:
+    def _made(self, term: Term, read: Read) -> tuple[Postings, int]:
         """Put a term's postings together; say how many of them are held in memory."""
         file = self.file
         stored = file.find(term) if file is not None else None
         if file is None or stored is None:
             tail = self._tail(term, 0, read)
-            return kernel.Postings((tail,), kernel.living(tail, self.columns)), tail.size
+            return Postings((tail,), living(tail, self.columns)), tail.size
         tail = self._tail(term, file.last, read)
-        covered = stored.documents if self._is_whole(file) else kernel.living(stored.part, self.columns)
-        found = kernel.Postings((stored.part, tail), covered + kernel.living(tail, self.columns))
+        covered = stored.documents if self._is_whole(file) else living(stored.part, self.columns)
+        found = Postings((stored.part, tail), covered + living(tail, self.columns))
         return found, tail.size
 
-    def _tail(self, term: Term, after: int, read: Read) -> kernel.Part:
+    def _tail(self, term: Term, after: int, read: Read) -> Part:
         """Return a term's postings beyond an id; what is known of them is not read again."""
-        known = self.tails.get(term, after) or Tail(after, kernel.NO_PART)
+        known = self.tails.get(term, after) or Tail(after, NO_PART)
         if known.last < self.newest:
-            known = Tail(self.newest, kernel.joined(known.part, read(term, known.last)))
+            known = Tail(self.newest, joined(known.part, read(term, known.last)))
             self.tails.put(term, after, known, known.part.size)
         return known.part  # a later generation may have read further: to these columns that is dead
 
@@ -111,5 +112,5 @@ class TermPostings:
         All chunks up to its last id were in it when it was made, and none comes to them.
         """
         if not self._whole:
-            self._whole.append(kernel.live_up_to(self.columns, file.last) == file.chunks)
+            self._whole.append(live_up_to(self.columns, file.last) == file.chunks)
         return self._whole[0]

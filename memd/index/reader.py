@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from memd.index.database import damaged, decoded, open_reader, terms_of, translated
-from memd.kernels import kernel
+from memd.index.posting_list import COUNT_BITS, Part, part_of
 
 # SQLite's steps between two looks at the deadline: about half a millisecond.
 STEPS = 10_000
@@ -45,7 +45,7 @@ class Reader:
             self._db = open_reader(path)
         self._terms = terms_of(self._db, apsw.FTS5_TOKENIZE_QUERY)
         self._indexed_terms = terms_of(self._db, apsw.FTS5_TOKENIZE_DOCUMENT)
-        self._noted = array("q")  # what the function has noted, for `kernel.part_of`
+        self._noted = array("q")  # what the function has noted, for `part_of`
         self._db.register_fts5_function("note", _noting(self._noted))
 
     def limit(self, expired: Callable[[], bool] | None) -> None:
@@ -75,7 +75,7 @@ class Reader:
         """Return the terms that FTS5 makes of a prepared text."""
         return self._terms(prepared)
 
-    def counted(self, term: str, *, prefix: bool, after: int = 0) -> kernel.Part:
+    def counted(self, term: str, *, prefix: bool, after: int = 0) -> Part:
         """Return in which chunks beyond the id *after* a term stands, live or not, and how often.
 
         Args:
@@ -86,7 +86,7 @@ class Reader:
         del self._noted[:]
         with decoded(self._path):
             self._db.execute(NOTED, (f'"{term}" *' if prefix else f'"{term}"', after)).fetchall()
-            return kernel.part_of(self._noted)
+            return part_of(self._noted)
 
     def matching(self, table: str, expression: str) -> list[int]:
         """Return the ids of the chunks that an FTS5 expression of our own making matches."""
@@ -137,7 +137,7 @@ class Reader:
 
 
 def _noting(noted: "array[int]") -> Callable[..., None]:
-    append, shift = noted.append, kernel.COUNT_BITS
+    append, shift = noted.append, COUNT_BITS
 
     def note(row: apsw.FTS5ExtensionApi) -> None:
         append(row.rowid << shift | row.inst_count)

@@ -6,13 +6,13 @@ from itertools import chain
 
 from memd.errors import IndexDamagedError
 from memd.index.changes import Changes
+from memd.index.columns import Columns, live_up_to
 from memd.index.first_pass import FirstPass
 from memd.index.inverted import Inverted
 from memd.index.matrices import Matrices
 from memd.index.postings import TermPostings
 from memd.index.view import Snapshot
 from memd.index.writer import Writer
-from memd.kernels import kernel
 
 # The columns have a place for each id that was ever given. So many mean 800 MB: it is a flipped bit, or time
 # to begin anew with low ones.
@@ -29,11 +29,11 @@ def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: 
     sources = writer.sources()
     active = matrices.active
     newest = matrices.ledger.newest_chunk()
-    columns = kernel.Columns.empty()
+    columns = Columns.empty()
     for chunks in matrices.ledger.live_chunks(active.number if active else None):
         _expect_sound(chunks, sources.keys(), newest, matrices.rows.count)
         columns = columns.changed(removed=[], added=chunks, embedded=[])
-    if kernel.live_up_to(columns, newest) != columns.count:
+    if live_up_to(columns, newest) != columns.count:
         raise IndexDamagedError("chunks are there twice: memctl index --rebuild")
     return Snapshot(
         writer.number("generation") or 0,

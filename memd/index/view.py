@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memd.errors import IndexDamagedError
+from memd.index.columns import Columns, only_living, take
 from memd.index.first_pass import FirstPass
+from memd.index.posting_list import Part, Postings
 from memd.index.postings import TermPostings
 from memd.index.reader import Reader, StoredChunk
 from memd.index.vectors import Rows
-from memd.kernels import kernel
 from memd.records import Source
 
 
@@ -18,7 +19,7 @@ class Snapshot:
 
     generation: int
     sources: Mapping[int, Source]  # live ones, as are all that follows
-    columns: kernel.Columns
+    columns: Columns
     rows: Rows
     model_id: str  # whose vectors the rows are; "" while there are none
     postings: TermPostings
@@ -49,21 +50,21 @@ class View:
     def has_damaged(self, ids: Sequence[int]) -> bool:
         """Tell whether a vector of these chunks is not what was written; it is noted in `damaged`."""
         columns, rows = self.snapshot.columns, self.snapshot.rows
-        found = rows.damaged(kernel.take(columns.row, ids))
+        found = rows.damaged(take(columns.row, ids))
         self.damaged.update(found)
         return bool(found)
 
-    def postings(self, term: str, *, prefix: bool) -> kernel.Postings:
+    def postings(self, term: str, *, prefix: bool) -> Postings:
         """Return where *term* (or, with *prefix*, every term that begins so) stands."""
         return self.snapshot.postings.of((term, prefix), self._read)
 
     def matching(self, table: str, expression: str) -> list[int]:
         """Return the ids of the chunks that an FTS5 expression of our own making matches."""
-        return kernel.only_living(self.reader.matching(table, expression), self.snapshot.columns)
+        return only_living(self.reader.matching(table, expression), self.snapshot.columns)
 
     def containing(self, piece: str) -> list[int]:
         """Return the ids of the chunks whose text has *piece* somewhere: a scan of all of them."""
-        return kernel.only_living(self.reader.containing(piece), self.snapshot.columns)
+        return only_living(self.reader.containing(piece), self.snapshot.columns)
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Return the chunks of ids that are live.
@@ -77,5 +78,5 @@ class View:
             raise IndexDamagedError(f"{len(missing)} chunks are not there: memctl index --rebuild")
         return found
 
-    def _read(self, term: tuple[str, bool], after: int) -> kernel.Part:
+    def _read(self, term: tuple[str, bool], after: int) -> Part:
         return self.reader.counted(term[0], prefix=term[1], after=after)

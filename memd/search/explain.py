@@ -5,8 +5,8 @@ from datetime import date
 from typing import Literal
 
 from memd.errors import DeadlineError
+from memd.index.columns import Columns, mask_size, stretches, take
 from memd.index.view import View
-from memd.kernels import kernel
 from memd.search import evidence, ranking
 from memd.search.explanation import (
     Decay,
@@ -62,8 +62,8 @@ def explain_chunk(view: View, request: Request, judged: Judgement, chunk_id: int
     """Explain one chunk, also one that neither arm has in its pool. Raises as `explain` does."""
     give_up_in_time(request)
     columns = view.snapshot.columns
-    [row] = kernel.take(columns.row, [chunk_id])
-    [source_id] = kernel.take(columns.source, [chunk_id])
+    [row] = take(columns.row, [chunk_id])
+    [source_id] = take(columns.source, [chunk_id])
     sees = judged.vector is not None and row >= 0
     weights = ranking.weights_seen(request.weights, vector=sees, keyword=judged.keyword is not None)
     vector, keyword = None, None
@@ -110,7 +110,7 @@ def give_up_in_time(request: Request) -> None:
 
 
 def _stages(view: View, request: Request, judged: Judgement) -> Stages:
-    allowed = kernel.count(judged.mask)
+    allowed = mask_size(judged.mask)
     above, found = standing(view, request, judged)
     folded = len(found.into)
     dropped = folded + len(found.crowded) + len(found.kept)
@@ -128,7 +128,7 @@ def _stages(view: View, request: Request, judged: Judgement) -> Stages:
     )
 
 
-def _vector_part(arm: VectorArm, columns: kernel.Columns, chunk_id: int, weight: float) -> VectorPart:
+def _vector_part(arm: VectorArm, columns: Columns, chunk_id: int, weight: float) -> VectorPart:
     rank, cosine = _place(arm, chunk_id)
     [(score, source_cosine)] = meaning_of(columns, arm, evidence.grouped(columns, [chunk_id]))
     assert score is not None  # it has a vector
@@ -145,12 +145,12 @@ def _vector_part(arm: VectorArm, columns: kernel.Columns, chunk_id: int, weight:
     )
 
 
-def _keyword_part(arm: KeywordArm, columns: kernel.Columns, chunk_id: int, weight: float) -> KeywordPart:
+def _keyword_part(arm: KeywordArm, columns: Columns, chunk_id: int, weight: float) -> KeywordPart:
     rank, score = _place(arm, chunk_id)
-    [first], [end] = kernel.stretches(columns, [chunk_id])
+    [first], [end] = stretches(columns, [chunk_id])
     average = max(columns.total_length / max(columns.count, 1), 1)
-    stretches = ((chunk_id, chunk_id + 1), (int(first), int(first) + 1), (int(first), int(end)))
-    lengths = [_length(kernel.take(columns.length, range(*stretch)), average) for stretch in stretches]
+    parts_of_source = ((chunk_id, chunk_id + 1), (int(first), int(first) + 1), (int(first), int(end)))
+    lengths = [_length(take(columns.length, range(*stretch)), average) for stretch in parts_of_source]
     counts = (arm.counts_of(chunk_id), arm.first_counts_of(chunk_id), arm.file_counts_of(chunk_id))
     parts = tuple(
         _term_part(term, [own, in_first, in_file], lengths)

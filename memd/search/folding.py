@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from memd import terms
+from memd.index.columns import Columns, take
 from memd.index.reader import StoredChunk
 from memd.index.view import View
-from memd.kernels import kernel
 from memd.search.ranking import PER_SOURCE, Candidate
 
 WINDOW = 100  # first candidates that are looked at for what a hit stands for, whatever the limit
@@ -81,16 +84,16 @@ class _Likeness:
 
     def __init__(self, view: View, candidates: Sequence[Candidate]) -> None:
         columns, rows = view.snapshot.columns, view.snapshot.rows
-        lengths = kernel.take(columns.length, [one.id for one in candidates])
+        lengths = take(columns.length, [one.id for one in candidates])
         ids = [one.id for one, length in zip(candidates, lengths, strict=True) if length >= MIN_TERMS]
-        places = kernel.near(
+        places = _near(
             rows.buffer, rows.count, rows.dim, columns, ids, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE
         )
         self._view = view
         self._possible: dict[int, set[int]] = {}  # chunk → better ones
         for better, other in places:
             self._possible.setdefault(ids[other], set()).add(ids[better])
-        self._row = dict(zip(ids, kernel.take(columns.row, ids), strict=True))
+        self._row = dict(zip(ids, take(columns.row, ids), strict=True))
 
     def first_like(self, kept: Sequence[Candidate], other: Candidate) -> Candidate | None:
         """Return the first of those that are *kept* that *other* is nearly the same as."""
@@ -167,3 +170,22 @@ def is_near(one: Fingerprint, other: Fingerprint) -> bool:
         return False
     shared = len(one.shingles & other.shingles)
     return shared >= MIN_JACCARD * (len(one.shingles) + len(other.shingles) - shared)
+
+
+def _near(
+    matrix: Any, rows: int, dim: int, columns: Columns, ids: Sequence[int], *, cosine: float, share: float
+) -> list[tuple[int, int]]:
+    """Return pairs of places in *ids*, the lower first, of chunks of two sources that may be alike.
+
+    Those that have the same row; and those of which the shorter has at least *share* of the longer's length
+    and, where both have a row, these have at least that *cosine*.
+    """
+    at = np.asarray(ids, np.int64)
+    source, row, length = columns.source[at], columns.row[at], columns.length[at]
+    alike = np.minimum(length[:, None], length) >= share * np.maximum(length[:, None], length)
+    known = np.flatnonzero(row >= 0)
+    vectors = np.frombuffer(matrix, np.float32, rows * dim).reshape(rows, dim)[row[known]]
+    alike[np.ix_(known, known)] &= vectors @ vectors.T >= np.float32(cosine)
+    alike |= (row[:, None] == row) & (row >= 0)
+    alike &= source[:, None] != source
+    return [(first, second) for first, second in np.argwhere(np.triu(alike, 1)).tolist()]

@@ -10,11 +10,11 @@ from datetime import date
 from typing import Literal
 
 from memd.config import Weights
+from memd.index.columns import Columns, Mask, mask_of, restrict, take
 from memd.index.view import View
-from memd.kernels import kernel
 from memd.records import Source
 from memd.search import globs, ranking
-from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped
+from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
 from memd.search.keyword import KeywordArm, keyword_arm, phrase_expression
 from memd.search.query import Filters, Query
 from memd.search.ranking import Candidate
@@ -51,7 +51,7 @@ class Request:
 class Judgement:
     """What is known of the chunks that may answer."""
 
-    mask: kernel.Mask  # which may
+    mask: Mask  # which may
     vector: VectorArm | None  # None: the arm did not run
     keyword: KeywordArm | None
     candidates: list[Candidate]  # of either arm's pool, best first
@@ -72,7 +72,7 @@ def judge(view: View, request: Request, lap: Lap) -> Judgement:
 def _judged(view: View, request: Request, lap: Lap) -> Judgement:
     mask = _mask(view, request.query)
     if request.without:
-        mask = kernel.restrict(mask, request.without, keep=False)
+        mask = restrict(mask, request.without, keep=False)
     vector = None
     if request.query_vec is not None and request.mode != "keyword" and not view.damaged:
         vector = vector_arm(view, request.query_vec, request.model_id, mask)
@@ -83,17 +83,17 @@ def _judged(view: View, request: Request, lap: Lap) -> Judgement:
     return Judgement(mask, vector, keyword, ranking.ordered(_candidates(view, request, vector, keyword)))
 
 
-def _mask(view: View, query: Query) -> kernel.Mask:
+def _mask(view: View, query: Query) -> Mask:
     """Return which chunks may answer: filters come before every cut."""
     filters = query.filters
     narrowed = filters != Filters()
     every = view.snapshot.sources.values()
     sources = [s.id for s in globs.patient(every) if passes(s, filters)] if narrowed else None
-    mask = kernel.mask_of(view.snapshot.columns, sources)
+    mask = mask_of(view.snapshot.columns, sources)
     for phrase in query.phrases:
-        mask = kernel.restrict(mask, view.matching("words", phrase_expression(phrase)), keep=True)
+        mask = restrict(mask, view.matching("words", phrase_expression(phrase)), keep=True)
     for word in query.excluded:
-        mask = kernel.restrict(mask, view.matching("words", phrase_expression(word)), keep=False)
+        mask = restrict(mask, view.matching("words", phrase_expression(word)), keep=False)
     return mask
 
 
@@ -166,7 +166,7 @@ def _facts(source: Source, request: Request) -> tuple[str, float]:
     return source.path, ranking.half_life_decay(age_days, request.half_life_days)
 
 
-def meaning_of(columns: kernel.Columns, vector: VectorArm, chunks: Grouped) -> Sequence[Evidence]:
+def meaning_of(columns: Columns, vector: VectorArm, chunks: Grouped) -> Sequence[Evidence]:
     """Return each chunk's vector score, and the mean cosine of its source; NOT_SEEN without a vector.
 
     Args:
@@ -174,9 +174,9 @@ def meaning_of(columns: kernel.Columns, vector: VectorArm, chunks: Grouped) -> S
         vector: the arm.
         chunks: of that snapshot.
     """
-    every = [*chunks.ids, *kernel.places(columns, list(chunks.one_each.values()), PLACES)]
-    rows = kernel.take(columns.row, every)
-    return kernel.meaning(vector.scores_of(every), rows, chunks.group, share=SOURCE_SHARE)
+    every = [*chunks.ids, *places(columns, list(chunks.one_each.values()), PLACES)]
+    rows = take(columns.row, every)
+    return vector_scores(vector.scores_of(every), rows, chunks.group, share=SOURCE_SHARE)
 
 
 def _ranked(

@@ -15,11 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memd import terms
+from memd.index.columns import Mask, Scores, stretches, take
+from memd.index.posting_list import Postings, counted
 from memd.index.view import Snapshot, View
-from memd.kernels import kernel
 from memd.search import evidence
-from memd.search.evidence import Grouped, Shares
+from memd.search.bm25 import bm25, bm25_of_sources, count_between
+from memd.search.evidence import Grouped, Shares, keyword_scores
 from memd.search.query import Query, content_words
+from memd.search.top import best, count_above
 
 # Robertson & Zaragoza 2009, Lucene's defaults: how fast repetition saturates, how much length counts.
 K1 = 1.2
@@ -53,9 +56,9 @@ class KeywordArm:
     terms: tuple[Term, ...]
     tier: str
     whole: frozenset[int]  # ids in which all of a CJK query stands whole
-    _postings: tuple[kernel.Postings, ...]  # of each term
-    _scores: kernel.Scores
-    _mask: kernel.Mask
+    _postings: tuple[Postings, ...]  # of each term
+    _scores: Scores
+    _mask: Mask
     _snapshot: Snapshot
 
     @property
@@ -71,19 +74,19 @@ class KeywordArm:
     def evidence_of(self, chunks: Grouped) -> list[tuple[float, float]]:
         """Return each chunk's score, and what that of its whole source alone would be."""
         columns, one_each = self._snapshot.columns, list(chunks.one_each.values())
-        firsts, _ = kernel.stretches(columns, one_each)
-        return kernel.evidence(
-            kernel.take(self._scores, chunks.ids),
+        firsts, _ = stretches(columns, one_each)
+        return keyword_scores(
+            take(self._scores, chunks.ids),
             chunks.group,
             [(one.chunk, one.first, one.file) for one in map(self._shares, chunks.one_each)],
-            kernel.take(self._scores, [int(first) for first in firsts]),
-            kernel.bm25_of_sources(self._weighted(), columns, one_each, K1, B),
+            take(self._scores, [int(first) for first in firsts]),
+            bm25_of_sources(self._weighted(), columns, one_each, K1, B),
             reachable=self.reachable,
         )
 
     def shares_of(self, chunk_id: int) -> Shares:
         """Return how much a chunk's own words count for it, and those of its source."""
-        [source] = kernel.take(self._snapshot.columns.source, [chunk_id])
+        [source] = take(self._snapshot.columns.source, [chunk_id])
         return self._shares(source)
 
     def place(self, chunk_id: int) -> tuple[int, float]:
@@ -92,8 +95,8 @@ class KeywordArm:
         In the pool the order is another one: there the source counts, too.
         """
         [score] = self.scores_of([chunk_id])
-        [own] = kernel.take(self._scores, [chunk_id])
-        return 1 + kernel.count_above(self._scores, self._mask, own), score
+        [own] = take(self._scores, [chunk_id])
+        return 1 + count_above(self._scores, self._mask, own), score
 
     def counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
         """Return how often each term stands in a chunk."""
@@ -101,12 +104,12 @@ class KeywordArm:
 
     def first_counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
         """Return how often each term stands in the first chunk of a chunk's source."""
-        [first], _ = kernel.stretches(self._snapshot.columns, [chunk_id])
+        [first], _ = stretches(self._snapshot.columns, [chunk_id])
         return self._counts(int(first), int(first) + 1)
 
     def file_counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
         """Return how often each term stands in all chunks of a chunk's source."""
-        [first], [end] = kernel.stretches(self._snapshot.columns, [chunk_id])
+        [first], [end] = stretches(self._snapshot.columns, [chunk_id])
         return self._counts(int(first), int(end))
 
     def tier_of(self, chunk_id: int) -> str:
@@ -116,19 +119,19 @@ class KeywordArm:
     def _shares(self, source: int) -> Shares:
         return evidence.shares_of(dated=self._snapshot.sources[source].dated)
 
-    def _weighted(self) -> list[tuple[float, kernel.Postings]]:
+    def _weighted(self) -> list[tuple[float, Postings]]:
         return _weighted(self.terms, self._postings)
 
     def _counts(self, first: int, end: int) -> list[tuple[Term, int]]:
         each = zip(self.terms, self._postings, strict=True)
-        return [(term, kernel.count_between(postings, first, end)) for term, postings in each]
+        return [(term, count_between(postings, first, end)) for term, postings in each]
 
 
-def keyword_arm(view: View, query: Query, mask: kernel.Mask) -> KeywordArm:
+def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
     """Score every chunk under *mask* by the query's words."""
     found, whole = _terms(view, query)
     if whole and len(query.pieces) == 1:
-        postings = kernel.counted(dict.fromkeys(whole, 1))
+        postings = counted(dict.fromkeys(whole, 1))
         found.append((_term(view, query.pieces[0], postings, times=WHOLE_TIMES), postings))
     tier = "ngram" if any(terms.is_spaceless(piece) for piece in query.pieces) else "fts"
     arm = _arm(view, mask, found, tier, whole)
@@ -137,21 +140,19 @@ def keyword_arm(view: View, query: Query, mask: kernel.Mask) -> KeywordArm:
 
 def _arm(
     view: View,
-    mask: kernel.Mask,
-    found: list[tuple[Term, kernel.Postings]],
+    mask: Mask,
+    found: list[tuple[Term, Postings]],
     tier: str,
     whole: frozenset[int],
 ) -> KeywordArm:
     named = tuple(term for term, _ in found)
     postings = tuple(one for _, one in found)
-    scores = kernel.bm25(_weighted(named, postings), view.snapshot.columns, K1, B)
-    pool = kernel.best(scores, mask, POOL)
+    scores = bm25(_weighted(named, postings), view.snapshot.columns, K1, B)
+    pool = best(scores, mask, POOL)
     return KeywordArm(pool, named, tier, whole, postings, scores, mask, view.snapshot)
 
 
-def _weighted(
-    named: Sequence[Term], postings: Sequence[kernel.Postings]
-) -> list[tuple[float, kernel.Postings]]:
+def _weighted(named: Sequence[Term], postings: Sequence[Postings]) -> list[tuple[float, Postings]]:
     return [(term.idf * term.times, one) for term, one in zip(named, postings, strict=True)]
 
 
@@ -174,7 +175,7 @@ def phrase_expression(phrase: str) -> str:
     return f'"{" ".join(tokens)}"{prefix}'
 
 
-def _terms(view: View, query: Query) -> tuple[list[tuple[Term, kernel.Postings]], frozenset[int]]:
+def _terms(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], frozenset[int]]:
     """Return each term with its postings, and the chunks with all runs whole."""
     runs = [piece for piece in query.pieces if terms.is_spaceless(piece)]
     words = content_words(tuple(piece for piece in query.pieces if not terms.is_spaceless(piece)))
@@ -188,7 +189,7 @@ def _terms(view: View, query: Query) -> tuple[list[tuple[Term, kernel.Postings]]
     return found, _whole_runs(view, runs, words)
 
 
-def _term(view: View, text: str, postings: kernel.Postings, *, prefix: bool = False, times: int = 1) -> Term:
+def _term(view: View, text: str, postings: Postings, *, prefix: bool = False, times: int = 1) -> Term:
     frequency = postings.document_frequency
     return Term(text, prefix, times, frequency, idf(view.snapshot.columns.count, frequency))
 
@@ -214,7 +215,7 @@ def _whole_runs(view: View, runs: Sequence[str], words: Sequence[str]) -> frozen
     return frozenset(found or ())
 
 
-def _substrings(view: View, query: Query, mask: kernel.Mask) -> list[tuple[Term, kernel.Postings]]:
+def _substrings(view: View, query: Query, mask: Mask) -> list[tuple[Term, Postings]]:
     """Look for each piece inside the text; a substring is scored as a term by the same BM25."""
     found = []
     for piece in dict.fromkeys(content_words(query.pieces)):
@@ -225,7 +226,7 @@ def _substrings(view: View, query: Query, mask: kernel.Mask) -> list[tuple[Term,
         else:
             continue
         counts = _counted(view, piece, [i for i in ids if mask[i]][:MAX_SUBSTRING_CHUNKS])
-        postings = kernel.counted(counts)
+        postings = counted(counts)
         found.append((_term(view, piece, postings), postings))
     return found
 

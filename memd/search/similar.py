@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 
 from memd import terms
+from memd.index.columns import take
 from memd.index.reader import StoredChunk
 from memd.index.vectors import FLOAT_BYTES
 from memd.index.view import View
-from memd.kernels import kernel
 from memd.search.judging import Request
 from memd.search.query import Query, content_words
 from memd.search.search import Answer, search
@@ -27,7 +27,7 @@ def similar(view: View, chunk: StoredChunk, request: Request) -> Answer:
     Raises:
         DeadlineError: the caller's deadline passed.
     """
-    [row] = kernel.take(view.snapshot.columns.row, [chunk.id])
+    [row] = take(view.snapshot.columns.row, [chunk.id])
     rows = view.snapshot.rows
     size = rows.dim * FLOAT_BYTES
     has_vector = row >= 0 and not view.has_damaged([chunk.id])

@@ -7,10 +7,12 @@ those under the mask, or what a first pass over the codes of their vectors leave
 from collections.abc import Sequence
 from typing import Literal
 
+from memd.index.columns import Mask, Scores, mask_size, take
+from memd.index.cosine import Ids, best_of, by_chunk, cosines, cosines_at, ids_of
 from memd.index.vectors import FLOAT_BYTES
 from memd.index.view import Snapshot, View
-from memd.kernels import kernel
 from memd.search.keyword import POOL
+from memd.search.top import best, count_above
 
 Way = Literal["all", "few", "codes"]
 
@@ -24,7 +26,7 @@ class VectorArm:
     """The vector arm's judgement of every chunk under a mask."""
 
     def __init__(
-        self, snapshot: Snapshot, query_vec: bytes, mask: kernel.Mask, damaged: set[int] | None = None
+        self, snapshot: Snapshot, query_vec: bytes, mask: Mask, damaged: set[int] | None = None
     ) -> None:
         """Find the nearest chunks under *mask*; the query is of the snapshot's model.
 
@@ -35,32 +37,32 @@ class VectorArm:
         self._damaged = damaged if damaged is not None else set()
         self._query_vec = query_vec
         self._mask = mask
-        self._all: kernel.Scores | None = None  # each chunk's, where all were computed
+        self._all: Scores | None = None  # each chunk's, where all were computed
         self.way = self._way()  # how they were found
         self.pool = self._nearest()  # ids, best first
         if len(self.pool) < POOL:
             # The rest is not above 0, or no number at all, as where a matrix was filled with zeros or noise.
-            self._compare(list(kernel.ids_of(mask)[:POOL]))
+            self._compare(list(ids_of(mask)[:POOL]))
 
     def scores_of(self, ids: Sequence[int]) -> list[float]:
         """Return each chunk's cosine; below 0 also where it has no vector."""
         self._compare(ids)
         if self._all is not None:
-            found: list[float] = kernel.take(self._all, ids)
+            found: list[float] = take(self._all, ids)
             return found
         return [float(score) for score in self._cosines_at(ids)]
 
     def place(self, chunk_id: int) -> tuple[int, float]:
         """Return a chunk's rank among all that may answer, from 1, and its cosine: a scan of all vectors."""
         scores = self._scan() if self._all is None else self._all
-        [score] = kernel.take(scores, [chunk_id])
-        return 1 + kernel.count_above(scores, self._mask, score), score
+        [score] = take(scores, [chunk_id])
+        return 1 + count_above(scores, self._mask, score), score
 
     def _compare(self, ids: Sequence[int]) -> None:
-        self._damaged.update(self._snapshot.rows.damaged(kernel.take(self._snapshot.columns.row, ids)))
+        self._damaged.update(self._snapshot.rows.damaged(take(self._snapshot.columns.row, ids)))
 
     def _way(self) -> Way:
-        allowed = kernel.count(self._mask)
+        allowed = mask_size(self._mask)
         if self._snapshot.first_pass is not None:
             return "few" if allowed <= GATHERED else "codes"
         return "few" if allowed <= GATHERED_SHARE * self._snapshot.rows.count else "all"
@@ -68,28 +70,28 @@ class VectorArm:
     def _nearest(self) -> list[int]:
         if self.way == "all":
             self._all = self._scan()
-            return kernel.best(self._all, self._mask, POOL)
-        ids = kernel.ids_of(self._mask) if self.way == "few" else self._candidates()
-        return kernel.best_of(ids, self._cosines_at(ids), POOL)
+            return best(self._all, self._mask, POOL)
+        ids = ids_of(self._mask) if self.way == "few" else self._candidates()
+        return best_of(ids, self._cosines_at(ids), POOL)
 
-    def _candidates(self) -> kernel.Ids:
+    def _candidates(self) -> Ids:
         snapshot = self._snapshot
         assert snapshot.first_pass is not None
         return snapshot.first_pass.candidates(
             snapshot.rows, self._query_vec, columns=snapshot.columns, mask=self._mask, limit=POOL
         )
 
-    def _scan(self) -> kernel.Scores:
+    def _scan(self) -> Scores:
         rows = self._snapshot.rows
-        by_row = kernel.cosines(rows.buffer, rows.count, rows.dim, self._query_vec)
-        return kernel.by_chunk(by_row, self._snapshot.columns)
+        by_row = cosines(rows.buffer, rows.count, rows.dim, self._query_vec)
+        return by_chunk(by_row, self._snapshot.columns)
 
-    def _cosines_at(self, ids: Sequence[int] | kernel.Ids) -> kernel.Scores:
+    def _cosines_at(self, ids: Sequence[int] | Ids) -> Scores:
         rows, columns = self._snapshot.rows, self._snapshot.columns
-        return kernel.cosines_at(rows.buffer, rows.count, rows.dim, self._query_vec, columns=columns, ids=ids)
+        return cosines_at(rows.buffer, rows.count, rows.dim, self._query_vec, columns=columns, ids=ids)
 
 
-def vector_arm(view: View, query_vec: bytes, model_id: str, mask: kernel.Mask) -> VectorArm | None:
+def vector_arm(view: View, query_vec: bytes, model_id: str, mask: Mask) -> VectorArm | None:
     """Score every chunk under *mask* by its cosine with *query_vec*; None where that is of another space."""
     snapshot = view.snapshot
     # Switched since the query was embedded, or a server that changed its mind.

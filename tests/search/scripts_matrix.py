@@ -16,8 +16,8 @@ from search.scripts_words import SCRIPTS, VARIANTS, Script, Variant
 from tests_support import Notes
 
 from memd import terms
+from memd.index.columns import mask_of
 from memd.index.view import View
-from memd.kernels import kernel
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
 from memd.search.snippet import snippet
@@ -169,7 +169,7 @@ def _answers(
 def _asked(view: View, text: str, source: int) -> tuple[str, bool]:
     """Look for a word in one note only: no other may hide it."""
     query = parse(text)
-    arm = keyword_arm(view, query, kernel.mask_of(view.snapshot.columns, [source]))
+    arm = keyword_arm(view, query, mask_of(view.snapshot.columns, [source]))
     if not arm.pool:
         return NOT_FOUND, False
     [chunk] = view.chunks(arm.pool).values()

@@ -120,7 +120,7 @@ def test_a_library_that_is_missing_or_broken_costs_nothing(notes, keeper, monkey
     if missing:
         monkeypatch.setitem(sys.modules, "faiss", None)
     else:
-        monkeypatch.setattr("memd.kernels.codes._faiss", broken)
+        monkeypatch.setattr("memd.index.ann._faiss", broken)
     look_around(keeper)
     assert notes.index.snapshot.first_pass is None
     assert notes.index.first_pass.is_due(is_busy=False) is False

@@ -18,8 +18,8 @@ from benchmarks.made_notes import SEED, word
 from benchmarks.others.corpora import Corpus, Question
 from benchmarks.others.engine import Way
 from memd.config import Weights
+from memd.index.columns import mask_of
 from memd.index.index import Index
-from memd.kernels import kernel
 from memd.search.judging import Mode, Request
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
@@ -79,7 +79,7 @@ class MemdIndex:
     def _nearest(self, question: Question, limit: int) -> list[int]:
         assert self._index
         with self._index.view() as view:
-            mask = kernel.mask_of(view.snapshot.columns, None)
+            mask = mask_of(view.snapshot.columns, None)
             arm = vector_arm(view, question.vector.tobytes(), MODEL_ID, mask)
         assert arm
         return [number - 1 for number in arm.pool[:limit]]
@@ -87,7 +87,7 @@ class MemdIndex:
     def _words(self, question: Question, limit: int) -> list[int]:
         assert self._index
         with self._index.view() as view:
-            arm = keyword_arm(view, parse(question.text), kernel.mask_of(view.snapshot.columns, None))
+            arm = keyword_arm(view, parse(question.text), mask_of(view.snapshot.columns, None))
         return [number - 1 for number in arm.pool[:limit]]
 
 

@@ -1,4 +1,4 @@
-"""How near is every vector to a query? With numpy: products of unit vectors."""
+"""Cosines of rows and chunks with a query: products of unit vectors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.kernels.dense_columns import Columns
+from memd.index.columns import Columns, Mask, Scores
 
-Scores = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 Ids = NDArray[np.int64]
 
 SLAB_ROWS = 1_024  # gathered at once; 1.5 MB of 384 dimensions stay in a core's cache until they are used

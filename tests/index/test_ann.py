@@ -8,9 +8,10 @@ import pytest
 pytest.importorskip("faiss")
 
 from memd.embedding.onnx import OnnxEmbedder
+from memd.index import ann
+from memd.index.ann import BLOCK_ROWS, Coder, Codes, Probes
+from memd.index.columns import Columns, mask_of
 from memd.index.first_pass_build import CANDIDATES
-from memd.kernels import codes, kernel
-from memd.kernels.codes import BLOCK_ROWS, Coder, Codes, Probes
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 NEAREST = 10
@@ -32,7 +33,7 @@ def coded(rows: np.ndarray, slice_rows: int = 4 * BLOCK_ROWS) -> Codes:
     coder = Coder(rows)
     blocks = [coder.coded(rows[at : at + slice_rows]) for at in range(0, len(rows), slice_rows)]
     made = coder.centroids + b"".join(blocks)
-    assert len(made) == codes.size_bytes(*rows.shape)
+    assert len(made) == ann.size_bytes(*rows.shape)
     return Codes(*rows.shape, memoryview(made))
 
 
@@ -105,14 +106,14 @@ def test_chunks_are_named_of_those_that_the_mask_lets_through():
     """The mask comes before the cut, so a filter costs no recall."""
     rows = clustered(5_000, 32)
     added = [(number, 1, number - 1, 1) for number in range(1, len(rows) + 1)]
-    columns = kernel.Columns.empty().changed(removed=[], added=added, embedded=[])
-    mask = kernel.mask_of(columns, None)
+    columns = Columns.empty().changed(removed=[], added=added, embedded=[])
+    mask = mask_of(columns, None)
     mask[200:] = False
     made = coded(rows)
     named = made.chunks(rows[4_000].tobytes(), 50, columns, mask)
     assert len(named) >= 40
     assert mask[named].all()
-    assert len(made.chunks(rows[4_000].tobytes(), 50, columns, kernel.mask_of(columns, None))) == 50
+    assert len(made.chunks(rows[4_000].tobytes(), 50, columns, mask_of(columns, None))) == 50
 
 
 @pytest.mark.parametrize("count", [31, 32, 33, 1_000])
@@ -131,8 +132,8 @@ def test_the_last_block_may_be_part_full(count):
 def test_any_multiple_of_four_dimensions_can_be_coded(dim):
     """Also where the number of codes is odd, and half a byte is left."""
     rows = clustered(300, dim)
-    assert codes.fits(dim)
-    assert not codes.fits(dim + 1)
+    assert ann.fits(dim)
+    assert not ann.fits(dim + 1)
     made = coded(rows)
     assert made.wrong(rows, 300) == 0
     assert 0 in made.nearest(rows[0].tobytes(), 150, np.ones(300, np.bool_))

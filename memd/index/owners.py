@@ -1,4 +1,4 @@
-"""Which chunks have a row's vector? What the first pass over codes needs; it is never made without numpy."""
+"""The chunks that have a row's vector: what the first pass over codes needs."""
 
 from dataclasses import dataclass
 

@@ -4,17 +4,17 @@ import random
 
 import numpy as np
 
-from memd.kernels import dense
+from memd.index.columns import Columns, mask_of, restrict
 
 
 def table(rows: dict[int, int]):
     """Chunk → row."""
     added = [(number, 1, row, 5) for number, row in rows.items()]
-    return dense.Columns.empty().changed(removed=[], added=added, embedded=[])
+    return Columns.empty().changed(removed=[], added=added, embedded=[])
 
 
 def mask(columns, *without: int) -> np.ndarray:
-    return dense.restrict(dense.mask_of(columns, None), without, keep=False)
+    return restrict(mask_of(columns, None), without, keep=False)
 
 
 def test_every_chunk_of_a_row_is_found():

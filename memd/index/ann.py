@@ -1,4 +1,4 @@
-"""Which rows may be near a query? A scan of codes, 16 times smaller than the rows, by faiss.
+"""Approximate nearest rows: a scan of codes, 16 times smaller than the rows, by faiss.
 
 Product quantisation (Jégou, Douze & Schmid, TPAMI 2011) with 4 bits for 4 dimensions, so that a table of
 16 products fits into a register and one instruction looks up 32 codes (André, Kermarrec & Le Scouarnec,
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.kernels.dense_columns import Columns
+from memd.index.columns import Columns
 
 PART_DIMS = 4  # dimensions that share a code
 BITS = 4  # of a code, so 1 bit a dimension

@@ -1,12 +1,16 @@
-"""What does scoring need of every chunk? Arrays with a place for each id that was ever given."""
+"""The columns of an index: what scoring needs of every chunk, at the place of its id."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memd.kernels.dense_rows import Owners
+from memd.index.owners import Owners
+
+Scores = NDArray[np.float32]
+Mask = NDArray[np.bool_]
 
 DEAD = 0  # no source has the id 0
 
@@ -93,7 +97,70 @@ class Columns:
         return self._starts[0]
 
 
+def only_living(ids: Sequence[int], columns: Columns) -> list[int]:
+    """Return those of *ids* that are live."""
+    listed = np.asarray(ids, np.int64)
+    living: list[int] = listed[_live(listed, columns)].tolist()
+    return living
+
+
+def live_up_to(columns: Columns, last: int) -> int:
+    """Return how many chunks are live of those with an id up to *last*."""
+    return int(np.count_nonzero(columns.source[: last + 1]))
+
+
+def mask_of(columns: Columns, sources: Iterable[int] | None) -> Mask:
+    """Return which chunks are live and, unless None, of one of *sources*."""
+    if sources is None:
+        live: Mask = columns.source != DEAD
+        return live
+    passes = np.zeros(int(columns.source.max(initial=0)) + 1, np.bool_)  # by source: a look-up, no search
+    wanted = np.fromiter(sources, np.int32)
+    passes[wanted[wanted < len(passes)]] = True
+    passes[DEAD] = False
+    return passes[columns.source]
+
+
+def mask_of_ids(ids: Iterable[int], size: int) -> Mask:
+    """Return a mask of so many places with those ids in it."""
+    mask = np.zeros(size, np.bool_)
+    mask[np.fromiter(ids, np.int64)] = True
+    return mask
+
+
+def restrict(mask: Mask, ids: Iterable[int], *, keep: bool) -> Mask:
+    """Return *mask* with only these ids left (*keep*), or without them."""
+    listed = np.zeros(len(mask), np.bool_)
+    listed[np.fromiter(ids, np.int64)] = True
+    narrowed: Mask = np.logical_and(mask, listed if keep else ~listed)
+    return narrowed
+
+
+def mask_size(mask: Mask) -> int:
+    """Return how many chunks are under *mask*."""
+    return int(np.count_nonzero(mask))
+
+
+def take(values: NDArray[Any], ids: Sequence[int]) -> list[Any]:
+    """Return the values at *ids* as plain Python numbers."""
+    taken: list[Any] = values[np.asarray(ids, np.int64)].tolist()
+    return taken
+
+
+def stretches(columns: Columns, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first id, and the one after the last, of the chunks of each id's source."""
+    starts = columns.starts()
+    after = np.searchsorted(starts, np.asarray(ids, np.int64), side="right")
+    return starts[after - 1], starts[after]
+
+
 def _grown(column: NDArray[np.int32], size: int) -> NDArray[np.int32]:
     grown = np.zeros(max(size, len(column)), np.int32)
     grown[: len(column)] = column
     return grown
+
+
+def _live(ids: NDArray[np.int64], columns: Columns) -> Mask:
+    known = (ids >= 0) & (ids < len(columns.source))
+    live: Mask = columns.source[np.where(known, ids, 0)] != DEAD if len(columns.source) else known
+    return known & live

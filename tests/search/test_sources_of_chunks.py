@@ -1,0 +1,124 @@
+"""What the sources of chunks add to them, and which chunks may be alike."""
+
+import array
+import math
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memd.index.columns import Columns, stretches, take
+from memd.index.posting_list import counted
+from memd.search.bm25 import bm25, bm25_of_sources
+from memd.search.evidence import keyword_scores, places, vector_scores
+from memd.search.folding import _near
+
+DIM = 8
+# Chunks of each source in the order of their ids, and how many are dead in front of it.
+SOURCES = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=12)
+
+
+def columns(sources, rng):
+    """Return columns, and source → its ids; every fifth chunk has no row."""
+    added, ids, number = [], {}, 1
+    for source, (dead, count) in enumerate(sources, 1):
+        number += dead
+        ids[source] = list(range(number, number + count))
+        added += [(one, source, one if one % 5 else -1, rng.randint(0, 60)) for one in ids[source]]
+        number += count
+    return Columns.empty().changed(removed=[], added=added, embedded=[]), ids
+
+
+@given(sources=SOURCES, most=st.integers(1, 6))
+def test_a_source_reaches_from_its_first_to_its_last_chunk(sources, most):
+    """Asked of any of its chunks, with dead ones and other sources around; places are spread over it."""
+    table, ids = columns(sources, random.Random(1))
+    asked = [number for own in ids.values() for number in own]
+    owners = [own for own in ids.values() for _ in own]
+    firsts, ends = stretches(table, asked)
+    assert [(int(f), int(e)) for f, e in zip(firsts, ends, strict=True)] == [
+        (own[0], own[-1] + 1) for own in owners
+    ]
+    spread = places(table, asked, most)
+    for number, own in enumerate(owners):
+        part = spread[number * most : (number + 1) * most]
+        assert part == [own[(2 * step + 1) * len(own) // (2 * most)] for step in range(most)]
+    assert places(columns(sources, random.Random(1))[0], [], most) == []
+
+
+@given(sources=SOURCES, seed=st.integers(0, 99))
+def test_a_source_is_scored_as_one_long_chunk(sources, seed):
+    """And a source of one chunk as that chunk."""
+    rng = random.Random(seed)
+    table, ids = columns(sources, rng)
+    every = [number for own in ids.values() for number in own]
+    words = [
+        (
+            rng.random(),
+            counted({number: rng.randint(1, 4) for number in every if rng.random() < 0.5}),
+        )
+        for _ in range(3)
+    ]
+    scores = bm25_of_sources(words, table, every, 1.2, 0.75)
+    own = take(bm25(words, table, 1.2, 0.75), every)
+    alone = [number for number, one in enumerate(every) if [one] in ids.values()]
+    assert [scores[at] for at in alone] == pytest.approx([own[at] for at in alone], abs=1e-5)
+    assert bm25_of_sources(words, table, [], 1.2, 0.75) == []
+
+
+def test_a_source_adds_to_its_chunks():
+    """The mean of its cosines, where there are some, and the words of its first chunk and of all of it."""
+    group, cosines, rows = [0, 0, 1], [0.8, 0.4, 0.6, 0.8, 0.4, 0.6, 0.6], [0, -1, 2, 0, 1, -1, -1]
+    assert vector_scores(cosines, rows, group, share=0.25) == [
+        pytest.approx((0.75 * 0.8 + 0.25 * 0.6, 0.6)),
+        (None, None),
+        pytest.approx((0.6, 0.6)),  # of its source no other chunk has a vector
+    ]
+    words = keyword_scores(
+        [2.0, 1.0, 3.0], group, [(0.5, 0.2, 0.3)] * 2, [1.0, 3.0], [4.0, 3.0], reachable=8.0
+    )
+    assert [one for one, _ in words] == pytest.approx(
+        [math.tanh(2 * bm25 / 8) for bm25 in (0.5 * 2 + 0.2 + 1.2, 0.5 + 0.2 + 1.2, 3.0)]
+    )
+    assert [file for _, file in words] == pytest.approx([math.tanh(2 * bm25 / 8) for bm25 in (4, 4, 3)])
+    assert keyword_scores([1.0], [0], [(0.5, 0.2, 0.3)], [1.0], [1.0], reachable=0.0) == [(0.0, 0.0)]
+
+
+@given(sources=SOURCES, seed=st.integers(0, 99), cosine=st.floats(0.3, 0.9), share=st.floats(0.0, 1.0))
+def test_the_same_pairs_may_be_alike(sources, seed, cosine, share):
+    """By row, by cosine and length, or by length where there is no row; never two of one source."""
+    rng = random.Random(seed)
+    table, ids = columns(sources, rng)
+    rows = [[rng.gauss(1, 1) for _ in range(DIM)] for _ in range(len(table.source) + 1)]
+    units = [[value / sum(v * v for v in row) ** 0.5 for value in row] for row in rows]
+    matrix = array.array("f", [value for row in units for value in row]).tobytes()
+    every = [number for own in ids.values() for number in own]
+    rng.shuffle(every)
+    found = _near(matrix, len(rows), DIM, table, every, cosine=cosine, share=share)
+    owner = {number: source for source, own in ids.items() for number in own}
+    assert all(one < two and owner[every[one]] != owner[every[two]] for one, two in found)
+    assert _near(matrix, len(rows), DIM, table, [], cosine=cosine, share=share) == []
+    lengths = table.length.tolist()
+
+    def alike(one, two):
+        either_row = table.row[one], table.row[two]
+        if either_row[0] == either_row[1] >= 0:
+            return True
+        if min(lengths[one], lengths[two]) < share * max(lengths[one], lengths[two]):
+            return False
+        return min(either_row) < 0 or np.dot(units[either_row[0]], units[either_row[1]]) >= cosine
+
+    pairs = combinations(range(len(every)), 2)
+    expected = {(a, b) for a, b in pairs if owner[every[a]] != owner[every[b]] and alike(every[a], every[b])}
+    assert set(found) == expected
+
+
+def test_chunks_of_one_row_are_alike_whatever_their_lengths():
+    """The name of a file counts for the length of its first chunk."""
+    added = [(1, 1, 0, 10), (2, 2, 0, 30), (3, 3, 1, 10)]
+    table = Columns.empty().changed(removed=[], added=added, embedded=[])
+    matrix = array.array("f", [1.0, 0.0, 0.0, 1.0]).tobytes()
+    assert _near(matrix, 2, 2, table, [1, 2, 3], cosine=0.9, share=0.8) == [(0, 1)]
