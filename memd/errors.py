@@ -131,6 +131,10 @@ class ModelMismatchError(EmbedderError):
     """Vectors of one model were offered to an index of another."""
 
 
+class NumpyMissingError(EmbedderError):
+    """What was asked for needs numpy; searches go on without it."""
+
+
 class AlreadyRunningError(MemdError):
     """Another daemon holds the lock of this state directory."""
 

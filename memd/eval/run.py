@@ -3,11 +3,12 @@
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from memd.errors import NotFoundError, StorageError
+from memd.errors import NotFoundError, NumpyMissingError, StorageError
 from memd.eval import arms, grep, headings, holdout, report
 from memd.eval.index import Notes, TemporaryIndex, temporary_index
 from memd.eval.questions import Place, Question
@@ -196,7 +197,8 @@ def _measured(
     answers = arms.ask_all(questions, asked, told=lambda done: run.progress("ask", done, total))
     measured = report.summed_up(questions, answers, about=about)
     for result in report.failures(measured):  # a temporary index is gone when somebody asks later
-        result["why"] = _why(run, index, result["query"], result["answers"][0]["path"], new_names)
+        with suppress(NumpyMissingError):
+            result["why"] = _why(run, index, result["query"], result["answers"][0]["path"], new_names)
     return measured
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.index import derived
-from memd.index.columns import only_living, take
+from memd.index.columns import HAS_NUMPY, only_living, take
 from memd.index.files import Failure
 from memd.index.finding import Finding
 from memd.index.first_pass import flaw
@@ -101,6 +101,8 @@ def _database(view: View) -> Iterator[Finding]:
 def _published(view: View) -> Iterator[Finding]:
     """Compare what queries score by with what is stored."""
     columns = view.snapshot.columns
+    if not HAS_NUMPY:  # queries read what is stored
+        return
     stored = {
         row[0]: row[1:]
         for row in view.reader.each(

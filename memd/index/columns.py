@@ -1,16 +1,28 @@
-"""The columns of an index: what scoring needs of every chunk, at the place of its id."""
+"""The columns of an index: what scoring needs of every chunk, at the place of its id.
+
+Without numpy they only count: search.fallback reads what it needs from the database.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from memd.errors import NumpyMissingError
 from memd.index.owners import Owners
 
-Scores = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+try:
+    import numpy as np
+except ImportError:
+    HAS_NUMPY = False
+else:
+    HAS_NUMPY = True
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Scores: TypeAlias = "NDArray[np.float32]"
+Mask: TypeAlias = "NDArray[np.bool_]"
 
 DEAD = 0  # no source has the id 0
 
@@ -31,8 +43,10 @@ class Columns:
     _owners: dict[int, Owners] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
-    def empty() -> "Columns":
+    def empty() -> Columns:
         """Return the columns of an index without chunks."""
+        if not HAS_NUMPY:
+            return Columns([], [], [], 0, 0)  # type: ignore[arg-type]  # of which nothing is asked
         nothing = np.zeros(0, np.int32)
         return Columns(nothing, nothing, nothing, 0, 0)
 
@@ -42,8 +56,10 @@ class Columns:
         removed: Sequence[int],
         added: Sequence[tuple[int, int, int, int]],
         embedded: Sequence[tuple[int, int]],
-    ) -> "Columns":
+    ) -> Columns:
         """Return a copy without *removed* ids, with *added* (id, source, row, length) and new (id, row)."""
+        if not HAS_NUMPY:
+            return replace(self, count=self.count - len(removed) + len(added))
         size = max((chunk[0] + 1 for chunk in added), default=0)
         grown = [_grown(column, size) for column in (self.source, self.row, self.length)]
         source, row, length = grown
@@ -95,6 +111,12 @@ class Columns:
             changes = np.flatnonzero(self.source[1:] != self.source[:-1]) + 1
             self._starts.append(np.concatenate([[0], changes, [len(self.source)]]))
         return self._starts[0]
+
+
+def require_numpy(what: str) -> None:
+    """Raise NumpyMissingError, which names *what* is asked for, where numpy cannot be imported."""
+    if not HAS_NUMPY:
+        raise NumpyMissingError(f"{what} needs numpy, which cannot be imported: pip install numpy")
 
 
 def only_living(ids: Sequence[int], columns: Columns) -> list[int]:

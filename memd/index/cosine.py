@@ -1,14 +1,19 @@
 """Cosines of rows and chunks with a query: products of unit vectors."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memd.index.columns import Columns, Mask, Scores
 
-Ids = NDArray[np.int64]
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Ids: TypeAlias = "NDArray[np.int64]"
 
 SLAB_ROWS = 1_024  # gathered at once; 1.5 MB of 384 dimensions stay in a core's cache until they are used
 

@@ -13,6 +13,7 @@ import structlog
 
 from memd.errors import NoSpaceError
 from memd.index import files
+from memd.index.columns import HAS_NUMPY
 from memd.index.inverted import FILE_NAME, DamagedFileError, Inverted, file_name
 from memd.index.inverted_build import Building
 from memd.index.view import Snapshot, View
@@ -58,7 +59,7 @@ class InvertedKeeper:
         file = self.file
         if self.holds_purged:
             return True
-        if now.columns.count < MIN_CHUNKS:
+        if now.columns.count < MIN_CHUNKS or not HAS_NUMPY:
             return False
         if file is None or file.is_damaged:
             return True
@@ -132,7 +133,8 @@ class InvertedKeeper:
     def _open(self) -> None:
         name = self._writer.get(POSTINGS_FILE)
         if name is not None:
-            self.file = self._opened(str(name))
+            # Without numpy nobody could make it anew after a purge, so it is not kept either.
+            self.file = self._opened(str(name)) if HAS_NUMPY else None
             if self.file is None:
                 with suppress(NoSpaceError), self._writer.transaction():
                     self._writer.set(POSTINGS_FILE, None)

@@ -1,12 +1,19 @@
 """The chunks that have a row's vector: what the first pass over codes needs."""
 
+from __future__ import annotations
+
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
-Ids = NDArray[np.int64]
+
+Mask: TypeAlias = "NDArray[np.bool_]"
+Ids: TypeAlias = "NDArray[np.int64]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,7 @@ class Owners:
     more_ids: Ids
 
     @staticmethod
-    def of(row: NDArray[np.int32], rows: int) -> "Owners":
+    def of(row: NDArray[np.int32], rows: int) -> Owners:
         """Turn each chunk's *row*, -1 for none, around, for the first so many *rows*: 6 ms for a million."""
         ids = np.flatnonzero((row >= 0) & (row < rows))
         theirs = row[ids].astype(np.int64)

@@ -1,15 +1,21 @@
 """The postings of a term: in which chunks it stands, and how often."""
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from memd.index.columns import DEAD, Columns, Mask
 
-Ids = NDArray[np.int32]
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Ids: TypeAlias = "NDArray[np.int32]"
 
 COUNT_BITS = 24  # of a packed count: no source has so many bytes
 MAX_COUNT = 255  # of a term in a chunk that makes a difference: a chunk has about as many words
@@ -31,7 +37,9 @@ class Part:
         return len(self.counts)
 
 
-NO_PART = Part(np.zeros(0, np.int32), np.zeros(0, np.uint8))
+def no_part() -> Part:
+    """Return the part of a term that stands nowhere."""
+    return Part(np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Postings:
     document_frequency: int  # in how many live chunks it stands
 
 
-def part_of(packed: "array[int]") -> Part:
+def part_of(packed: array[int]) -> Part:
     """Return the part of packed postings: id · 2 ** COUNT_BITS + count, by id.
 
     Raises:

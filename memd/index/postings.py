@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from memd.index.columns import Columns, live_up_to
 from memd.index.inverted import Inverted
-from memd.index.posting_list import NO_PART, Part, Postings, joined, living
+from memd.index.posting_list import Part, Postings, joined, living, no_part
 
 # Postings kept for the queries to come, 5 bytes each: 20 MB. Those of the file are not counted.
 POSTINGS_KEPT = 4_000_000
@@ -100,7 +100,7 @@ class TermPostings:
 
     def _tail(self, term: Term, after: int, read: Read) -> Part:
         """Return a term's postings beyond an id; what is known of them is not read again."""
-        known = self.tails.get(term, after) or Tail(after, NO_PART)
+        known = self.tails.get(term, after) or Tail(after, no_part())
         if known.last < self.newest:
             known = Tail(self.newest, joined(known.part, read(term, known.last)))
             self.tails.put(term, after, known, known.part.size)

@@ -6,7 +6,7 @@ from itertools import chain
 
 from memd.errors import IndexDamagedError
 from memd.index.changes import Changes
-from memd.index.columns import Columns, live_up_to
+from memd.index.columns import HAS_NUMPY, Columns, live_up_to
 from memd.index.first_pass import FirstPass
 from memd.index.inverted import Inverted
 from memd.index.matrices import Matrices
@@ -33,7 +33,7 @@ def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: 
     for chunks in matrices.ledger.live_chunks(active.number if active else None):
         _expect_sound(chunks, sources.keys(), newest, matrices.rows.count)
         columns = columns.changed(removed=[], added=chunks, embedded=[])
-    if live_up_to(columns, newest) != columns.count:
+    if HAS_NUMPY and live_up_to(columns, newest) != columns.count:
         raise IndexDamagedError("chunks are there twice: memctl index --rebuild")
     return Snapshot(
         writer.number("generation") or 0,

@@ -1,13 +1,18 @@
 """BM25 of every chunk and of whole sources: one pass over an array for each term."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from memd.index.columns import Columns, Scores, stretches
 from memd.index.posting_list import Ids, Part, Postings, known
+
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Chunks or postings scored at once: what each step makes stays in a core's second cache (1 MB).
 BLOCK = 1 << 16

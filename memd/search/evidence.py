@@ -5,12 +5,16 @@ chunk of its source, which has the title, and by all of the source. A source of 
 that: all of these are the same there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-
 from memd.index.columns import Columns, stretches, take
+
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
 
 Said = tuple[float, float] | tuple[None, None]
 

@@ -5,20 +5,24 @@ number state different facts; so do equal logs of two days. Text is loaded only 
 vectors say that two may be alike, and compared only with what is kept.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from memd import terms
-from memd.index.columns import Columns, take
+from memd.index.columns import HAS_NUMPY, Columns, take
 from memd.index.reader import StoredChunk
 from memd.index.view import View
 from memd.search.ranking import PER_SOURCE, Candidate
+
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
 
 WINDOW = 100  # first candidates that are looked at for what a hit stands for, whatever the limit
 SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 to 10 on whole pages)
@@ -83,14 +87,16 @@ class _Likeness:
     """Tells which candidates are nearly the same; keeps what was read and made of their texts."""
 
     def __init__(self, view: View, candidates: Sequence[Candidate]) -> None:
+        self._possible: dict[int, set[int]] = {}  # chunk → better ones
+        if not HAS_NUMPY:
+            return
+        self._view = view
         columns, rows = view.snapshot.columns, view.snapshot.rows
         lengths = take(columns.length, [one.id for one in candidates])
         ids = [one.id for one, length in zip(candidates, lengths, strict=True) if length >= MIN_TERMS]
         places = _near(
             rows.buffer, rows.count, rows.dim, columns, ids, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE
         )
-        self._view = view
-        self._possible: dict[int, set[int]] = {}  # chunk → better ones
         for better, other in places:
             self._possible.setdefault(ids[other], set()).add(ids[better])
         self._row = dict(zip(ids, take(columns.row, ids), strict=True))
@@ -116,7 +122,7 @@ class _Likeness:
         return source.day if source.dated else None
 
     @cached_property
-    def _texts(self) -> dict[int, "_Text"]:
+    def _texts(self) -> dict[int, _Text]:
         ids = self._possible.keys() | {better for many in self._possible.values() for better in many}
         return {number: _Text(chunk) for number, chunk in self._view.chunks(sorted(ids)).items()}
 
@@ -133,11 +139,11 @@ class _Text:
         return frozenset(self._text.split())
 
     @cached_property
-    def fingerprint(self) -> "Fingerprint":
+    def fingerprint(self) -> Fingerprint:
         """What is compared of it."""
         return fingerprint(self._text)
 
-    def is_roughly(self, other: "_Text") -> bool:
+    def is_roughly(self, other: _Text) -> bool:
         """Tell, at a tenth of the cost, whether a comparison is worth it."""
         shared, fewer = len(self.words & other.words), min(len(self.words), len(other.words))
         return fewer < ROUGHLY_FROM or shared >= ROUGHLY * (len(self.words) + len(other.words) - shared)

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Literal
 
 from memd.config import Weights
-from memd.index.columns import Columns, Mask, mask_of, restrict, take
+from memd.index.columns import Columns, Mask, mask_of, require_numpy, restrict, take
 from memd.index.view import View
 from memd.records import Source
 from memd.search import globs, ranking
@@ -62,7 +62,11 @@ def judge(view: View, request: Request, lap: Lap) -> Judgement:
 
     Where a vector that counts is not what was written, words alone are asked: a score by it says nothing, and
     others may have the place of what it stood for.
+
+    Raises:
+        NumpyMissingError: a search is answered without numpy, but not explained.
     """
+    require_numpy("an explanation")
     judged = _judged(view, request, lap)
     if judged.vector is not None and view.damaged:
         return _judged(view, request, lap)

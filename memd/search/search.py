@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from memd.errors import DeadlineError
+from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
 from memd.index.view import View
 from memd.records import Source
-from memd.search import ranking
+from memd.search import fallback, ranking
 from memd.search.confidence import Confidence, confidence
 from memd.search.folding import Folding, fold
 from memd.search.judging import Judgement, Mode, Request, judge
@@ -59,22 +60,34 @@ def search(view: View, request: Request) -> Answer:
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
     """
-    return searched(view, request)[0]
+    if HAS_NUMPY:
+        return searched(view, request)[0]
+    timer = _Timer(request.expired)
+    candidates, has_vectors = fallback.candidates(view, request)
+    timer.lap("keyword")  # and vectors: they are read together
+    return _answer(view, request, candidates, timer, has_vectors=has_vectors)
 
 
 def searched(view: View, request: Request) -> tuple[Answer, Judgement]:
-    """Return the same, and the judgement that it rests on. Raises as `search` does."""
+    """Return the same, and the judgement that it rests on. Raises as `search` does, and NumpyMissingError."""
     timer = _Timer(request.expired)
     judged = judge(view, request, timer.lap)
-    kept = ranking.floor(judged.candidates, request.min_score)
+    return _answer(view, request, judged.candidates, timer, has_vectors=judged.vector is not None), judged
+
+
+def _answer(
+    view: View, request: Request, candidates: list[Candidate], timer: "_Timer", *, has_vectors: bool
+) -> Answer:
+    """Drop what is below the floor, fold, cut, load."""
+    kept = ranking.floor(candidates, request.min_score)
     timer.lap("fuse")
     alive = functools.cache(request.alive)
     found = fold(view, kept, request.limit, alive)
     hits = _load(view, request, found)
     timer.lap("load")
-    mode: Mode = "keyword" if judged.vector is None else request.mode
-    sure = confidence(judged.candidates, alive)
-    return Answer(hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms), judged
+    mode: Mode = request.mode if has_vectors else "keyword"
+    sure = confidence(candidates, alive)
+    return Answer(hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms)
 
 
 def degraded(view: View) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from memd import terms
-from memd.index.columns import take
+from memd.index.columns import require_numpy, take
 from memd.index.reader import StoredChunk
 from memd.index.vectors import FLOAT_BYTES
 from memd.index.view import View
@@ -26,7 +26,9 @@ def similar(view: View, chunk: StoredChunk, request: Request) -> Answer:
 
     Raises:
         DeadlineError: the caller's deadline passed.
+        NumpyMissingError: it is not there.
     """
+    require_numpy("a search for what is similar")
     [row] = take(view.snapshot.columns.row, [chunk.id])
     rows = view.snapshot.rows
     size = rows.dim * FLOAT_BYTES

@@ -4,6 +4,8 @@ Every score is an exact cosine. Which chunks are looked at depends on how many m
 those under the mask, or what a first pass over the codes of their vectors leaves.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal
 

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from memd import terms
 from memd.config import WorkspaceConfig
-from memd.embedding import UnavailableError
+from memd.embedding import NUMPY_MISSING, UnavailableError
 from memd.embedding.queue import EmbeddingQueue
+from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
 from memd.search import globs
 from memd.search.judging import Request
@@ -161,6 +162,8 @@ def frame(
     """Return what every answer says of how it was made; *degraded*: what the search itself could not use."""
     facts = opened.upkeep.facts
     codes = [*asked.meaning.degraded, *degraded]
+    if not HAS_NUMPY and NUMPY_MISSING not in codes:
+        codes.append(NUMPY_MISSING)
     if facts["state"] == "missing":
         codes.append("root-missing")
     if asked.meaning.vector is not None and facts["pending_vectors"] and opened.upkeep.vectors.failing:

@@ -8,8 +8,10 @@ from typing import Any
 
 from memctl import protocol
 from memd import __version__
+from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import WorkspaceError
+from memd.index.columns import HAS_NUMPY
 from memd.index.database import sqlite_version
 from memd.service import requests, versions
 from memd.service.call import Call, Limits
@@ -149,13 +151,14 @@ def workspace_facts(workspaces: Workspaces, opened: Opened) -> Fields:
 def _degraded(opened: Opened) -> list[str]:
     """Return the code of everything that is not as it should be."""
     codes = [
+        None if HAS_NUMPY else NUMPY_MISSING,
         _trouble(opened.embedding) if opened.embedding is not None else None,
         "root-missing" if opened.upkeep.state == "missing" else None,
         "watch-limited" if opened.upkeep.watching.trouble else None,
         "vectors-incomplete" if opened.upkeep.vectors.fault is not None else None,
         "vectors-building" if opened.upkeep.vectors.building else None,
     ]
-    return [code for code in codes if code]
+    return list(dict.fromkeys(code for code in codes if code))
 
 
 def _sidecars(upkeep: Upkeep) -> Fields | None:

@@ -1,0 +1,162 @@
+"""Search without numpy: a way to answer, not a second implementation.
+
+Vectors are compared row by row in pure Python: the ranking is that of numpy, up to rounding. Words are ranked
+by FTS5's own bm25(), chunk by chunk: a source adds nothing to its chunks, and there is no tier of substrings.
+What both arms say is merged, filtered and cut as ever, but near-duplicates are not folded.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from operator import mul
+
+from memd import terms
+from memd.errors import DeadlineError
+from memd.index.vectors import FLOAT_BYTES, Rows
+from memd.index.view import View
+from memd.records import Source
+from memd.search import ranking
+from memd.search.evidence import PLACES, SOURCE_SHARE
+from memd.search.judging import Request, passes
+from memd.search.keyword import POOL, phrase_expression
+from memd.search.query import Query, content_words
+from memd.search.ranking import Candidate
+
+LOOK_EVERY = 256  # rows between two looks at the deadline: some 5 ms
+FTS5_K1 = 1.2  # of its bm25(), as are b = 0.75 and the factor k1 + 1 on each term
+FTS5_MIN_IDF = 1e-6  # of a term that stands in half of the chunks or more
+
+ROWS = """
+    SELECT chunks.id, source, ifnull(row, -1) FROM chunks
+    LEFT JOIN vectors ON vectors.hash = chunks.hash
+        AND matrix = (SELECT value FROM meta WHERE key = 'active')
+    ORDER BY chunks.id
+"""
+
+
+def candidates(view: View, request: Request) -> tuple[list[Candidate], bool]:
+    """Return the best chunks of either arm, best first, and whether vectors were compared.
+
+    Raises:
+        DeadlineError: the caller's deadline passed.
+    """
+    sources = view.snapshot.sources
+    live = {number: (source, row) for number, source, row in view.reader.each(ROWS) if source in sources}
+    allowed = _allowed(view, request, {number: sources[source] for number, (source, _) in live.items()})
+    cosines: dict[int, tuple[float, float]] = {}
+    is_there = request.query_vec is not None and request.model_id == view.snapshot.model_id
+    has_vectors = is_there and request.mode != "keyword"
+    if has_vectors and request.query_vec is not None:
+        cosines = _meaning(view.snapshot.rows, request.query_vec, live, allowed, request.expired)
+    words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)
+    nearest, said = _ranks(cosines, lambda number: cosines[number][0]), _ranks(words, words.__getitem__)
+    found = []
+    for number in nearest.keys() | said.keys():
+        source = sources[live[number][0]]
+        score, mean = cosines.get(number, (None, None))
+        word = None if has_vectors and request.mode == "vector" else words.get(number, 0.0)
+        used = ranking.weights_seen(request.weights, vector=score is not None, keyword=word is not None)
+        merged = min(1.0, ranking.weighted(score, word, used))
+        decay = _decay(source, request)
+        ranks = nearest.get(number), said.get(number)
+        order = merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
+        found.append(
+            Candidate(
+                number, source.id, source.path, ranks[0], score, mean, ranks[1], word, None,
+                "fts" if word is not None else None, decay, used, merged, decay * order,
+            )
+        )  # fmt: skip
+    return ranking.ordered(found), has_vectors
+
+
+def _allowed(view: View, request: Request, sources: dict[int, Source]) -> set[int]:
+    """Return the live chunks that may answer: filters come before every cut."""
+    query = request.query
+    selected = {source.id for source in sources.values() if passes(source, query.filters)}
+    allowed = {number for number, source in sources.items() if source.id in selected}
+    for phrase in query.phrases:
+        allowed &= set(view.reader.matching("words", phrase_expression(phrase)))
+    for word in query.excluded:
+        allowed -= set(view.reader.matching("words", phrase_expression(word)))
+    return allowed.difference(request.without)
+
+
+def _meaning(
+    rows: Rows,
+    query_vec: bytes,
+    live: dict[int, tuple[int, int]],
+    allowed: set[int],
+    expired: Callable[[], bool],
+) -> dict[int, tuple[float, float]]:
+    """Return vector score and mean cosine of its source of the POOL nearest chunks, as `judging` has them."""
+    cosines = _cosines(rows, query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, expired)
+    near = {number: cosines[live[number][1]] for number in allowed if live[number][1] in cosines}
+    pool = sorted((number for number in near if near[number] > 0), key=lambda one: (-near[one], one))[:POOL]
+    chunks: dict[int, list[int]] = {}
+    for number, (source, _) in live.items():
+        chunks.setdefault(source, []).append(number)
+    found = {}
+    for number in pool:
+        own = chunks[live[number][0]]
+        places = [own[(2 * step + 1) * len(own) // (2 * PLACES)] for step in range(PLACES)]
+        known = [cosines[live[place][1]] for place in places if live[place][1] in cosines]
+        mean = sum(known) / len(known) if known else near[number]
+        found[number] = (max(0.0, (1 - SOURCE_SHARE) * near[number] + SOURCE_SHARE * mean), mean)
+    return found
+
+
+def _cosines(
+    rows: Rows, query_vec: bytes, wanted: Iterable[int], expired: Callable[[], bool]
+) -> dict[int, float]:
+    """Return row → its cosine with the query: a product of unit vectors."""
+    query = memoryview(query_vec).cast("f").tolist()
+    found = {}
+    with memoryview(rows.buffer) as view, view[: rows.count * rows.dim * FLOAT_BYTES].cast("f") as table:
+        for count, row in enumerate(sorted(wanted)):
+            if count % LOOK_EVERY == 0 and expired():
+                raise DeadlineError("the search took longer than its deadline; numpy would make it faster")
+            found[row] = sum(map(mul, table[row * rows.dim : (row + 1) * rows.dim], query))
+    return found
+
+
+def _words(view: View, query: Query, allowed: set[int]) -> dict[int, float]:
+    """Return the score in [0, 1) of the POOL allowed chunks that FTS5 ranks best: tanh as in `evidence`."""
+    expressions = _expressions(view, query)
+    if not expressions:
+        return {}
+    total = len(list(view.reader.each("SELECT id FROM chunks")))
+    reachable = sum(_idf(total, len(view.reader.matching("words", one))) for one in expressions)
+    ranked = view.reader.each(
+        "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY bm25(words), rowid",
+        (" OR ".join(expressions),),
+    )
+    best = [(number, -rank / (FTS5_K1 + 1)) for number, rank in ranked if number in allowed][:POOL]
+    return {number: math.tanh(2 * bm25 / reachable) for number, bm25 in best}
+
+
+def _idf(chunks: int, document_frequency: int) -> float:
+    """Return how much a term says to FTS5's bm25(), which is never 0 or less."""
+    share = (chunks - document_frequency + 0.5) / (document_frequency + 0.5)
+    return max(math.log(share), FTS5_MIN_IDF) if share > 0 else FTS5_MIN_IDF
+
+
+def _expressions(view: View, query: Query) -> list[str]:
+    """Return an FTS5 expression for each term of a query, as `keyword` looks for them."""
+    runs = [piece for piece in query.pieces if terms.is_spaceless(piece)]
+    words = content_words(tuple(piece for piece in query.pieces if not terms.is_spaceless(piece)))
+    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in terms.pairs(run))]))
+    single = view.reader.terms(" ".join(run for run in runs if len(run) == 1))
+    return [
+        *(f'"{term}"' for term in dict.fromkeys(exact)),
+        *(f'"{term}" *' for term in dict.fromkeys(single)),
+    ]
+
+
+def _ranks(scores: Iterable[int], score_of: Callable[[int], float]) -> dict[int, int]:
+    ordered: Sequence[int] = sorted(scores, key=lambda number: (-score_of(number), number))
+    return {number: rank for rank, number in enumerate(ordered, 1)}
+
+
+def _decay(source: Source, request: Request) -> float:
+    if not source.dated:
+        return 1.0
+    return ranking.half_life_decay((request.today - source.day).days, request.half_life_days)

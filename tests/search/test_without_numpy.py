@@ -1,0 +1,190 @@
+"""Without numpy the same index gives the same vector ranking, and a daemon lives, answers and says so."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+from tests_support import Notes
+
+from memctl.client import RpcError
+
+TIE = 1e-5  # scores that are nearer than float32 tells apart may stand in either order
+ROOT = Path(__file__).parents[2]
+TEXT = """
+heron weir badger sett otter river lamp oil bread rye salt kiln clay glaze wheel loom yarn dye indigo
+madder copper tin forge anvil hammer rope sail mast tide moon 記憶 検索 东京 北京 기억
+"""
+WORDS = [*TEXT.split(), *(f"word{number}" for number in range(60))]  # enough to fill every dimension
+QUERIES = [
+    "heron weir",
+    "copper forge and the anvil of the hammer",
+    '"tide moon" sail',
+    "rye bread -salt",
+    "記憶 検索",
+    "北京的东京",
+    "otter path:daily/**",
+    "lamp tag:craft",
+    "loom since:2026-02-01 until:2026-04-30",
+    "北",
+]
+ASK = """
+import json, pathlib, sys
+if sys.argv[1] == "without":
+    sys.modules["numpy"] = None
+from tests_support import Notes
+
+notes = Notes(pathlib.Path(sys.argv[2]))
+answers = {}
+for text in json.loads(sys.argv[3]):
+    for mode in ("keyword", "vector", "hybrid"):
+        answer = notes.search(text, mode=mode, limit=40)
+        answers[f"{mode} {text}"] = {
+            "mode": answer.mode,
+            "hits": [[hit.source.path, hit.candidate.score, hit.candidate.keyword_score]
+                     for hit in answer.hits],
+        }
+print(json.dumps({"numpy": bool(sys.modules.get("numpy")), "answers": answers}))
+"""
+
+
+def many_notes(count: int) -> dict[str, str]:
+    """Return notes of random words: dated ones, tagged ones, long ones, more than either arm's pool."""
+    rng = random.Random(11)
+    notes = {}
+    for number in range(count):
+        parts = [" ".join(rng.choices(WORDS, k=rng.randint(20, 60))) for _ in range(rng.choice([1, 1, 12]))]
+        tag = "---\ntags: [craft]\n---\n" if number % 3 == 0 else ""
+        path = f"daily/2026-{1 + number % 6:02}-{1 + number % 28:02}-{number}.md" if number % 2 else ""
+        text = "\n\n".join(parts)
+        notes[path or f"facts/{number}.md"] = f"{tag}# {rng.choice(WORDS)}\n\n{text}\n"
+    return notes
+
+
+def asked(how: str, folder: Path) -> dict:
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, how, str(folder), json.dumps(QUERIES)],
+        env={"PYTHONPATH": str(ROOT / "tests")}, cwd=ROOT,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory) -> tuple[dict, dict]:
+    """What one index, built with numpy, answers with and without it."""
+    folder = tmp_path_factory.mktemp("index")
+    notes = Notes(folder)
+    notes.save(many_notes(300))
+    notes.index.close()
+    found = asked("with", folder), asked("without", folder)
+    assert [one["numpy"] for one in found] == [True, False]
+    return found[0]["answers"], found[1]["answers"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_vector_ranking_is_the_same(both, query):
+    """The same notes with the same scores in the same order, but for ties; filters select the same."""
+    with_numpy, without = (answers[f"vector {query}"] for answers in both)
+    assert with_numpy["mode"] == without["mode"] == "vector"
+    assert with_numpy["hits"]
+    assert [hit[1] for hit in without["hits"]] == pytest.approx(
+        [hit[1] for hit in with_numpy["hits"]], abs=TIE
+    )
+    scores = {(path, round(score, 4)) for path, score, _ in without["hits"]}
+    last = without["hits"][-1][1]
+    for path, score, _ in with_numpy["hits"]:
+        assert (path, round(score, 4)) in scores or score == pytest.approx(last, abs=TIE)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_words_find_what_has_them(both, query):
+    """Ranked by FTS5, with scores in [0, 1); most of what is best with numpy is among it."""
+    with_numpy, without = (answers[f"keyword {query}"]["hits"] for answers in both)
+    assert bool(without) == bool(with_numpy)
+    assert all(0 <= score < 1 for _, score, _ in without)
+    paths = [path for path, _, _ in without]
+    best = [path for path, _, _ in with_numpy[:5]]
+    assert sum(path in paths for path in best) >= len(best) / 2
+
+
+def test_both_arms_are_merged(both):
+    """What has the words and the meaning has both shares in its score."""
+    answer = both[1]["hybrid heron weir"]
+    assert answer["mode"] == "hybrid"
+    assert answer["hits"][0][2] > 0
+    assert answer["hits"] == sorted(answer["hits"], key=lambda hit: -hit[1])
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    """A daemon that cannot import numpy, as on a machine where it is broken or was never installed."""
+    home = tmp_path / "home"
+    blocked = tmp_path / "blocked"
+    for folder in (home, blocked):
+        folder.mkdir()
+    (blocked / "sitecustomize.py").write_text("import sys\nsys.modules['numpy'] = None\n")
+    daemon = Daemon(home)
+    daemon.environment["PYTHONPATH"] = str(blocked)
+    yield daemon.start()
+    daemon.close()
+
+
+def test_a_daemon_without_numpy_answers_by_keyword_and_says_so(daemon, tmp_path):
+    """Degraded, with its own code, in search, status and health; saved, changed and deleted notes follow."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    workspace = daemon.add(root)
+    for mode in ("hybrid", "vector", "keyword"):
+        answer = daemon.call("search", query="grey heron", workspace=workspace, mode=mode)
+        assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
+        assert (answer["mode"], answer["degraded"]) == ("keyword", ["numpy-missing"])
+    status = daemon.call("status")
+    assert "numpy" in status["server"]["models"][0]["error"]
+    assert status["workspaces"][0]["degraded"] == ["numpy-missing"]
+    health = daemon.call("health", workspace=workspace)
+    assert not health["ok"]
+    assert "numpy-missing" in health["checks"][0]["detail"]
+    written = daemon.call(
+        "extract_memory", topic="birds", title="Storks", content="come in April", workspace=workspace
+    )
+    assert daemon.found("storks april", workspace=workspace) == [written["path"]]
+    (root / "heron.md").unlink()
+    until(lambda: daemon.found("grey heron", workspace=workspace) == [])
+    assert daemon.untruths() == []
+    assert daemon.call("ping")["pong"]
+
+
+def test_what_needs_numpy_says_so(daemon, tmp_path):
+    """Explanations and likeness: an error that names what is missing and how to get it."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    workspace = daemon.add(root)
+    for method, params in (
+        ("search", {"query": "heron", "explain": True}),
+        ("why", {"query": "heron", "path": "heron.md"}),
+        ("similar", {"path": "heron.md"}),
+    ):
+        with pytest.raises(RpcError, match="needs numpy") as told:
+            daemon.call(method, workspace=workspace, **params)
+        assert told.value.code == "MEMD_EMBEDDER"
+
+
+def test_a_client_without_numpy_gets_its_first_answer_at_once(daemon, tmp_path):
+    """Vectors that never come are not waited for, by init, search or a restart."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    assert daemon.memctl("init", str(root)).returncode == 0
+    for _ in range(2):
+        done = daemon.memctl("search", "--json", "--workspace", str(root), "heron")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["degraded"] == ["numpy-missing"]
+        assert daemon.stop() == 0
+        daemon.start()
