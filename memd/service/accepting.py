@@ -64,24 +64,27 @@ class Accepting:
                 self._wait()
                 self._loop.call_later(RETRY_S, self._go_on)
                 return
-            has_room = self._shared.has_room(accepted.fileno())
-            # One that is idle costs its client a new connection; being refused costs a request.
-            has_made_room = not has_room and self._shared.make_room()
-            self._take(accepted, over_limit=not has_room and not has_made_room)
-            if has_made_room:
-                return  # the descriptor that is given up is free after this turn
+            self._take(accepted)
 
-    def _take(self, accepted: socket.socket, *, over_limit: bool) -> None:
-        connection = Connection(self._shared, over_limit=over_limit)
+    def _take(self, accepted: socket.socket) -> None:
+        has_room = self._shared.has_room(accepted.fileno())
+        # One that is idle costs its client a new connection; being refused costs a request.
+        idle = None if has_room else self._shared.make_room()
+        connection = Connection(self._shared, over_limit=not has_room and idle is None)
         self._shared.connections.add(connection)
         connection.closed.add_done_callback(lambda _: self._go_on())
-        beginning = self._loop.create_task(self._begin(connection, accepted))
+        beginning = self._loop.create_task(self._begin(connection, accepted, idle))
         self._beginning.add(beginning)
         beginning.add_done_callback(self._beginning.discard)
-        if self._shared.is_full(accepted.fileno()):
+        if idle or self._shared.is_full(accepted.fileno()):
             self._wait()
 
-    async def _begin(self, connection: Connection, accepted: socket.socket) -> None:
+    async def _begin(self, connection: Connection, accepted: socket.socket, idle: Connection | None) -> None:
+        if idle:  # its descriptor is taken over: the highest number in use says how many there are
+            await idle.closed
+            with accepted:
+                accepted = accepted.dup()
+            accepted.settimeout(0)
         await self._loop.connect_accepted_socket(lambda: connection, accepted)
 
     def _wait(self) -> None:

@@ -39,10 +39,10 @@ class Shared:
         enough = self.left_after(descriptor) >= limits.spare_descriptors or served < limits.least_connections
         return enough and served < limits.connections
 
-    def make_room(self) -> bool:
-        """Close the connection that has been idle for longest; False where none is."""
+    def make_room(self) -> "Connection | None":
+        """Close the connection that has been idle for longest, and return it; None where none is idle."""
         since = {one: at for one in self.connections if (at := one.idle_since()) is not None}
-        return any(one.give_way() for one in sorted(since, key=since.__getitem__))
+        return next((one for one in sorted(since, key=since.__getitem__) if one.give_way()), None)
 
     def is_full(self, descriptor: int) -> bool:
         """Tell whether whoever comes after the connection with that descriptor has to wait."""
