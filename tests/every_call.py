@@ -49,7 +49,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "get", {"path": name, "start_line": 1, "end_line": 3}
     for number in range(1, 12):
         yield "get", {"id": number}
-    yield "index", {"wait": True}
+    yield "index", {"wait": True, "vectors": False}
     yield "index", {"rebuild": True, "progress": True}
     yield "sync", {}
     yield "check", {"repair": True, "progress": True}
@@ -68,6 +68,6 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "forget", {"path": f"../{folder}/{NAMES[0]}"}
     yield "forget", {"path": NAMES[0]}
     yield "workspace.remove", {"path": root}
-    yield "workspace.add", {"path": root, "force": False}
+    yield "workspace.add", {"path": root, "force": False, "nested": True}
     yield "index", {}
     yield "search", {"query": "the same sentence", **everything}

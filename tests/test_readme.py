@@ -107,7 +107,7 @@ def test_the_first_command_finds_the_gene(tmp_path):
             capture_output=True, text=True, timeout=100, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert "ready to search, 65 sources" in done.stdout
+        assert "made a workspace, 65 sources found" in done.stdout
         hits = re.findall(r"(?m)^/\S+?/(\S+):\d[\d-]*  \d\.\d\d", done.stdout)
         assert hits[0].endswith("research/brca1.md")
     finally:

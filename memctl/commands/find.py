@@ -95,8 +95,15 @@ def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
     if not args.json:
         common.note(hits.notes(shown))
     if not shown["hits"] and not (args.json or args.jsonl):
-        common.note("no hits" if shown is answer else NO_GOOD_MATCH)
+        common.note(no_hits(answer, shown))
     return status_of(shown)
+
+
+def no_hits(answer: dict[str, Any], shown: dict[str, Any]) -> str:
+    """Return why nothing is shown of an answer."""
+    if shown != answer:
+        return NO_GOOD_MATCH
+    return "no hits" if hits.is_whole(answer) else "no hits, but not all could be searched"
 
 
 def good_hits(answer: dict[str, Any], args: Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.client import Client, RpcError
 from memctl.commands import common
-from memctl.commands.find import NO_GOOD_MATCH, good_hits, output, status_of
+from memctl.commands.find import good_hits, no_hits, output, status_of
 from memctl.exits import CommandError
 from memctl.render import hits
 from memctl.render.highlight import Marker
@@ -42,7 +42,8 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     if merged:
         return exits.OK
     if not (args.json or args.jsonl):
-        common.note("no hits" if shown == answers else NO_GOOD_MATCH)
+        reasons = {no_hits(answer, good) for answer, good in zip(answers, shown, strict=True)}
+        common.note(max(reasons, key=len, default="no hits"))  # the longest offers something to do
     if failures:
         return exits.of(failures[0][1].code)
     return max(map(status_of, shown))  # INCOMPLETE where one of them is

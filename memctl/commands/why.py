@@ -58,6 +58,8 @@ def run_why(args: Namespace) -> int:
         sys.stdout.write(verdict.people(answer, colour=common.wants_colour(args.color)))
         sys.stdout.flush()
         common.note(hits.notes(answer))
+        if answer.get("confidence") == "none":
+            common.note("no hit of this query is a good match: memctl search shows it with --nearest alone")
     return exits.OK if answer["stage"] == "returned" else exits.NONE
 
 

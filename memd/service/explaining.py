@@ -8,6 +8,7 @@ from typing import Any
 from memd.errors import InvalidError
 from memd.index.view import View
 from memd.records import Source, SourceText
+from memd.search.confidence import Confidence
 from memd.search.explain import explain
 from memd.search.judging import Request
 from memd.search.search import Answer, degraded, searched
@@ -72,6 +73,7 @@ class _Seen:
     disk: SourceText | Refusal | None = None  # None: nothing is there, or nobody looked
     close: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()  # what the search could not use
+    confidence: Confidence | None = None  # of the answer that it is in
 
 
 def _explained(opened: Opened, request: Request) -> tuple[Answer, Fields]:
@@ -104,7 +106,8 @@ async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, c
         close=seen.close,
     )
     made = frame(opened, asked, mode=mode, generation=seen.generation, timings_ms={}, degraded=seen.degraded)
-    return {"path": finding.path, "line": finding.line, **verdicts.told(finding), **made}
+    told = verdicts.told(finding)
+    return {"path": finding.path, "line": finding.line, **told, "confidence": seen.confidence, **made}
 
 
 def _look(opened: Opened, request: Request, path: str, line: int | None) -> _Seen:
@@ -114,9 +117,11 @@ def _look(opened: Opened, request: Request, path: str, line: int | None) -> _See
         source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
         verdict = why(view, request, source, line) if source else None
         close = () if source else _close_names(view, path)
+        is_hit = verdict is not None and verdict.stage == "returned"
+        confidence = opened.memo.search(view, request).confidence if is_hit else None
         missing = degraded(view)
-    if (verdict and verdict.stage == "returned") or not opened.workspace.is_there():
-        return _Seen(generation, source, verdict, close=close, degraded=missing)
+    if is_hit or not opened.workspace.is_there():
+        return _Seen(generation, source, verdict, close=close, degraded=missing, confidence=confidence)
     config = opened.config
     rules = Rules.load(opened.workspace.root, config.sources, config.ignore)
     disk = look(opened.workspace.root, path, rules, now_ns=time.time_ns())

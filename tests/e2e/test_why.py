@@ -76,8 +76,8 @@ def test_each_stage_is_named_with_its_values(river, path, params, stage, said):
     assert (answer["stage"], said in answer["text"]) == (stage, True), answer["text"]
     assert answer["stage"] in STAGES
     assert set(answer) == {
-        "workspace", "path", "line", "stage", "text", "advice", "facts", "mode", "degraded", "index",
-        "timings_ms", "took_ms",
+        "workspace", "path", "line", "stage", "text", "advice", "facts", "confidence", "mode", "degraded",
+        "index", "timings_ms", "took_ms",
     }  # fmt: skip
 
 
@@ -250,3 +250,16 @@ def test_memctl_takes_the_paths_that_it_prints(river):
     assert asked("../../log", "heron")[1].startswith("outside: ")
     assert asked("heron.md", "--path", "cook/**", "--", "heron")[1].startswith("filtered: ")
     assert asked("heron.md")[0] == 2
+
+
+def test_a_hit_of_an_answer_without_a_good_match_is_named_as_one(sample):
+    """A search prints it with --nearest alone, and why says so; a good match needs no word."""
+    daemon, root = sample
+    nearest = daemon.call("search", query="zzzqqq", workspace=root)["hits"][0]["path"]
+    assert daemon.call("why", query="zzzqqq", path=nearest, workspace=root)["confidence"] == "none"
+    done = daemon.memctl("why", nearest, "zzzqqq", cwd=root)
+    assert done.returncode == 0
+    assert "with --nearest alone" in done.stderr
+    good = daemon.call("search", query="BRCA1 mutation", workspace=root)
+    assert good["confidence"] != "none"
+    assert daemon.memctl("why", good["hits"][0]["path"], "BRCA1", "mutation", cwd=root).stderr == ""
