@@ -24,6 +24,7 @@ from memd.index import derived
 from memd.index.index import Index
 from memd.index.prepare import NewChunk, NewSource
 from memd.records import FileStamp
+from memd.service.registry import Registry
 
 SEED = 7
 WORDS_A_CHUNK = 180  # as chunks are cut: about 200 words, often fewer
@@ -100,7 +101,7 @@ def ready(
     (folder / "config.toml").write_text(
         "" if vectors else CONFIG
     )  # what a daemon reads while the notes are away
-    workspace.write_registry(folder.parent / "workspaces.json", [home.resolve() / "notes"])
+    Registry(folder.parent).write([home.resolve() / "notes"])
     index = Index(folder)
     try:
         _fill(index, chunks, seed, texts)

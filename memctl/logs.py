@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+from memctl.paths import open_own
 from memctl.units import SERVICE, ServiceError
 
 LOOK_S = 0.25  # as tail -f where the system tells it nothing; nobody reads faster
@@ -26,7 +27,7 @@ def file_lines(path: Path, count: int, *, follow: bool = False) -> Iterator[str]
         count: 0 is allowed.
         follow: go on with what is written from now on, also into a new file at this path.
     """
-    with path.open("rb") as now:
+    with _opened(path) as now:
         lines = deque(now, maxlen=count) if count else deque(_skipped(now))
         # A line that is not complete yet is the first one to follow.
         rest = lines.pop() if follow and lines and not lines[-1].endswith(b"\n") else b""
@@ -71,6 +72,10 @@ def journal_lines(count: int, *, follow: bool = False) -> Iterator[str]:
         process.wait()
 
 
+def _opened(path: Path) -> BinaryIO:
+    return os.fdopen(open_own(path, os.O_RDONLY), "rb")
+
+
 def _skipped(log: BinaryIO) -> list[bytes]:
     log.seek(0, os.SEEK_END)
     return []
@@ -78,7 +83,7 @@ def _skipped(log: BinaryIO) -> list[bytes]:
 
 def _before(path: Path, count: int) -> list[bytes]:
     try:
-        with path.with_suffix(".log.1").open("rb") as older:
+        with _opened(path.with_suffix(".log.1")) as older:
             return list(deque(older, maxlen=count))
     except FileNotFoundError:
         return []
@@ -92,7 +97,7 @@ def _following(path: Path, log: BinaryIO, rest: bytes) -> Iterator[bytes]:
         *lines, rest = (rest + log.read()).split(b"\n")
         yield from lines
         if replaced:
-            with path.open("rb") as fresh:
+            with _opened(path) as fresh:
                 yield from chain([rest] if rest else [], _following(path, fresh, b""))
         if log.tell() > os.fstat(log.fileno()).st_size:
             log.seek(0)  # somebody emptied it

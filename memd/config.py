@@ -4,6 +4,8 @@ Two files: a workspace's ``memory/config.toml``, which may arrive with a git clo
 trusted with little, and the user's own ``config.toml``, which alone names model folders and addresses.
 """
 
+import os
+import stat
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
@@ -127,8 +129,15 @@ def _load(path: Path, kind: type[Config]) -> Config:
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_CONFIG_BYTES + 1)
+        # A FIFO would wait for somebody who writes.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ConfigError(f"{path}: not a regular file. Move it away")
+            with os.fdopen(descriptor, "rb", closefd=False) as stream:
+                raw = stream.read(MAX_CONFIG_BYTES + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     if len(raw) > MAX_CONFIG_BYTES:

@@ -5,13 +5,12 @@ directory; it holds nothing that cannot be written again by ``memctl init``.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
+from memd.errors import UnsafeError, WorkspaceError, storage_error
 
 CONFIG_TEMPLATE = """\
 # What memd does in this folder. Every line is optional; what stands here are the defaults.
@@ -126,38 +125,6 @@ def _refuse_outside(root: Path, memory: Path) -> None:
     real = Path(os.path.realpath(memory))
     if not real.is_relative_to(root):
         raise UnsafeError(f"{memory} is a link to {real}, out of the workspace. Move it away, then try again")
-
-
-def read_registry(path: Path) -> list[Path]:
-    """Return the registered roots.
-
-    Raises:
-        StorageError: the file is there and cannot be understood; it is never overwritten then.
-    """
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        return [Path(entry["root"]) for entry in entries["workspaces"]]
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StorageError(
-            f"{path} is not a list of workspaces ({type(error).__name__}). Move it away, then run "
-            "memctl init in each of your folders"
-        ) from error
-
-
-def write_registry(path: Path, roots: Iterable[Path]) -> None:
-    """Replace the registry: a new file, durable, then a rename."""
-    text = json.dumps({"workspaces": [{"root": str(root)} for root in roots]}, indent=1) + "\n"
-    fresh = path.with_suffix(".tmp")
-    try:
-        with fresh.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        raise storage_error(f"{path} cannot be written", error) from error
 
 
 def choose(path: str | None, roots: Iterable[Path]) -> Path:

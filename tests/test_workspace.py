@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from memd import workspace
-from memd.errors import StorageError, UnsafeError, WorkspaceError
+from memd.errors import UnsafeError, WorkspaceError
 
 
 def test_init_writes_one_file_and_only_once(tmp_path):
@@ -63,25 +63,6 @@ def test_a_sibling_with_the_same_beginning_is_another_folder(tmp_path):
     (tmp_path / "notes-old").mkdir()
     with pytest.raises(WorkspaceError):
         workspace.choose(str(tmp_path / "notes-old"), [tmp_path / "notes"])
-
-
-def test_the_registry_comes_back_as_it_was_written(tmp_path):
-    """Roots in order, in a file that can be read."""
-    path = tmp_path / "workspaces.json"
-    assert workspace.read_registry(path) == []
-    workspace.write_registry(path, [tmp_path / "a", tmp_path / "ü b"])
-    assert workspace.read_registry(path) == [tmp_path / "a", tmp_path / "ü b"]
-    assert [other.name for other in tmp_path.iterdir()] == ["workspaces.json"]
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"workspaces": 3}', "\x00"])
-def test_an_unreadable_registry_is_an_error_and_is_kept(tmp_path, text):
-    """It is not replaced by an empty one."""
-    path = tmp_path / "workspaces.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(StorageError, match="memctl init"):
-        workspace.read_registry(path)
-    assert path.read_text(encoding="utf-8") == text
 
 
 def test_each_root_has_an_index_folder_of_its_own(tmp_path):

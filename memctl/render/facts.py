@@ -36,6 +36,7 @@ def server(status: dict[str, Any]) -> Section:
             ("memory", "not known on this system" if memory_mb is None else f"{memory_mb:.0f} MB"),
             *_loop_lag(about.get("loop_lag_ms")),
             *(("model", _model(model)) for model in about.get("models") or ()),
+            *(("error", one_line(str(error))) for error in about.get("errors") or ()),
         ],
     )
 

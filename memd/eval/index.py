@@ -27,6 +27,7 @@ from memd.records import ChunkLimits
 from memd.search.search import Answer, search
 from memd.service import asking, requests
 from memd.service.asking import Asked
+from memd.service.registry import Registry
 from memd.sources.scan import Rules
 from memd.workspace import Workspace
 
@@ -58,7 +59,7 @@ def registered(path: str, state_dir: Path, user_config_path: Path) -> Notes:
         WorkspaceError: none is.
         ConfigError: its configuration is wrong, or not allowed to choose what it chooses.
     """
-    root = folders.choose(path, folders.read_registry(state_dir / "workspaces.json"))
+    root = folders.choose(path, Registry(state_dir).known())
     place = folders.workspace_at(root, state_dir)
     config = configuration.load_workspace_config(place.config_path)
     user = configuration.load_user_config(user_config_path)

@@ -27,7 +27,7 @@ from memd.sources.scan import Rules, read_source, walk
 
 NAMED = 20  # rows, ids or terms that one finding names; the others are counted
 # What else lives in the folder of an index.
-NEIGHBOURS = frozenset({"config.toml", "cookies"})
+NEIGHBOURS = frozenset({"config.toml", "cookies", "root"})
 
 Counts = Counter[str]
 Ends = Callable[[], None]  # raises DeadlineError when there is no time left

@@ -4,6 +4,7 @@ It also says how the index was left: a database whose last user did not come to 
 before it is trusted, since files of SQLite's own (the WAL) may have been lost or changed meanwhile.
 """
 
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -34,6 +35,7 @@ class Store:
         self._path = path
         self.most_log_pages = LOG_PAGES
         self._log_pages = 0  # after the last commit
+        _expect_files(path)
         try:
             self._db = open_writer(path)
             try:
@@ -204,3 +206,12 @@ class Store:
         if isinstance(ours, StorageError) and is_of_the_device(error):
             return self.failure.keep(ours)
         return ours or error
+
+
+def _expect_files(path: Path) -> None:
+    """Refuse a database, or what SQLite keeps beside it, that is a folder, a link or a pipe."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        place = path.with_name(name)
+        with suppress(OSError):  # not there
+            if not stat.S_ISREG(place.lstat().st_mode):
+                raise damaged(place, "it is no regular file")

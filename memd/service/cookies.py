@@ -25,6 +25,8 @@ class Cookies:
     def prepare(self) -> None:
         """Make the folder and clear it of what a killed daemon left. Raises NoSpaceError, StorageError."""
         try:
+            if self.folder.is_symlink() or self.folder.is_file():  # what a link leads to is not ours to clear
+                self.folder.unlink()
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise storage_error(f"{self.folder} cannot be made", error) from error

@@ -1,6 +1,7 @@
 """How is one workspace opened, and what happens to an index that cannot be read?"""
 
 import asyncio
+import errno
 import os
 import shutil
 import time
@@ -12,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from memctl import paths
 from memd import config as configuration
 from memd.config import WorkspaceConfig
 from memd.embedding.providers import Providers
@@ -24,11 +26,12 @@ from memd.records import ChunkLimits
 from memd.search.memo import Memo
 from memd.service.indexing import Lane, Lanes
 from memd.service.parse_process import ParseProcess
+from memd.service.registry import remember_root, write_durably
 from memd.service.troubles import Reason
 from memd.service.upkeep import Upkeep
 from memd.service.vectorizing import Write
 from memd.sources.scan import Rules
-from memd.workspace import Workspace
+from memd.workspace import Workspace, is_folder
 
 log = structlog.get_logger()
 
@@ -107,6 +110,7 @@ async def open_workspace(
         StorageError: its index cannot be opened or made.
     """
     stamp = config_stamp(place.config_path)
+    await house.write(_prepare_folder, place)
     config = await house.write(_load_config, place, house.user_config_path)
     try:
         return await _open_with(place, config, stamp, house, check=check, reopen=reopen)
@@ -114,6 +118,29 @@ async def open_workspace(
         log.warning("index_not_readable", kind=type(error).__name__)
         await house.write(set_aside, place.index_dir)
         return await _open_with(place, config, stamp, house, check=check, reopen=reopen)
+
+
+def _prepare_folder(place: Workspace) -> None:
+    """Make the folder of an index usable, and say there whose it is: the registry is read back from that."""
+    folder = place.index_dir
+    if os.path.lexists(folder) and not is_folder(folder):
+        set_aside(folder)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for path in (folder, *folder.iterdir()):
+            _expect_access(path)
+    except OSError as error:
+        raise StorageError(f"can't use {folder}: {paths.reason_and_cure(folder, error)}") from error
+    remember_root(place)
+
+
+def _expect_access(path: Path) -> None:
+    """Say of what memd may not use which command gives it back; SQLite would say that it can't open it."""
+    if os.access(path, os.R_OK | os.W_OK | (os.X_OK if is_folder(path) else 0)) or path.is_symlink():
+        return
+    is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+    error = OSError(errno.EROFS if is_read_only else errno.EACCES, "no access")
+    raise StorageError(f"can't use {path}: {paths.reason_and_cure(path, error)}")
 
 
 async def _open_with(
@@ -180,13 +207,11 @@ def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
 
 def _remember_config(place: Workspace) -> None:
     """Keep a copy beside the index, so that it can be searched while the disk is away."""
-    copy = _copy_of_config(place)
-    fresh = copy.with_suffix(".new")
     try:
-        fresh.write_bytes(place.config_path.read_bytes())
-        fresh.replace(copy)
+        raw = place.config_path.read_bytes()
     except OSError as error:
-        raise storage_error(f"{copy} cannot be written", error) from error
+        raise storage_error(f"{place.config_path} cannot be read", error) from error
+    write_durably(_copy_of_config(place), raw)
 
 
 def _copy_of_config(place: Workspace) -> Path:
@@ -211,9 +236,12 @@ def copies_set_aside(folder: Path) -> list[Path]:
 
 
 def delete(folder: Path) -> None:
-    """Delete an index."""
+    """Delete an index, or what was set aside in its place."""
     try:
-        shutil.rmtree(folder)
+        if is_folder(folder) and not folder.is_symlink():
+            shutil.rmtree(folder)
+        else:
+            folder.unlink()
     except FileNotFoundError:
         return
     except OSError as error:

@@ -194,6 +194,7 @@ def _server(workspaces: Workspaces) -> Fields:
             }
             for queue in queues
         ],
+        "errors": [workspaces.trouble] if workspaces.trouble else [],
         "sqlite": sqlite_version(),
         "onnxruntime": versions.installed("onnxruntime"),
     }

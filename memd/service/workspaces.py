@@ -24,6 +24,7 @@ from memd.service.folder_writer import FolderWriter
 from memd.service.opening import House, Opened
 from memd.service.parse_process import ParseProcess
 from memd.service.rebuild import Rebuild, recover, switch
+from memd.service.registry import Registry
 from memd.service.replies import log_unforeseen
 from memd.service.troubles import Reason
 from memd.workspace import Workspace
@@ -42,7 +43,7 @@ class Workspaces:
     def __init__(self, state_dir: Path, user_config_path: Path) -> None:
         self.instance_id = secrets.token_hex(8)
         self._state_dir = state_dir
-        self._registry = state_dir / "workspaces.json"
+        self._registry = Registry(state_dir)
         self._user_config_path = user_config_path
         self._roots: list[Path] = []
         self._opened: dict[Path, Opened] = {}
@@ -86,6 +87,11 @@ class Workspaces:
     def faults(self) -> dict[Path, MemdError]:
         """Why the others do not."""
         return dict(self._faults)
+
+    @property
+    def trouble(self) -> str:
+        """What was wrong with the registry when it was read; "" mostly."""
+        return self._registry.trouble
 
     @property
     def embeddings(self) -> list[EmbeddingQueue]:
@@ -138,7 +144,7 @@ class Workspaces:
 
     async def open_all(self) -> None:
         """Open every registered workspace; one that cannot be opened does not stop the others."""
-        self._roots = folders.read_registry(self._registry)
+        self._roots = self._registry.read()
         for root in self._roots:
             await self.write(recover, folders.workspace_at(root, self._state_dir).index_dir)
             await self._try_open(root)
@@ -209,7 +215,7 @@ class Workspaces:
         created = folders.create(root, force=force)
         async with self._changing:
             if root not in self._roots:
-                folders.write_registry(self._registry, [*self._roots, root])
+                self._registry.write([*self._roots, root])
                 self._roots.append(root)
         await self._try_open(root)
         return root, created
@@ -220,7 +226,7 @@ class Workspaces:
         async with self._changing:
             root = self.root_of(path)
             await self._close(root)
-            folders.write_registry(self._registry, [other for other in self._roots if other != root])
+            self._registry.write([other for other in self._roots if other != root])
             self._roots.remove(root)
             self._faults.pop(root, None)
             index_dir = folders.workspace_at(root, self._state_dir).index_dir

@@ -9,6 +9,7 @@ import pytest
 from memd import workspace
 from memd.errors import ConfigError, WorkspaceError
 from memd.eval.index import registered, temporary_index
+from memd.service.registry import Registry
 from memd.service.requests import Search
 
 TEXTS = {
@@ -26,7 +27,7 @@ def notes(tmp_path):
     workspace.create(root, force=False)
     for name, text in TEXTS.items():
         (root / name).write_text(text)
-    workspace.write_registry(state / "workspaces.json", [root])
+    Registry(state).write([root])
     found = registered(str(root / "sub"), state, tmp_path / "none.toml")
     made(found, tmp_path / "first")
     shutil.copytree(tmp_path / "first" / found.place.index_dir.name, found.place.index_dir)

@@ -253,6 +253,6 @@ def test_a_relative_socket_is_the_same_for_both_sides(home, monkeypatch):
     (home / "run").mkdir(mode=0o700)
     monkeypatch.chdir(home)
     monkeypatch.setenv("MEMD_SOCKET", "run/s")
-    assert launch._environment()["MEMD_SOCKET"] == str(home / "run/s")
+    assert launch.environment()["MEMD_SOCKET"] == str(home / "run/s")
     with ensure_daemon(command=FAKE) as memd:
         assert memd.call("ping")["pid"] == starts()[0]

@@ -1,0 +1,150 @@
+"""The list of workspaces, and what becomes of it when it is damaged."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memd.errors import StorageError
+from memd.service.registry import KEPT_DAMAGED, Registry, remember_root, root_of
+from memd.workspace import workspace_at
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """A state directory with the indexes of two workspaces."""
+    folder = tmp_path / "state" / "memd"
+    folder.mkdir(parents=True)
+    for root in roots(tmp_path):
+        place = workspace_at(root, folder)
+        place.index_dir.mkdir()
+        remember_root(place)
+    Registry(folder).write(roots(tmp_path))
+    return folder
+
+
+def roots(folder: Path) -> list[Path]:
+    return [folder / "a", folder / "ü b\n"]
+
+
+def test_the_registry_comes_back_as_it_was_written(state, tmp_path):
+    """Roots in order, for this user alone, and nothing is left beside it."""
+    path = state / "workspaces.json"
+    registry = Registry(state)
+    assert (registry.read(), registry.trouble) == (roots(tmp_path), "")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [other.name for other in state.iterdir() if not other.is_dir()] == ["workspaces.json"]
+
+
+def test_nothing_is_registered_in_an_empty_state_directory(tmp_path):
+    """And no file is made for that."""
+    assert Registry(tmp_path).read() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "kept").write_text("somebody's\n")
+
+
+def _fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/nowhere/at/all")
+
+
+def _written(raw: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(raw)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "empty": _written(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-20]),
+    "no JSON": _written(b"\0\xff\xfe"),
+    "a list": _written(b"[]"),
+    "a number for the list": _written(b'{"workspaces": 3}'),
+    "entries of wrong types": _written(b'{"workspaces": [3, null, {"root": 5}, {}]}'),
+    "not absolute": _written(b'{"workspaces": [{"root": "notes"}]}'),
+    "deep": _written(b"[" * 100_000),
+    "gone": lambda path: path.unlink(),
+    "a folder": _folder,
+    "a FIFO": _fifo,
+    "a link to nowhere": _link,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_registry_is_read_back_from_the_indexes(state, tmp_path, damage):
+    """Whatever stands there: the roots are there again, it is said, what was there is kept, and only once."""
+    path = state / "workspaces.json"
+    DAMAGE[damage](path)
+    was = path.read_bytes() if path.is_file() else None
+    registry = Registry(state)
+    assert sorted(registry.read()) == sorted(roots(tmp_path))
+    assert "2 workspaces were read back" in registry.trouble
+    kept = list(state.glob("workspaces.json.damaged-*"))
+    assert len(kept) == (0 if damage == "gone" else 1)
+    if was is not None:
+        assert kept[0].read_bytes() == was
+    again = Registry(state)
+    assert sorted(again.read()) == sorted(roots(tmp_path))
+    assert (again.trouble, list(state.glob("workspaces.json.damaged-*"))) == ("", kept)
+
+
+def test_entries_that_are_right_are_kept_beside_those_of_the_indexes(state, tmp_path):
+    """One whose index is not there yet is not lost with another's damage."""
+    path = state / "workspaces.json"
+    listed = [{"root": "/new"}, {"root": str(tmp_path / "a")}, {"root": "relative"}]
+    path.write_text(json.dumps({"workspaces": listed}))
+    assert Registry(state).read() == [Path("/new"), *roots(tmp_path)]
+
+
+def test_few_damaged_ones_are_kept(state):
+    """The newest; folders, which may hold something, are never deleted."""
+    path = state / "workspaces.json"
+    for _ in range(5):
+        path.write_bytes(b"{")
+        Registry(state).read()
+    assert len(list(state.glob("workspaces.json.damaged-*"))) == KEPT_DAMAGED
+    _folder(path)
+    for _ in range(3):
+        Registry(state).read()
+        path.write_bytes(b"{")
+    Registry(state).read()
+    assert [one.read_text() for one in state.glob("workspaces.json.damaged-*/kept")] == ["somebody's\n"]
+
+
+def test_a_registry_that_cannot_be_written_is_as_it_was(state):
+    """What keeps it from being written is named; the list that was there is complete."""
+    (state / "workspaces.json.new").mkdir()
+    before = (state / "workspaces.json").read_bytes()
+    with pytest.raises(StorageError, match=r"workspaces\.json: .*workspaces\.json\.new is a folder: mv "):
+        Registry(state).write([])
+    assert (state / "workspaces.json").read_bytes() == before
+
+
+def test_an_index_is_only_believed_whose_folder_is_named_by_its_root(state, tmp_path):
+    """A damaged root, a copy of another index, a folder of a user's: none of them makes a workspace."""
+    first = workspace_at(tmp_path / "a", state).index_dir
+    (first / "root").write_bytes(b"/etc")
+    assert root_of(first) is None
+    (state / "mine").mkdir()
+    (state / "mine" / "root").write_text(str(tmp_path / "a"))
+    (state / "workspaces.json").unlink()
+    assert Registry(state).read() == roots(tmp_path)[1:]
+
+
+def test_an_evaluations_copy_is_not_registered_again(state):
+    """It lies below the state directory, and its evaluation is over."""
+    place = workspace_at(state / "eval-1" / "notes", state)
+    place.index_dir.mkdir()
+    remember_root(place)
+    (state / "workspaces.json").unlink()
+    assert place.root not in Registry(state).read()
