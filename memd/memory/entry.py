@@ -103,7 +103,7 @@ def delete_entry(root: Path, path: str, *, force: bool) -> None:
 
 
 def clear_leftovers(root: Path) -> list[str]:
-    """Remove what killed processes left of entries; return the paths. A person's text gets its name back."""
+    """Remove what killed processes left; return the paths. A person's text gets its name back."""
     return files.clear_leftovers(root, lambda raw, name: _check_untouched(raw, name, name))
 
 

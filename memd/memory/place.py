@@ -105,14 +105,14 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
 
 
 def leftovers(root: Path) -> list[str]:
-    """Return the paths of what killed processes left in the folders of entries, relative to *root*.
+    """Return the paths of what killed processes left of entries and settings, relative to *root*.
 
     A file whose writer lives is none. A folder that cannot be seen has none.
     """
     found: list[str] = []
     with contextlib.suppress(OSError, MemdError):
-        for folder, topic in _topics(root):
-            found += [f"memory/{folder}/{name}" for name in _left_in(topic)]
+        for folder, opened in _folders(root):
+            found += [f"{folder}/{name}" for name in _left_in(opened)]
     return found
 
 
@@ -126,11 +126,11 @@ def clear_leftovers(root: Path, check: Callable[[bytes, str], None]) -> list[str
     """
     cleared: list[str] = []
     with contextlib.suppress(OSError, MemdError):
-        for folder, topic in _topics(root):
-            for name in _left_in(topic):
+        for folder, opened in _folders(root):
+            for name in _left_in(opened):
                 with contextlib.suppress(OSError, MemdError):  # the next one all the same
-                    _clear(topic, name, check)
-                    cleared.append(f"memory/{folder}/{name}")
+                    _clear(opened, name, check)
+                    cleared.append(f"{folder}/{name}")
     return cleared
 
 
@@ -181,14 +181,16 @@ def _read(topic: int, name: str, shown: str) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
-def _topics(root: Path) -> Iterator[tuple[str, int]]:
-    """Yield name and descriptor of each folder that entries may stand in."""
+def _folders(root: Path) -> Iterator[tuple[str, int]]:
+    """Yield path and descriptor of each folder that memd writes files of its own into."""
     with contextlib.ExitStack() as opened:
         base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
         memory = _keep(opened, _open_memory(root, base))
+        yield "memory", memory
         for folder in sorted(os.listdir(memory)):  # noqa: PTH208 - of a descriptor
             with contextlib.ExitStack() as inner, contextlib.suppress(OSError, UnsafeError):
-                yield folder, _keep(inner, _open_folder(folder, memory, shown=f"memory/{folder}"))
+                shown = f"memory/{folder}"
+                yield shown, _keep(inner, _open_folder(folder, memory, shown=shown))
 
 
 def _left_in(topic: int) -> list[str]:

@@ -1,7 +1,9 @@
 """How does a setting get into config.toml without losing what the user wrote there?"""
 
+import fcntl
 import os
-import tempfile
+import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +32,20 @@ def write(root: Path, path: Path, settings: dict[str, Any]) -> None:
 
 
 def _replace(target: Path, text: str) -> None:
-    # A name that nobody can have put there before, as a link to somewhere else.
-    descriptor, fresh = tempfile.mkstemp(dir=target.parent, prefix=".config-", suffix=".tmp")
+    # A name that nobody can have put there before, as a link to somewhere else; `clear_leftovers` knows it.
+    fresh = target.parent / f".memd-write-{secrets.token_hex(8)}.tmp"
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            with suppress(OSError):  # some file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # for as long as it is no leftover
             stream.write(text)
             stream.flush()
             os.fchmod(stream.fileno(), target.stat().st_mode & 0o777)
             os.fsync(stream.fileno())
-        Path(fresh).replace(target)
+            fresh.replace(target)
     except BaseException:
-        Path(fresh).unlink(missing_ok=True)
+        fresh.unlink(missing_ok=True)
         raise
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:

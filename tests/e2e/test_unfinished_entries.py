@@ -22,11 +22,13 @@ def left(workspace):
 
 def test_a_start_removes_what_a_killed_write_left(left):
     """The file with the whole fact is gone when memd has started again; other files stay."""
-    daemon, _, path = left
+    daemon, root, path = left
+    settings = root / "memory" / path.name
+    settings.write_text("max_results = 3\n")
     daemon.process.kill()
     daemon.process.wait()
     daemon.start()
-    until(lambda: not path.exists())
+    until(lambda: not path.exists() and not settings.exists())
     assert sorted(one.name for one in path.parent.iterdir()) == sorted(MINE)
     assert FACT not in daemon.log()
 
