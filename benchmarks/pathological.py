@@ -1,9 +1,12 @@
-"""Pathological Markdown: texts of any size that make a parser slow or large, one shape a function.
+"""Pathological Markdown, and the processor time and memory that each shape of it takes to parse.
 
 Each shape names what it exaggerates. `text(name, size)` repeats it up to *size* bytes; the same each time.
+As a command each is parsed by the daemon's own parser process, a new one for each.
 """
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 DEEP = 60  # levels: thrice what the parser follows
 
@@ -163,3 +166,50 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "tags": lambda size: f"---\ntags: [{'a, ' * (min(size, 60_000) // 3)}]\n---\n" + "b\n" * (size // 2),
     "long title": lambda size: f"---\ntitle: {'a ' * (min(size, 60_000) // 2)}\n---\n" + "b\n" * (size // 2),
 }
+
+
+def main() -> None:
+    from benchmarks import report
+    from memd.embedding.folder import SHIPPED
+    from memd.records import ChunkLimits, FileStamp, SourceText
+    from memd.service.parse_process import ParseProcess
+
+    parser = report.arguments(__doc__)
+    parser.add_argument("shapes", nargs="*", help="(default: all)")
+    parser.add_argument("--kib", type=int, default=4096, help="of each shape (default: 4096)")
+    options = parser.parse_args()
+    stamp = FileStamp(0, 0, 0, 0)
+    rows: list[dict[str, object]] = []
+    for name in options.shapes or SHAPES:
+        process = ParseProcess()
+        costs = []
+        for made in ("", text(name, options.kib * 1024)):
+            source = SourceText("note.md", stamp, made, b"", settled=True)
+            tokenizer, limits = str(SHIPPED.tokenizer_file), ChunkLimits(200, 50, 254)
+            found = process.prepare(source, stamp, tokenizer=tokenizer, limits=limits)
+            assert process.pid is not None
+            costs.append(cost(process.pid))
+        process.close()
+        rows.append(
+            {
+                "shape": name,
+                "processor s": round(costs[1][0] - costs[0][0], 2),
+                "MB more": round(costs[1][1] - costs[0][1]),
+                "chunks": len(found.chunks),
+                "as plain text": "yes" if found.warnings else "",
+            }
+        )
+        print(report.table(rows[-1:]).splitlines()[-1], flush=True)
+    report.show("pathological", sorted(rows, key=lambda row: str(row["processor s"])), options)
+
+
+def cost(pid: int) -> tuple[float, float]:
+    """Return the processor time in seconds and the highest memory in MB of a process so far."""
+    facts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    peak = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+    return (int(facts[11]) + int(facts[12])) / os.sysconf("SC_CLK_TCK"), peak
+
+
+if __name__ == "__main__":
+    main()

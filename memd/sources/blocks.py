@@ -62,15 +62,20 @@ def read_blocks(lines: Lines, first: int) -> tuple[list[Block], tuple[str, ...]]
         return list(_coarse(lines, first, len(lines))), (TOO_LONG,)
     work = WORK + len(lines.text) // CHARS_A_WORK
     blocks: list[Block] = []
+    warnings: list[str] = []
     for start, end in _slices(lines, first):
         try:
             tree, work = _parsed(lines, start, end, work)
         except _TooComplexError:
             blocks.extend(_coarse(lines, start, len(lines)))
-            warning = f"too-complex: from line {start + 1} on it is indexed as plain text"
-            return blocks, (warning,)
+            warnings.append(f"too-complex: from line {start + 1} on it is indexed as plain text")
+            break
+        except Exception:  # noqa: BLE001 - markdown-it has raised IndexError for a quote with a list with HTML
+            blocks.extend(_coarse(lines, start, end))
+            warnings.append(f"too-complex: lines {start + 1} to {end} are indexed as plain text")
+            continue
         blocks.extend(_covering(lines, tree, start, end))
-    return blocks, ()
+    return blocks, tuple(warnings)
 
 
 def read_plain(lines: Lines) -> tuple[list[Block], tuple[str, ...]]:

@@ -151,6 +151,8 @@ def _path(tokenizer: Tokenizer, titles: list[str], pieces: int) -> str:
 
 
 def _clipped(tokenizer: Tokenizer, text: str, pieces: int) -> str:
+    if not text:  # most chunks have nothing in front
+        return ""
     text = unicodedata.normalize("NFC", text[: pieces * MAX_CHARS_PER_PIECE])
     spans = tokenizer.spans(text)
     return text if len(spans) <= pieces else text[: spans[pieces][0]].rstrip()

@@ -40,7 +40,7 @@ class Measure:
         self._pieces = array("I")
         begin = lines.starts[first] if first < len(lines) else len(lines.text)
         for start, stop in _batches(lines.text, begin):
-            self._pieces.extend(start + at for at, _ in tokenizer.spans(lines.text[start:stop]))
+            self._pieces.extend([start + at for at, _ in tokenizer.spans(lines.text[start:stop])])
         self._words = array("I", (match.start() for match in _WORD.finditer(lines.text, begin)))
 
     def words(self, begin: int, stop: int) -> int:

@@ -114,3 +114,44 @@ def test_what_a_slice_did_not_reach_is_next():
     assert backlog.take(4) == ["1.md", "2.md", "3.md", "4.md"]
     backlog.done(0)  # something is wrong with one of them: the others go on
     assert backlog.take(4) == ["5.md", "1.md", "2.md", "3.md"]
+
+
+def test_large_files_wait_apart_and_count():
+    """What is put off keeps its age, is no part of a slice, and is known to wait until it is through."""
+    backlog = Backlog()
+    backlog.found(["a.md", "large.md"], 1.0)
+    assert backlog.take(10) == ["a.md", "large.md"]
+    backlog.put_off(["large.md"], 9.0)
+    backlog.done(2)
+    assert (backlog.take(10), len(backlog), backlog.since, "large.md" in backlog) == ([], 1, 1.0, True)
+    assert backlog.take_large() == "large.md"
+    assert (len(backlog), backlog.since) == (1, 1.0)
+    backlog.done_large(through=False)
+    assert backlog.take_large() == "large.md"
+    backlog.done_large(through=True)
+    assert (len(backlog), backlog.since, backlog.take_large()) == (0, None, None)
+
+
+def test_a_large_file_that_is_saved_while_it_is_in_hand_comes_again():
+    """The second save is read after the first."""
+    backlog = Backlog()
+    backlog.put_off(["a.md"], 1.0)
+    assert backlog.take_large() == "a.md"
+    backlog.hint(["a.md"], 2.0)
+    assert backlog.take(10) == ["a.md"]
+    backlog.put_off(["a.md"], 3.0)
+    backlog.done(1)
+    backlog.done_large(through=True)
+    assert backlog.take_large() == "a.md"
+    assert backlog.since == 2.0
+
+
+def test_suspects_come_last():
+    """What may have ended the daemon waits for all others."""
+    backlog = Backlog()
+    backlog.put_off(["suspect.md", "a.md", "b.md"], 1.0)
+    taken = []
+    while path := backlog.take_large({"suspect.md"}):
+        backlog.done_large(through=True)
+        taken.append(path)
+    assert taken == ["a.md", "b.md", "suspect.md"]

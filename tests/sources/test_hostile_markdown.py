@@ -1,0 +1,119 @@
+"""Hostile Markdown costs little, and loses no word."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from tests_support import WordTokenizer
+
+from benchmarks import fuzz_notes
+from benchmarks.pathological import SHAPES, text
+from memd.records import ChunkLimits
+from memd.sources import blocks
+from memd.sources.blocks import Block, read_blocks
+from memd.sources.chunk import parse
+from memd.sources.lines import split_lines
+
+LIMITS = ChunkLimits(200, 50, 254)
+PLAIN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+
+
+def parsed(note: str, **settings):
+    return parse(note, tokenizer=WordTokenizer(), limits=LIMITS, **settings)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_shape_loses_a_line(name):
+    """Of each pathological shape every line that is not blank is in a chunk."""
+    note = text(name, 5_000)
+    assert fuzz_notes.lost_lines(note, parsed(note)) == []
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_work_of_a_shape_grows_with_its_size_alone(name, monkeypatch):
+    """No shape makes more tokens than two for each of its characters."""
+    made = Counter()
+    real = blocks._State.push
+
+    def push(state, *args):
+        made["tokens"] += 1
+        return real(state, *args)
+
+    monkeypatch.setattr(blocks._State, "push", push)
+    note = text(name, 10_000)
+    read_blocks(split_lines(note), 0)
+    assert made["tokens"] <= 2 * len(note) + 100
+
+
+@given(st.integers(0, 10**9), st.integers(1, 3_000))
+def test_no_document_at_random_loses_a_line(seed, size):
+    """Whatever is put together of what parsers stumble over, read as Markdown or as plain text."""
+    note = fuzz_notes.made(random.Random(seed), size)
+    assert fuzz_notes.lost_lines(note, parsed(note)) == []
+    assert fuzz_notes.lost_lines(note, parsed(note, plain=True)) == []
+
+
+@given(st.integers(0, 10**9), st.integers(1, 2_000))
+def test_tables_are_those_of_the_library(seed, size):
+    """Rows without cells begin and end where markdown-it's rows do, in any surroundings."""
+    chance = random.Random(seed)
+    lines = [
+        "|a|b|",
+        "|-|-|",
+        "|c|",
+        "c",
+        "> |d|",
+        "- |e|",
+        "",
+        "    f",
+        "# g",
+        "  |h|i|j|",
+        ":-|-:",
+        "\\|k|",
+    ]
+    note = "\n".join(chance.choices([*lines, *lines[:3] * 3], k=size % 60 + 1))
+    ours, _ = blocks._parsed(split_lines(note), 0, len(split_lines(note)), 10**9)
+    assert ours == blocks._tree(PLAIN.parse(note), 0)
+
+
+def test_beyond_its_budget_the_rest_is_plain_text(monkeypatch):
+    """What was read before stays Markdown, all words are kept, and the warning names the line."""
+    monkeypatch.setattr(blocks, "WORK", 20_000)
+    monkeypatch.setattr(blocks, "SLICE_LINES", 100)
+    note = "# Title\n\ncalm words\n" + "\ncalm\n" * 60 + text("lazy quotes", 20_000) + "\n\nzebra\n"
+    document = parsed(note)
+    assert document.title == "Title"
+    assert any("zebra" in chunk.text for chunk in document.chunks)
+    [warning] = document.warnings
+    assert warning.startswith("too-complex: from line ")
+    assert fuzz_notes.lost_lines(note, document) == []
+
+
+def test_long_lists_of_short_words_are_no_attack():
+    """Twenty thousand items are a list, as they were."""
+    found, warnings = read_blocks(split_lines("- milk\n" * 20_000), 0)
+    assert warnings == ()
+    assert {block.kind for block in found} == {"bullet_list"}
+
+
+def test_a_text_of_too_many_lines_says_so():
+    """More than 100,000 lines are plain text, and no longer in silence."""
+    found, warnings = read_blocks(split_lines("- a\n" * 100_001), 0)
+    assert warnings == (blocks.TOO_LONG,)
+    assert isinstance(found[0], Block)
+    assert found[0].kind == "paragraph"
+
+
+def test_where_the_parser_itself_fails_the_lines_are_plain_text(monkeypatch):
+    """A fault of the library keeps no note out: the words are found, and the warning names the lines."""
+
+    def fails(*_):
+        raise IndexError
+
+    monkeypatch.setattr(blocks, "_tree", fails)
+    document = parsed("# Title\n\nzebra\n")
+    assert document.warnings == ("too-complex: lines 1 to 3 are indexed as plain text",)
+    assert "zebra" in document.chunks[0].text
