@@ -99,8 +99,10 @@ class Indexing:
         self._large_work.set()
 
     async def index_now(self, path: str) -> None:
-        """Index one file before anything else; returns when its words are searchable, or it waits apart."""
+        """Index one file before anything else; returns when its words are searchable."""
         done = await self._through([path], self._lanes.small)
+        if done.put_off:
+            done = await self._through([path], self._lanes.large)
         await self._record(done, saved=True)
 
     async def run(self) -> None:
