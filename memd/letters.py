@@ -12,10 +12,14 @@ younger letters. Pure.
 import re
 import unicodedata
 
-_UNSEEN = re.compile(  # the zero width space is none: it parts words
-    "["
-    "\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e"  # soft hyphen, joiners, directions
-    "\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"  # more of them, variation selectors, tags
+# Default_Ignorable_Code_Point, which unicodedata does not tell, without the zero width space: it parts words.
+_IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_IGNORED = re.compile(f"[{_IGNORABLE}]")
+_UNSEEN = re.compile(
+    f"[{_IGNORABLE}"
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew vowels and accents
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic vowels
     "\u0640\u093c"  # tatweel, which stretches an Arabic word; nukta of Devanagari
@@ -42,6 +46,11 @@ _LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
 _OTHERS = "\u0400-\u10ff\u1200-\u1cff"  # Greek is not one: the beta of TGF\u03b2 is a letter of that word
 _SEAM = re.compile(f"(?<=[{_LATIN}])(?=[{_OTHERS}])|(?<=[{_OTHERS}])(?=[{_LATIN}])")
 _OTHER = re.compile(f"[{_OTHERS}]")
+
+
+def is_ignorable(character: str) -> bool:
+    """Tell whether nobody sees a character: joiners, directions, variation selectors, Hangul fillers."""
+    return _IGNORED.match(character) is not None
 
 
 def alike(text: str) -> str:

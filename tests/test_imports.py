@@ -40,7 +40,7 @@ INDEX = {
 MAY_IMPORT = {
     "memd.sources": VOCABULARY,
     "memd.embedding": VOCABULARY,
-    "memd.memory": VOCABULARY | {"memd.secrets"},
+    "memd.memory": VOCABULARY | {"memd.letters", "memd.secrets"},
     "memd.secrets": VOCABULARY,
     "memd.index.files": VOCABULARY,
     "memd.index.schema": VOCABULARY,

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd import terms
+from memd import letters, terms
 from memd.index.database import open_scratch, terms_of
+from memd.memory import slug
 
 CUT = terms_of(open_scratch(), apsw.FTS5_TOKENIZE_QUERY)
 # Words of many scripts, marks, and what stands between them: plain st.text() rarely puts these together.
@@ -75,3 +76,11 @@ def test_text_of_ascii_alone_stays_as_it_is():
     """Nothing is done to what most notes are."""
     text = "What's up? foo-bar C++ 20.04 a:b \t\n" + "".join(map(chr, range(1, 128)))
     assert terms.searched(text) == text
+
+
+@pytest.mark.parametrize("char", "\u061c\u200d\u115f\u1160\u3164\uffa0\ufeff\U000e0041")
+def test_what_nobody_sees_is_no_part_of_a_word(char):
+    """A pasted mark of direction or a filler of Hangul hides nothing from a search, and names no file."""
+    assert terms.pieces(f"he{char}ron") == ["heron"]
+    assert letters.is_ignorable(char)
+    assert slug(f"he-{char}ron", kind="title") == "he-ron"

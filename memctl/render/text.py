@@ -11,9 +11,11 @@ from typing import Any
 # U+2400 + n is the picture of control character n: ␛ for ESC. Tab and line feed stay.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)} | {0x7F: 0x2421}
 # C1 controls (some terminals take U+009B for ESC [), marks that reorder what follows, lone surrogates.
-_UNSAFE = "[\x80-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # Unicode's Bidi_Control
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # of Hangul: letters that nobody sees, wide as one
+_UNSAFE = f"[\x80-\x9f{_DIRECTIONS}{_FILLERS}\ud800-\udfff]"
 _LINE_ENDS = str.maketrans({"\t": " ", "\n": "\u240a", "\u2028": " ", "\u2029": " "})
-_JSON_UNSAFE = "[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+_JSON_UNSAFE = f"[\x7f-\x9f\u2028\u2029{_DIRECTIONS}{_FILLERS}]"
 _SURROGATE = "[\ud800-\udfff]"
 
 
