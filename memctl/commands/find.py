@@ -62,7 +62,7 @@ examples:
 def run_search(args: Namespace) -> int:
     """Print the hits; one round trip when the workspace is ready."""
     query = _query(args)
-    if args.explain and (args.vimgrep or args.files):
+    if args.explain and (args.vimgrep or args.files or args.files0):
         raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
     params = {"query": query, **filters_of(args)} | ({"explain": True} if args.explain else {})
     if args.all or len(args.workspace) > 1:
@@ -82,6 +82,9 @@ def output_options(parser: ArgumentParser) -> None:
     output.add_argument("--jsonl", action="store_true", help="one object a hit, on lines")
     output.add_argument("--vimgrep", action="store_true", help="path:line:column:text, for a quickfix list")
     output.add_argument("--files", action="store_true", help="the paths of the sources, each once")
+    output.add_argument(
+        "--files0", action="store_true", help="the same as raw bytes, NUL after each: xargs -0"
+    )
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
     )
@@ -90,10 +93,15 @@ def output_options(parser: ArgumentParser) -> None:
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
     """Print the hits in the form that was asked for, what there is to say of them on stderr."""
     shown = good_hits(answer, args)
-    sys.stdout.write(output(shown, query, args, cwd=common.here()))
+    if args.files0:
+        sys.stdout.buffer.write(hits.files0(shown, cwd=common.here()))
+    else:
+        sys.stdout.write(output(shown, query, args, cwd=common.here()))
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
         common.note(hits.notes(shown))
+    if args.vimgrep or args.files:
+        common.note(hits.unnamed(shown, cwd=common.here(), colons=args.files))
     if not shown["hits"] and not (args.json or args.jsonl):
         common.note(no_hits(answer, shown))
     return status_of(shown)

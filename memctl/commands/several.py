@@ -30,12 +30,21 @@ def search(params: dict[str, Any], args: Namespace) -> int:
         answers, failures = _ask_each(client, named, params, args)
     shown = [good_hits(answer, args) for answer in answers]
     merged = [hit for group in _groups(shown) for hit in group[: args.limit or LIMIT]]
-    sys.stdout.write(_output(merged, shown, params["query"], args))
+    if args.files0:
+        sys.stdout.buffer.write(
+            b"".join(dict.fromkeys(hits.files0(_alone(hit), cwd=ABSOLUTE) for hit in merged))
+        )
+    else:
+        sys.stdout.write(_output(merged, shown, params["query"], args))
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
         for answer in shown:
             if said := hits.notes(answer):
                 common.note(f"{answer['workspace']}: {said}")
+            if (args.vimgrep or args.files) and (
+                left_out := hits.unnamed(answer, cwd=ABSOLUTE, colons=args.files)
+            ):
+                common.note(f"{answer['workspace']}: {left_out}")
         _tell_of_groups(merged)
     for root, error in failures:
         common.note(f"{root}: {error}")
@@ -94,13 +103,16 @@ def _output(merged: list[Hit], answers: list[Answer], query: str, args: Namespac
     if args.json:
         parts = [{key: answer[key] for key in answer if key != "hits"} for answer in answers]
         return to_json({"hits": merged, "answers": parts}, ascii_only=common.ascii_only()) + "\n"
-    pages = [
-        output({"workspace": hit["workspace"], "hits": [hit]}, query, args, cwd=ABSOLUTE) for hit in merged
-    ]
+    pages = [output(_alone(hit), query, args, cwd=ABSOLUTE) for hit in merged]
     if args.jsonl or args.vimgrep or args.files:
         return "".join(dict.fromkeys(pages))
     marker = Marker("", colour=common.wants_colour(args.color))
     return "\n".join(_with_workspace(page, hit, marker) for page, hit in zip(pages, merged, strict=True))
+
+
+def _alone(hit: Hit) -> Answer:
+    """Return an answer of one hit, in its workspace."""
+    return {"workspace": hit["workspace"], "hits": [hit]}
 
 
 def _with_workspace(page: str, hit: Hit, marker: Marker) -> str:

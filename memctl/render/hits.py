@@ -3,6 +3,7 @@
 Colours by hand and not through a library: loading one would take longer than the search.
 """
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -56,20 +57,54 @@ def vimgrep(answer: Answer, *, cwd: str) -> str:
     """
     Return path:line:column:text of each hit, column in bytes from 1: Vim's %f:%l:%c:%m.
 
-    Each place once: overlapping chunks of one source can be found by the same line.
+    Each place once: overlapping chunks of one source can be found by the same line. Without those that no
+    line can name, as `unnamed` counts them.
     """
     return _lines(
         dict.fromkeys(
             f"{shown(answer['workspace'], hit['path'], cwd)}:{hit.get('match_line') or hit['start_line']}:"
             f"{hit.get('match_column') or 1}:{one_line(_matched_text(hit))}"
             for hit in answer["hits"]
+            if _is_nameable(answer["workspace"], hit, cwd, colons=False)
         )
     )
 
 
 def files(answer: Answer, *, cwd: str) -> str:
-    """Return the path of each source once, best first."""
-    return _lines(dict.fromkeys(shown(answer["workspace"], hit["path"], cwd) for hit in answer["hits"]))
+    """Return the path of each source once, best first; without those that no line can name."""
+    return _lines(
+        dict.fromkeys(
+            shown(answer["workspace"], hit["path"], cwd)
+            for hit in answer["hits"]
+            if _is_nameable(answer["workspace"], hit, cwd, colons=True)
+        )
+    )
+
+
+def files0(answer: Answer, *, cwd: str) -> bytes:
+    """Return the path of each source once as the bytes that it has, best first, a NUL behind each."""
+    paths = dict.fromkeys(_seen_from(answer["workspace"], hit["path"], cwd) for hit in answer["hits"])
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
+    """Return one line that says how many sources a list of lines leaves out; None where it has all.
+
+    Args:
+        answer: what `search` answered.
+        cwd: as for the list.
+        colons: whether its lines may hold names with colons.
+    """
+    left_out = {
+        hit["path"]
+        for hit in answer["hits"]
+        if not _is_nameable(answer["workspace"], hit, cwd, colons=colons)
+    }
+    if not left_out:
+        return None
+    what = "control characters" if colons else "colons or control characters"
+    count = f"{len(left_out)} source{'s' if len(left_out) > 1 else ''}"
+    return f"{count} left out, whose names hold {what}: --files0 and --json have all"
 
 
 def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
@@ -135,9 +170,19 @@ def reasons(codes: Iterable[str]) -> str:
 
 def shown(workspace: str, path: str, cwd: str) -> str:
     """Return where a source is, as seen from *cwd*: relative below it, else absolute."""
+    return one_line(_seen_from(workspace, path, cwd))
+
+
+def _seen_from(workspace: str, path: str, cwd: str) -> str:
     full = f"{workspace}/{path}"
     below = cwd if cwd.endswith("/") else cwd + "/"
-    return one_line(full.removeprefix(below))
+    return full.removeprefix(below)
+
+
+def _is_nameable(workspace: str, hit: Hit, cwd: str, *, colons: bool) -> bool:
+    """Tell whether a source can be opened by what a line shows of its name."""
+    real = _seen_from(workspace, hit["path"], cwd)
+    return one_line(real) == real and (colons or ":" not in real)
 
 
 def _entry(hit: Hit, workspace: str, *, cwd: str, marker: Marker, links: bool) -> str:

@@ -144,11 +144,34 @@ def test_a_place_stands_once_in_the_quickfix_list():
 
 
 def test_one_hit_is_one_vimgrep_line():
-    """Line ends in paths and texts do not make a second entry."""
-    hostile = hit(path="a\nb.md", match_text="one\ntwo\u2028three\x85four\rfive\r\n")
+    """Line ends in texts do not make a second entry."""
+    hostile = hit(match_text="one\ntwo\u2028three\x85four\rfive\r\n")
     assert hits.vimgrep(found(hostile), cwd=ELSEWHERE).splitlines() == [
-        "/home/ada/work/a␊b.md:13:5:one␊two three\ufffdfour␍five"
+        "/home/ada/work/notes/genetics.md:13:5:one␊two three\ufffdfour␍five"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "vimgrep", "files"),
+    [
+        *(("a:1.md", False, True), ("a\nb.md", False, False), ("a\tb.md", False, False)),
+        *(("\x1b[31m.md", False, False), ("\u202ea.md", False, False), ("a b.md", True, True)),
+    ],
+)
+def test_a_name_that_a_line_cannot_hold_is_left_out_and_counted(name, vimgrep, files):
+    """What is listed can be opened: a colon would end the name of a quickfix entry too early."""
+    answer = found(hit(path=name), hit(path=name, start_line=99), hit())
+    for is_listed, page, colons in (
+        (vimgrep, hits.vimgrep(answer, cwd=CWD), False),
+        (files, hits.files(answer, cwd=CWD), True),
+    ):
+        assert page.endswith("\n")
+        assert (f"{name}" in page) is is_listed
+        said = hits.unnamed(answer, cwd=CWD, colons=colons)
+        assert said is None if is_listed else said.startswith("1 source left out")
+    raw = hits.files0(answer, cwd=ELSEWHERE).split(b"\0")
+    workspace = found()["workspace"]
+    assert raw == [f"{workspace}/{name}".encode(), f"{workspace}/{hit()['path']}".encode(), b""]
 
 
 def test_a_hit_of_the_vector_arm_alone_stands_at_its_first_line():
@@ -374,3 +397,10 @@ def test_a_moment_may_be_absent_text_or_seconds():
     assert facts.moment(None) == "never"
     assert facts.moment("2026-05-01T10:00:00Z") == "2026-05-01T10:00:00Z"
     assert re.fullmatch(r"2026-05-2[78] \d\d:\d\d:\d\d", facts.moment(1_779_900_000.0))
+
+
+@pytest.mark.parametrize("char", "\u061c\u200f\u2066\u3164\u1160\uffa0")
+def test_what_reorders_a_line_or_stands_unseen_in_it_is_shown(char):
+    """Marks of direction and fillers of Hangul, in text and in JSON, where an escape says the same."""
+    assert safe(f"a{char}b") == "a\ufffdb"
+    assert to_json({"a": char}) == f'{{"a": "\\u{ord(char):04x}"}}'
