@@ -192,3 +192,19 @@ def test_the_error_codes_of_the_readme_are_those_that_exit_codes_know():
 
     listed = set(re.findall(r"MEMD_[A-Z_]+", README.split("\nCodes:")[1].split("\n##")[0]))
     assert listed == set(OF_CODE) - {"MEMD_RUNNING"}  # which is the exit of a second daemon, on no wire
+
+
+def test_nothing_says_to_install_memd_by_its_bare_name():
+    """On the public index that name is another's package: only a path may be named."""
+    root = Path(__file__).parent.parent
+    bare = re.compile(
+        r"\b(?:pipx?|uv|uvx)\s+(?:(?:pip|tool|install|run|add|-\S+)\s+)+['\"]?mem(?:d|ctl)(?![\w/.-])"
+    )
+    suffixes = {".md", ".py", ".lua", ".toml", ".service", ".socket", ".txt", ".vim", ".sh"}
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
+    faults = []
+    for name in listed.stdout.split("\0"):
+        path = root / name
+        if (path.suffix in suffixes or not path.suffix) and path.is_file():
+            faults += [f"{name}: {found[0]}" for found in bare.finditer(path.read_text(errors="replace"))]
+    assert faults == []
