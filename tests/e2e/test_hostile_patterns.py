@@ -1,0 +1,81 @@
+"""Patterns that were made to stop it: in a cloned repository's .gitignore, and in a search."""
+
+import random
+import time
+
+import pytest
+from daemon_process import until
+
+from memctl.client import RpcError
+
+HOSTILE = {
+    "one": "*a*a*a*b\n",
+    "700": "".join(f"*a*a*a*b{number}\n" for number in range(700)),
+    "deep": "**/a/**/a/**/a/**/b\n",
+    "slow": "".join(f"*{char}{'?' * 20}z\n" for char in "ab" * 1000),
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    chance = random.Random(20260101)
+    deep = tmp_path / "notes" / "clone" / "/".join("a" * 30)
+    deep.mkdir(parents=True)
+    for number in range(100):
+        letters = "".join(chance.choices("ab", k=240)) if number % 2 else "a" * 240
+        (deep / f"{letters}{number}.md").write_text("Hidden.\n")
+    (tmp_path / "notes" / "heron.md").write_text("A grey heron.\n")
+    return tmp_path / "notes"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_gitignore_keeps_nobody_waiting(daemon, root, name):
+    """Pings, searches and saves go on while its folder is compared, and a stop is an orderly one."""
+    workspace = daemon.add(root)
+    (root / "clone" / ".gitignore").write_text(HOSTILE[name])
+    (root / "clone" / "a" / "fresh.md").write_text("Hidden.\n")
+    slowest_s = 0.0
+    with daemon.client() as client:
+        for _ in range(100):
+            began = time.monotonic()
+            client.call("ping", {})
+            slowest_s = max(slowest_s, time.monotonic() - began)
+            time.sleep(0.01)
+    assert slowest_s < 0.5  # it took seconds to minutes; 20 ms are promised
+    began = time.monotonic()
+    (root / "otter.md").write_text("An otter slides.\n")
+    until(lambda: daemon.found("otter", workspace=workspace, mode="keyword") == ["otter.md"])
+    assert time.monotonic() - began < 3  # 300 ms are promised
+    began = time.monotonic()
+    assert daemon.stop() == 0
+    assert time.monotonic() - began < 5
+
+
+def test_an_ignore_file_that_cannot_be_used_hides_its_folder_and_is_named(daemon, root):
+    """What it was to hide is never found; what was indexed before leaves the answers, and comes back."""
+    workspace = daemon.add(root)
+
+    def found() -> list[str]:
+        return daemon.found("hidden secret", workspace=workspace, mode="keyword")
+
+    (root / "clone" / "secret.md").write_text("A secret.\n")
+    until(lambda: "clone/secret.md" in found())
+    (root / "clone" / ".gitignore").write_text("secret.md\n" * 10_001)
+    until(lambda: found() == [])
+    skipped = daemon.call("status")["workspaces"][0]["skipped"]
+    assert skipped == [{"path": "clone/.gitignore", "reason": "rules-unusable"}]
+    why = daemon.call("why", path="clone/secret.md", query="secret", workspace=workspace)
+    assert why["facts"]["reason"] == "unruled"
+    assert why["facts"]["rule"] == "clone/.gitignore"
+    (root / "clone" / ".gitignore").unlink()
+    until(lambda: "clone/secret.md" in found())
+
+
+@pytest.mark.parametrize("path", ["x" * 1025, "[a[[:b:]]"])
+def test_a_glob_that_cannot_be_used_is_refused(daemon, root, path):
+    """In a parameter and in a query, and nothing is answered in its place."""
+    workspace = daemon.add(root)
+    for params in ({"query": "heron", "path": path}, {"query": f"heron path:{path}"}):
+        with pytest.raises(RpcError) as caught:
+            daemon.call("search", workspace=workspace, **params)
+        assert caught.value.code == "MEMD_INVALID"
