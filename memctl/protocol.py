@@ -166,13 +166,17 @@ class Reader:
             self._fed_bytes += len(part)
             # Stopping the iteration keeps the half frame; the next slice goes on in it.
             for frame in self._unpacker:
-                self._taken_bytes = self._unpacker.tell()
+                before, self._taken_bytes = self._taken_bytes, self._unpacker.tell()
+                self._expect_size(self._taken_bytes - before)
                 self._containers = 0
                 messages.append(_message(frame))
             # The decoder's own bound does not see what it already turned into objects.
-            if self.unfinished_bytes > self._limits.size_bytes:
-                raise ProtocolError(f"a frame longer than {self._limits.size_bytes:,} bytes")
+            self._expect_size(self.unfinished_bytes)
         return messages
+
+    def _expect_size(self, frame_bytes: int) -> None:
+        if frame_bytes > self._limits.size_bytes:
+            raise ProtocolError(f"a frame longer than {self._limits.size_bytes:,} bytes")
 
     def _count(self, container: Any) -> Any:
         self._containers += 1

@@ -313,3 +313,18 @@ def test_answers_may_be_larger_than_requests():
 def test_notifications_of_any_arguments_are_read():
     """Neovim reports our mistakes as nvim_error_event with two arguments."""
     assert read(frame(2, "nvim_error_event", [0, "text"])) == Notification("nvim_error_event", {})
+
+
+@pytest.mark.parametrize("at_once", [1 << 16, 1 << 21])
+def test_the_longest_frame_is_as_long_as_the_page_says(at_once):
+    """A request of 1,048,576 bytes is taken, one of a byte more is not, however it arrives."""
+    empty = len(frame(0, 1, "x", [{"c": "y" * 70_000}])) - 70_000
+    longest = frame(0, 1, "x", [{"c": "y" * (protocol.MAX_REQUEST_BYTES - empty)}])
+    over = frame(0, 1, "x", [{"c": "y" * (protocol.MAX_REQUEST_BYTES - empty + 1)}])
+    assert len(longest) == protocol.MAX_REQUEST_BYTES
+    reader = Reader()
+    parts = [longest[at : at + at_once] for at in range(0, len(longest), at_once)]
+    assert len([message for part in parts for message in reader.feed(part)]) == 1
+    reader = Reader()
+    with pytest.raises(ProtocolError, match="longer than 1,048,576 bytes"):
+        [reader.feed(over[at : at + at_once]) for at in range(0, len(over), at_once)]
