@@ -57,12 +57,17 @@ def run(tell_starter: Callable[[str], None]) -> int:
     except (paths.PathError, MemdError) as error:
         tell_starter(str(error))
         return EXIT_UNSAFE
+    runner = asyncio.Runner()
     try:
-        return asyncio.run(_live(state_dir, lock, tell_starter))
+        return runner.run(_live(state_dir, lock, tell_starter))
     except (paths.PathError, MemdError) as error:
         tell_starter(str(error))
         return EXIT_UNSAFE
     finally:
+        # All is written and closed by now. asyncio begins a thread to end its own; a bounded address
+        # space (ulimit -v) may have no room for it.
+        with suppress(RuntimeError, MemoryError):
+            runner.close()
         os.close(lock)
 
 
@@ -160,7 +165,8 @@ async def _stop(server: rpc.Server, workspaces: Workspaces) -> None:
     log.info("stopping")
     notify.stopping()
     # A thread of its own, in C: the loop may be what hangs. It tells places in the code, and no values.
-    faulthandler.dump_traceback_later(STOP_HARD_S, exit=True)
+    with suppress(RuntimeError):  # no room for a thread: then without that guard
+        faulthandler.dump_traceback_later(STOP_HARD_S, exit=True)
     server.stop_accepting()
     workspaces.let_nobody_wait()
     await server.close()

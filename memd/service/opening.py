@@ -192,7 +192,10 @@ async def give_back(providers: Providers, config: WorkspaceConfig) -> None:
     """Say that one workspace needs its model no more; the last one to say so frees it."""
     unused = providers.release(config)
     if unused is not None:
-        await asyncio.to_thread(unused.close)  # it waits for the text at hand
+        try:
+            await asyncio.to_thread(unused.close)  # it waits for the text at hand
+        except RuntimeError:  # no room for a thread (ulimit -v)
+            unused.close()
 
 
 def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
