@@ -2,7 +2,7 @@
 or taken from a file.
 
 Vectors are a ``.npy`` of (n, dim) float32 rows of length 1, texts a file of one a line; both are kept in a
-folder and made once. Needs numpy, which only benchmarks may import outside of the kernels.
+folder and made once. Needs numpy.
 """
 
 from collections.abc import Iterator, Sequence

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from model_server import ModelServer
 from tests_support import Notes
 
 from memctl.client import RpcError
@@ -35,6 +36,7 @@ ASK = """
 import json, pathlib, sys
 if sys.argv[1] == "without":
     sys.modules["numpy"] = None
+from model_server import ModelServer
 from tests_support import Notes
 
 notes = Notes(pathlib.Path(sys.argv[2]))
@@ -71,7 +73,7 @@ def asked(how: str, folder: Path) -> dict:
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(done.stdout.splitlines()[-1])  # before it stands what is logged
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +160,35 @@ def test_a_daemon_without_numpy_answers_by_keyword_and_says_so(daemon, tmp_path)
     until(lambda: daemon.found("grey heron", workspace=workspace) == [])
     assert daemon.untruths() == []
     assert daemon.call("ping")["pong"]
+
+
+def test_vectors_of_a_server_are_compared_without_numpy(daemon, tmp_path):
+    """Only the model in the process needs it; the answer says all the same what was missing."""
+    root, server = tmp_path / "notes", ModelServer()
+    try:
+        server.make_workspace(daemon, root)
+        (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+        workspace = daemon.add(root)
+        answer = daemon.call("search", query="quite other words", workspace=workspace, mode="vector")
+        assert (answer["mode"], answer["degraded"]) == ("vector", ["numpy-missing"])
+        assert [hit["path"] for hit in answer["hits"]] == ["heron.md"]
+        assert daemon.untruths() == []
+    finally:
+        server.stop()
+
+
+def test_a_file_of_postings_is_not_kept(tmp_path):
+    """It could not be made anew, so it would still have the words of a note that is forgotten."""
+    notes = Notes(tmp_path)
+    notes.save(many_notes(30))
+    building = notes.index.inverted.begin(notes.index.view_apart)
+    while not building.step(60.0):
+        pass
+    assert notes.index.inverted.adopt(building)
+    notes.index.close()
+    assert list(notes.state.glob("postings.*"))
+    asked("without", tmp_path)
+    assert not list(notes.state.glob("postings.*"))
 
 
 def test_what_needs_numpy_says_so(daemon, tmp_path):
