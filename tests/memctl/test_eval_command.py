@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from daemon_process import Daemon, until
+from model_server import ModelServer
 from scripted_peer import AS_IN_A_TERMINAL
 
 from memctl import exits
@@ -387,6 +388,27 @@ def test_a_signal_to_memctl_ends_it_and_its_index_is_gone(daemon, memctl, sent, 
     assert process.returncode == status, err.decode()
     assert b"Traceback" not in err
     until(lambda: not folders(daemon))
+
+
+def test_a_measurement_that_hangs_ends_with_memctl(tmp_path):
+    """Nothing is written meanwhile, so that only its closed stdin tells it that nobody waits."""
+    own, server, root = Daemon(tmp_path), ModelServer(), tmp_path / "notes"
+    try:
+        own.start()
+        server.make_workspace(own, root)
+        own.call("workspace.add", path=str(root))
+        own.stop()
+        (root / "tea.md").write_text(NOTES["people/ada.md"])
+        own.root = own.large = root
+        server.behaviour = "hang"
+        process = started(own)
+        assert server.hanging.wait(20)
+        process.kill()
+        process.communicate(timeout=30)
+        until(lambda: not folders(own))
+    finally:
+        server.stop()
+        own.close()
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
