@@ -16,6 +16,7 @@ from memd.embedding.onnx import OnnxEmbedder
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.records import ChunkLimits
+from memd.search.identifiers import spelled
 from memd.search.judging import Request
 from memd.search.query import parse
 from memd.search.search import Answer, search
@@ -51,6 +52,7 @@ class Indexed:
             "today": TODAY,
             "alive": lambda _path: True,
             "expired": lambda: False,
+            "spelled": spelled(query.text, self.embedder.tokenizer),
         }
         with self.index.view() as view:
             return search(view, Request(**fields | changes))

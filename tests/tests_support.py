@@ -14,6 +14,7 @@ from memd.index import check
 from memd.index.index import Index
 from memd.index.indexer import Compared, Indexer
 from memd.records import ChunkLimits
+from memd.search.identifiers import spelled
 from memd.search.judging import Request
 from memd.search.query import parse
 from memd.search.search import Answer, search
@@ -160,6 +161,7 @@ class Notes:
             "today": DAY,
             "alive": lambda path: (self.root / path).exists(),
             "expired": lambda: False,
+            "spelled": () if mode == "keyword" else spelled(query.text, self.embedder.tokenizer),
         }
         return Request(**{**settings, **changes})
 

@@ -50,6 +50,9 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
         said = f", tier {one_line(keyword['tier'])}" if keyword["bm25"] else "; none of them stands here"
         facts.append(("words", f"{_product(keyword)}{said}"))
         facts += [("", line) for line in _term_lines(keyword)]
+    if (named := explanation["named"]) is not None:
+        said = f"comes first; {named['score']:.4f} by what is named alone"
+        facts.append(("named", f"{listed(named['words'])}: {said}"))
     facts += [("", _UNSEEN.get(code, one_line(code))) for code in explanation["unseen"]]
     return [labelled(label, text, marker) for label, text in facts]
 
@@ -64,6 +67,7 @@ def summary(answer: Fields, marker: Marker) -> str:
         ("meaning", _arm(made, "vector_pool", f"model {one_line(made['model_id'] or '')}")),
         ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),
         ("weights", f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words; {made['fusion']}"),
+        ("reading", _reading(made)),
         ("age", f"half of a dated note's score is left after {made['half_life_days']:g} days"),
         ("chunks", _stages(made["stages"])),
         (
@@ -104,6 +108,16 @@ def _looked_for(made: Fields) -> str:
     return f"{words or 'no words'}{f'; not for {left_out}' if left_out else ''}"
 
 
+def _reading(made: Fields) -> str:
+    """Return what of the query the model cannot read; "" where it reads all that counts."""
+    if made["read"] == 1:
+        return ""
+    unread = listed(word["text"] for word in made["spelled"] if not word["is_read"])
+    return (
+        f"the model reads {made['read']:.0%} of the query, not {unread}: so much of meaning's weight is left"
+    )
+
+
 def _arm(made: Fields, pool: str, said: str) -> str:
     if made[pool] is not None:
         return f"{made[pool]} candidates of {made['pool']} at most; {said}"
@@ -119,7 +133,9 @@ def _sum(explanation: Fields) -> str:
     parts = [arm["part"] for arm in (explanation["vector"], explanation["keyword"]) if arm is not None]
     merged, decay = explanation["merged"], explanation["decay"]
     text = " + ".join(f"{part:.4f}" for part in parts)
-    text += f" = {merged:.4f}" if len(parts) > 1 else ""
+    text += f" = {sum(parts):.4f}" if len(parts) > 1 else ""
+    if sum(parts) < merged and explanation["named"] is not None:
+        text += f", named: {merged:.4f}"
     if decay["factor"] < 1:
         text += f", · {decay['factor']:.4f} at {decay['age_days']} days = {merged * decay['factor']:.4f}"
     return text

@@ -15,6 +15,7 @@ from memd.search.explanation import (
     Filter,
     KeywordPart,
     Length,
+    NamedPart,
     Stages,
     TermPart,
     Unseen,
@@ -41,6 +42,8 @@ def explain(view: View, request: Request, judged: Judgement, hits: Sequence[Hit]
     return Explanation(
         terms=judged.keyword.terms if judged.keyword else (),
         left_out=tuple(dict.fromkeys(piece for piece in pieces if piece not in looked_for)),
+        spelled=request.spelled,
+        read=judged.named.read,
         filters=filters_of(request.query),
         tier=judged.keyword.tier if judged.keyword else None,
         average_length=columns.total_length / max(columns.count, 1),
@@ -65,7 +68,8 @@ def explain_chunk(view: View, request: Request, judged: Judgement, chunk_id: int
     [row] = take(columns.row, [chunk_id])
     [source_id] = take(columns.source, [chunk_id])
     sees = judged.vector is not None and row >= 0
-    weights = ranking.weights_seen(request.weights, vector=sees, keyword=judged.keyword is not None)
+    read = ranking.weights_read(request.weights, judged.named.read)
+    weights = ranking.weights_seen(read, vector=sees, keyword=judged.keyword is not None)
     vector, keyword = None, None
     if judged.vector is not None and sees:
         vector = _vector_part(judged.vector, columns, chunk_id, weights.vector)
@@ -76,11 +80,13 @@ def explain_chunk(view: View, request: Request, judged: Judgement, chunk_id: int
         unseen.append("no-vector-yet" if judged.vector else "vector-arm-did-not-run")
     if keyword is None:
         unseen.append("keyword-arm-did-not-run")
-    merged = min(1.0, (vector.part if vector else 0.0) + (keyword.part if keyword else 0.0))
+    named = _named_part(judged, chunk_id)
+    total = min(1.0, (vector.part if vector else 0.0) + (keyword.part if keyword else 0.0))
+    merged = max(total, named.score if named else 0.0)
     decay = _decay(view, request, source_id)
     candidate = next((one for one in judged.candidates if one.id == chunk_id), None)
     order = candidate.order if candidate else None
-    return Explained(vector, keyword, tuple(unseen), merged, decay, merged * decay.factor, order)
+    return Explained(vector, keyword, tuple(unseen), named, merged, decay, merged * decay.factor, order)
 
 
 def filters_of(query: Query) -> tuple[Filter, ...]:
@@ -180,6 +186,11 @@ def _keyword_part(arm: KeywordArm, columns: Columns, chunk_id: int, weight: floa
         weight=weight,
         part=weight * score,
     )
+
+
+def _named_part(judged: Judgement, chunk_id: int) -> NamedPart | None:
+    words = judged.named.words.get(chunk_id)
+    return NamedPart(words, judged.named.scores[chunk_id]) if words else None
 
 
 def _place(arm: VectorArm | KeywordArm, chunk_id: int) -> tuple[int, float]:

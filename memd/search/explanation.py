@@ -10,6 +10,7 @@ from typing import Literal
 
 from memd.config import Weights
 from memd.search.evidence import Shares
+from memd.search.identifiers import Word
 from memd.search.keyword import Term
 
 # Why an arm had no say of a chunk; the service knows why an arm did not run at all.
@@ -87,6 +88,14 @@ class KeywordPart:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedPart:
+    """That the query names the chunk: it comes before all that have fewer of the words."""
+
+    words: tuple[str, ...]  # of the query, in pieces to the model, that stand in a few chunks only
+    score: float  # of the keyword arm by the words that name a chunk alone
+
+
+@dataclass(frozen=True, slots=True)
 class Decay:
     """What age leaves of a score."""
 
@@ -103,10 +112,12 @@ class Explained:
     vector: VectorPart | None  # None: see `unseen`
     keyword: KeywordPart | None
     unseen: tuple[Unseen, ...]  # why the weights are not those that were asked for
-    merged: float  # the sum of the parts
+    named: NamedPart | None  # None: the query does not name it
+    merged: float  # the sum of the parts, or the score of the words that name it where that is more
     decay: Decay
     score: float  # merged · decay
-    # What it is sorted by: the score, or under rrf Σ 1 / (60 + rank) · decay; None where no pool has it.
+    # What it is sorted by: the score, or under rrf Σ 1 / (60 + rank) · decay; 1 more for each word that names
+    # it. None where no pool has it.
     order: float | None
 
 
@@ -131,6 +142,8 @@ class Explanation:
 
     terms: tuple[Term, ...]  # that the keyword arm looks for
     left_out: tuple[str, ...]  # function words that it does not
+    spelled: tuple[Word, ...]  # words that are several pieces to the model
+    read: float  # how much of the query the model reads; that share of the vector arm's weight is left
     filters: tuple[Filter, ...]
     tier: str | None  # of the keyword arm; None where that did not run
     average_length: float  # of a chunk, in terms

@@ -15,7 +15,8 @@ from memd.index.view import View
 from memd.records import Source
 from memd.search import globs, ranking
 from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
-from memd.search.keyword import KeywordArm, keyword_arm, phrase_expression
+from memd.search.identifiers import NOTHING, Named, Word, named, reads_some
+from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Filters, Query
 from memd.search.ranking import Candidate
 from memd.search.vector import VectorArm, vector_arm
@@ -45,6 +46,7 @@ class Request:
     alive: Callable[[str], bool]  # whether a source is still on the disk
     expired: Callable[[], bool]  # whether the caller's deadline has passed
     without: tuple[int, ...] = ()  # ids of chunks that may not answer
+    spelled: tuple[Word, ...] = ()  # words of the query that the model reads by pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,9 @@ class Judgement:
     mask: Mask  # which may
     vector: VectorArm | None  # None: the arm did not run
     keyword: KeywordArm | None
+    named: Named  # by words that the model reads by pieces
+    knows: bool  # whether a chunk that may answer has a word of the query
+    reads: bool  # whether the model reads some of the query
     candidates: list[Candidate]  # of either arm's pool, best first
 
 
@@ -83,8 +88,15 @@ def _judged(view: View, request: Request, lap: Lap) -> Judgement:
     lap("vector")
     alone = request.mode == "vector" and vector is not None
     keyword = None if alone else keyword_arm(view, request.query, mask)
+    # Who asked for one arm alone, or has but one, gets its judgement as it is.
+    names = (
+        named(view, request.spelled, keyword, vector) if vector and keyword and request.spelled else NOTHING
+    )
+    knows = bool(keyword.pool) if keyword else knows_a_word(view, request.query)
     lap("keyword")
-    return Judgement(mask, vector, keyword, ranking.ordered(_candidates(view, request, vector, keyword)))
+    candidates = _candidates(view, request, vector, keyword, names)
+    reads = reads_some(request.query.text, request.spelled)
+    return Judgement(mask, vector, keyword, names, knows, reads, ranking.ordered(candidates))
 
 
 def _mask(view: View, query: Query) -> Mask:
@@ -124,10 +136,14 @@ def _nfc(name: str) -> str:
 
 
 def _candidates(
-    view: View, request: Request, vector: VectorArm | None, keyword: KeywordArm | None
+    view: View,
+    request: Request,
+    vector: VectorArm | None,
+    keyword: KeywordArm | None,
+    names: Named,
 ) -> list[Candidate]:
     """Judge every chunk of either pool by both arms: the rows are there, a pool's edge costs nothing."""
-    ids = sorted({*(vector.pool if vector else ()), *(keyword.pool if keyword else ())})
+    ids = sorted({*(vector.pool if vector else ()), *(keyword.pool if keyword else ()), *names.words})
     columns = view.snapshot.columns
     chunks = grouped(columns, ids)
     facts = {number: _facts(view.snapshot.sources[number], request) for number in chunks.one_each}
@@ -136,19 +152,19 @@ def _candidates(
     words = keyword.evidence_of(chunks) if keyword else [NOT_SEEN] * len(ids)
     vector_ranks = _ranked(vector, ids, paths, meaning).get
     keyword_ranks = _ranked(keyword, ids, paths, words).get
-    unseen, seen = (
-        ranking.weights_seen(request.weights, vector=v, keyword=bool(keyword)) for v in (False, True)
-    )
+    weights = ranking.weights_read(request.weights, names.read)
+    unseen, seen = (ranking.weights_seen(weights, vector=v, keyword=bool(keyword)) for v in (False, True))
     is_weighted, tier_of = request.fusion == "weighted", keyword.tier_of if keyword else _no_tier
     found = []
     for number, source, (cosine, mean), (said, of_file) in zip(
         ids, chunks.sources, meaning, words, strict=True
     ):
         used = unseen if cosine is None else seen
-        merged = min(1.0, ranking.weighted(cosine, said, used))
+        merged = max(min(1.0, ranking.weighted(cosine, said, used)), names.scores.get(number, 0.0))
         path, decay = facts[source]
         v_rank, k_rank = vector_ranks(number), keyword_ranks(number)
         order = decay * (merged if is_weighted else ranking.reciprocal_rank((v_rank, k_rank)))
+        order += len(names.words.get(number, ()))
         found.append(Candidate(
             number, source, path,
             v_rank, cosine, mean,

@@ -11,8 +11,8 @@ postings, so it is exact, takes masks before the cut and has an idf that is neve
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from memd import terms
 from memd.index.columns import Mask, Scores, stretches, take
@@ -84,6 +84,17 @@ class KeywordArm:
             reachable=self.reachable,
         )
 
+    def only(self, texts: Collection[str]) -> "KeywordArm":
+        """Return the judgement by some of the terms alone, named without regard to case."""
+        kept = [
+            (term, one)
+            for term, one in zip(self.terms, self._postings, strict=True)
+            if term.text.casefold() in texts
+        ]
+        named, postings = tuple(term for term, _ in kept), tuple(one for _, one in kept)
+        scores = bm25(_weighted(named, postings), self._snapshot.columns, K1, B)
+        return replace(self, terms=named, _postings=postings, _scores=scores)
+
     def shares_of(self, chunk_id: int) -> Shares:
         """Return how much a chunk's own words count for it, and those of its source."""
         [source] = take(self._snapshot.columns.source, [chunk_id])
@@ -136,6 +147,11 @@ def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
     tier = "ngram" if any(terms.is_spaceless(piece) for piece in query.pieces) else "fts"
     arm = _arm(view, mask, found, tier, whole)
     return arm if arm.pool else _arm(view, mask, _substrings(view, query, mask), "like", frozenset())
+
+
+def knows_a_word(view: View, query: Query) -> bool:
+    """Tell whether some chunk has a word of the query."""
+    return any(term.document_frequency for term, _ in _terms(view, query)[0])
 
 
 def _arm(

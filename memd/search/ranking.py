@@ -29,7 +29,7 @@ class Candidate(NamedTuple):
     decay: float  # in (0, 1]
     weights: Weights  # those used for it
     merged: float  # in [0, 1], before decay
-    order: float  # what it is sorted by
+    order: float  # what it is sorted by; 1 more for each word that names it
 
     @property
     def score(self) -> float:
@@ -45,6 +45,11 @@ def weights_seen(weights: Weights, *, vector: bool, keyword: bool) -> Weights:
         v, k = float(vector), float(keyword)
     total = v + k
     return Weights(v / total, k / total) if total else Weights()
+
+
+def weights_read(weights: Weights, read: float) -> Weights:
+    """Give the words the weight of the meaning that is noise: the model reads a share *read* of the query."""
+    return Weights(weights.vector * read, weights.keyword + weights.vector * (1 - read))
 
 
 def weighted(vector: float | None, keyword: float | None, weights: Weights) -> float:

@@ -38,7 +38,7 @@ class VectorArm:
         self._snapshot = snapshot
         self._damaged = damaged if damaged is not None else set()
         self._query_vec = query_vec
-        self._mask = mask
+        self.mask = mask  # which chunks may answer
         self._all: Scores | None = None  # each chunk's, where all were computed
         self.way = self._way()  # how they were found
         self.pool = self._nearest()  # ids, best first
@@ -58,13 +58,13 @@ class VectorArm:
         """Return a chunk's rank among all that may answer, from 1, and its cosine: a scan of all vectors."""
         scores = self._scan() if self._all is None else self._all
         [score] = take(scores, [chunk_id])
-        return 1 + count_above(scores, self._mask, score), score
+        return 1 + count_above(scores, self.mask, score), score
 
     def _compare(self, ids: Sequence[int]) -> None:
         self._damaged.update(self._snapshot.rows.damaged(take(self._snapshot.columns.row, ids)))
 
     def _way(self) -> Way:
-        allowed = mask_size(self._mask)
+        allowed = mask_size(self.mask)
         if self._snapshot.first_pass is not None:
             return "few" if allowed <= GATHERED else "codes"
         return "few" if allowed <= GATHERED_SHARE * self._snapshot.rows.count else "all"
@@ -72,15 +72,15 @@ class VectorArm:
     def _nearest(self) -> list[int]:
         if self.way == "all":
             self._all = self._scan()
-            return best(self._all, self._mask, POOL)
-        ids = ids_of(self._mask) if self.way == "few" else self._candidates()
+            return best(self._all, self.mask, POOL)
+        ids = ids_of(self.mask) if self.way == "few" else self._candidates()
         return best_of(ids, self._cosines_at(ids), POOL)
 
     def _candidates(self) -> Ids:
         snapshot = self._snapshot
         assert snapshot.first_pass is not None
         return snapshot.first_pass.candidates(
-            snapshot.rows, self._query_vec, columns=snapshot.columns, mask=self._mask, limit=POOL
+            snapshot.rows, self._query_vec, columns=snapshot.columns, mask=self.mask, limit=POOL
         )
 
     def _scan(self) -> Scores:

@@ -107,9 +107,9 @@ def _unranked(request: Request, judged: Judgement, chunks: Sequence[StoredChunk]
     ids = list(by_id)
     cosines = judged.vector.scores_of(ids) if judged.vector else [0.0] * len(ids)
     words = judged.keyword.scores_of(ids) if judged.keyword else [0.0] * len(ids)
+    weights = ranking.weights_read(request.weights, judged.named.read)
     scores = [
-        ranking.weighted(max(0.0, cosine), word, request.weights)
-        for cosine, word in zip(cosines, words, strict=True)
+        ranking.weighted(max(0.0, cosine), word, weights) for cosine, word in zip(cosines, words, strict=True)
     ]
     place = max(range(len(ids)), key=scores.__getitem__)
     # The words of its source alone bring a chunk into no pool.

@@ -15,6 +15,7 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
 from memd.search import globs
+from memd.search.identifiers import Word, spelled
 from memd.search.judging import Request
 from memd.search.query import Query, parse, restricted
 from memd.search.search import Answer
@@ -54,6 +55,7 @@ class Meaning:
     degraded: tuple[str, ...] = ()
     off: str = ""  # why the vector arm does not run, where nothing is wrong: "mode", "no-words", "script"
     took_ms: float = 0.0
+    spelled: tuple[Word, ...] = ()  # words of the query that the model reads by pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ async def decided(
         request_of(opened, question, query, expired),
         query_vec=meaning.vector,
         model_id=meaning.model_id,
+        spelled=meaning.spelled,
         mode=question.mode,
         fusion=question.fusion or opened.config.fusion,
         weights=question.weights or opened.config.weights,
@@ -267,7 +270,8 @@ async def _meaning(opened: Askable, query: Query, mode: str) -> Meaning:
         vector = await asyncio.wrap_future(embedding.query(query.text, timeout_s=EMBED_TIMEOUT_S))
     except UnavailableError as error:
         return Meaning(None, "", (error.reason,), took_ms=ms_since(started))
-    return Meaning(vector, embedder.model_id, took_ms=ms_since(started))
+    words = spelled(query.text, embedder.tokenizer)
+    return Meaning(vector, embedder.model_id, took_ms=ms_since(started), spelled=words)
 
 
 def _alive(opened: Askable) -> Callable[[str], bool]:

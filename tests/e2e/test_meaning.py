@@ -61,6 +61,17 @@ def test_a_question_in_a_notes_own_words_is_a_strong_match(sample):
     assert (answer["confidence"], answer["hits"][0]["path"]) == ("strong", "runbooks/restore-backup.md")
 
 
+def test_a_name_in_pieces_brings_its_note_first(sample):
+    """The daemon asks its model's tokenizer, and the explanation says so."""
+    daemon, root = sample
+    answer = daemon.call(
+        "search", query="what happened with PMID:12345", workspace=root, limit=1, explain=True
+    )
+    [hit] = answer["hits"]
+    assert (hit["path"], hit["explanation"]["named"]["words"]) == ("research/asd.md", ["PMID:12345"])
+    assert answer["explanation"]["spelled"] == [{"text": "PMID:12345", "pieces": 4, "is_read": True}]
+
+
 def test_hybrid_finds_more_than_keywords(sample):
     """Recall@10 over questions in quite other words: hybrid is far above keyword."""
     daemon, root = sample

@@ -163,7 +163,8 @@ def test_a_wrong_parameter_of_why_is_named(river, params, told):
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 @pytest.mark.parametrize(
-    "query", ["heron weir", "the grey heron of the shallows", "цапля heron", '"grey heron"']
+    "query",
+    ["heron weir", "the grey heron of the shallows", "heron 2026-02-30", "цапля heron", '"grey heron"'],
 )
 def test_an_explained_search_is_the_same_answer_and_adds_up(river, fusion, query):
     """Score and order from the numbers that came over the wire; the stages add up to all chunks."""
@@ -208,6 +209,8 @@ def _score(explanation: dict) -> float:
             for t in words["terms"]
         )
         score += words["weight"] * math.tanh(2 * evidence / words["reachable"])
+    if named := explanation["named"]:
+        score = max(score, named["score"])
     return score * explanation["decay"]["factor"]
 
 

@@ -38,7 +38,7 @@ def explanation(**changes) -> dict:
             "bm25": 2.0, "first_bm25": 0.0, "file_bm25": 2.5, "evidence": 1.75, "reachable": 8.0,
             "shares": {"chunk": 0.5, "first": 0.2, "file": 0.3},
         },
-        "unseen": [], "merged": 0.5, "score": 0.5, "order": 0.5,
+        "unseen": [], "named": None, "merged": 0.5, "score": 0.5, "order": 0.5,
         "decay": {"factor": 1.0, "dated": False, "age_days": 3, "half_life_days": 30.0},
     } | changes  # fmt: skip
 
@@ -49,6 +49,7 @@ STAGES = {
 }  # fmt: skip
 MADE = {
     "terms": [{"text": "breast", "prefix": False}, {"text": "会", "prefix": True}], "left_out": ["the"],
+    "spelled": [], "read": 1.0,
     "filters": [{"filter": "path", "value": "a/**"}, {"filter": "phrase", "value": "x y"},
                 {"filter": "excluded", "value": "no"}],
     "tier": "fts", "average_length": 40.0, "fusion": "weighted", "weights": {"vector": 0.7, "keyword": 0.3},
@@ -98,6 +99,8 @@ def test_age_is_a_factor_with_its_days():
         ({"vector": None, "unseen": ["vector-arm-did-not-run"]}, "nothing was looked for by meaning"),
         ({"keyword": None, "unseen": ["keyword-arm-did-not-run"]}, "words were not looked for"),
         ({"unseen": ["brand-new"]}, "brand-new"),
+        ({"named": {"words": ["OPS-1"], "score": 0.9}, "merged": 0.9}, "= 0.5000, named: 0.9000"),
+        ({"named": {"words": ["OPS-1"], "score": 0.4}}, "OPS-1: comes first; 0.4000 by what is named alone"),
     ],
 )
 def test_an_arm_that_had_no_say_is_told(changes, said):

@@ -25,6 +25,7 @@ MIXED = {
     "2026-05-02.md": "Saw a heron at the weir.\n",
     "会.md": "明日は東京都の会議です。AI会議\n",
     "c.md": "sluice and reed\n",
+    "2026-04-01.md": "Somebody looked at 10.4.23.7 for a heron.\n",
 }
 
 
@@ -65,7 +66,12 @@ def score_of(one: Explained, fusion: str) -> tuple[float, float]:
         ranks += [words.rank] if words.in_pool else []
     decay = 0.5 ** (max(one.decay.age_days, 0) / one.decay.half_life_days) if one.decay.dated else 1.0
     order = merged if fusion == "weighted" else sum(1 / (60 + rank) for rank in ranks)
-    return merged * decay, order * decay
+    named = 0
+    if one.named:
+        named = len(one.named.words)
+        merged = max(merged, one.named.score)
+        order = merged if fusion == "weighted" else order
+    return merged * decay, named + order * decay
 
 
 def assert_adds_up(notes: Notes, text: str, **changes) -> None:
@@ -91,7 +97,17 @@ def assert_adds_up(notes: Notes, text: str, **changes) -> None:
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 @pytest.mark.parametrize(
     "text",
-    ["heron weir", "heron heron nowhere", "会議", "東京都 AI", "weir -sluice", '"the weir"', "eron", ""],
+    [
+        "heron weir",
+        "heron at 10.4.23.7",
+        "heron heron nowhere",
+        "会議",
+        "東京都 AI",
+        "weir -sluice",
+        '"the weir"',
+        "eron",
+        "",
+    ],
 )
 def test_every_hits_score_is_the_sum_of_its_parts(notes, mode, fusion, text):
     """Weights, arms, words of chunk and file, decay: done again by hand, in each tier and mode."""

@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from memd.search import explanation
+from memd.search.identifiers import Word
 from memd.service.findings import STAGES
 from memd.service.verdicts import _NOT_INDEXED, _OFF
 from memd.sources.refusal import WHY_NOT
@@ -31,7 +32,7 @@ def test_every_number_of_an_explanation_is_named():
     records = (
         explanation.Explained, explanation.VectorPart, explanation.KeywordPart, explanation.TermPart,
         explanation.Length, explanation.Decay, explanation.Explanation, explanation.Stages,
-        explanation.Filter,
+        explanation.Filter, explanation.NamedPart, Word,
     )  # fmt: skip
     named = {field.name for record in records for field in fields(record)} - {"hits"}
     assert {name for name in named if not re.search(rf"`(\w+\.)?{name}`", PAGE)} == set()

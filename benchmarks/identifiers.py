@@ -1,0 +1,191 @@
+"""The rank of the only note that has an identifier, asked for alone and within questions.
+
+Each note is a title and one line with an identifier of every kind, drawn by a seed; no two notes share one.
+An identifier is asked for as it stands there, and within a question that the notes have no other word of. A
+kind passes where the right note is first for 99 of 100 alone and for 98 of 100 within a question.
+"""
+
+import itertools
+import random
+import shutil
+import string
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from uuid import UUID
+
+from benchmarks import report
+from benchmarks.indexed import Indexed, indexed
+
+NOTES = 300
+ASKED = 100  # identifiers of each kind
+SEED = 20260601
+QUESTIONS = (
+    "what happened with {}",
+    "who looked into {} last week",
+    "why did {} stop working on the server",
+    "do we still need {}",
+    "where is {} documented",
+)
+TITLES = ("numbered", "random")
+_HEX = "0123456789abcdef"
+_VERBS = ("parse", "load", "write", "merge", "open", "close", "render", "fetch", "check", "build")
+_NOUNS = ("config", "header", "user", "session", "index", "token", "record", "cache", "invoice", "queue")
+_MORE = ("file", "path", "name", "list", "state", "limit", "entry", "block", "from_disk", "by_id", "async")
+_TITLE = (
+    "morning", "garden", "budget", "meeting", "winter", "kitchen", "travel", "server", "harbour", "music",
+    "review", "planning", "bridge", "school", "report", "window", "coffee", "release", "doctor", "market",
+)  # fmt: skip
+
+Draw = Callable[[random.Random], str]
+
+
+def _digits(rng: random.Random, count: int) -> str:
+    return "".join(rng.choices(string.digits, k=count))
+
+
+def _capitals(rng: random.Random, count: int) -> str:
+    return "".join(rng.choices(string.ascii_uppercase, k=count))
+
+
+def _hex(rng: random.Random, count: int) -> str:
+    return "".join(rng.choices(_HEX, k=count))
+
+
+def _version(rng: random.Random) -> str:
+    return f"{rng.randrange(1, 20)}.{rng.randrange(30)}.{rng.randrange(60)}"
+
+
+def _snake(rng: random.Random) -> str:
+    return "_".join((rng.choice(_VERBS), rng.choice(_NOUNS), rng.choice(_MORE)))
+
+
+def _camel(rng: random.Random) -> str:
+    first, *others = _snake(rng).split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+def _word(rng: random.Random) -> str:
+    return "".join(rng.choice("bcdfghklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randrange(3, 6)))
+
+
+def _iban(rng: random.Random) -> str:
+    return f"DE{_digits(rng, 2)} " + " ".join(_digits(rng, 4) for _ in range(4)) + f" {_digits(rng, 2)}"
+
+
+KINDS: Mapping[str, Draw] = {
+    "ticket": lambda rng: f"{rng.choice(('OPS', 'WEB', 'SRE'))}-{rng.randrange(10_000, 99_999)}",
+    "UUID": lambda rng: str(UUID(int=rng.getrandbits(128), version=4)),
+    "SHA-1": lambda rng: _hex(rng, 40),
+    "short hash": lambda rng: _hex(rng, 8),
+    "SHA-512": lambda rng: _hex(rng, 128),
+    "IP address": lambda rng: ".".join(["10", *(str(rng.randrange(256)) for _ in range(3))]),
+    "memory address": lambda rng: f"0x{_hex(rng, 8)}",
+    "version": lambda rng: f"v{_version(rng)}",
+    "error code": lambda rng: f"{rng.choice(('ORA', 'E', 'TS'))}{rng.choice('-_')}{_digits(rng, 5)}",
+    "file name": lambda rng: (
+        f"{rng.choice(_NOUNS)}_{rng.choice(_MORE)}-{_digits(rng, 4)}.{rng.choice(('pdf', 'yml', 'tar.gz'))}"
+    ),
+    "e-mail": lambda rng: f"{_word(rng)}.{_word(rng)}@{rng.choice(('example.org', 'mail.example'))}",
+    "snake_case": lambda rng: f"{_snake(rng)}_{rng.choice(_VERBS)}",
+    "camelCase": lambda rng: _camel(rng) + rng.choice(_VERBS).capitalize(),
+    "random word": _word,
+    "random letters": lambda rng: "".join(rng.choices(string.ascii_lowercase, k=8)),
+    "IBAN": _iban,
+    "part number": lambda rng: f"{_capitals(rng, 2)} {_digits(rng, 4)}-{_capitals(rng, 1)}{_digits(rng, 2)}",
+    "ISBN": lambda rng: f"978-{_digits(rng, 1)}-{_digits(rng, 4)}-{_digits(rng, 4)}-{_digits(rng, 1)}",
+    "git describe": lambda rng: f"v{_version(rng)}-{rng.randrange(1, 90)}-g{_hex(rng, 7)}",
+    "MAC address": lambda rng: ":".join(_hex(rng, 2) for _ in range(6)),
+    "number plate": lambda rng: f"{_capitals(rng, 2)}-{_capitals(rng, 2)} {_digits(rng, 4)}",
+}
+
+
+def made(count: int, titles: str, seed: int = SEED) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """
+    Make the notes.
+
+    Args:
+        count: notes.
+        titles: "numbered", or "random": words that have nothing to do with the note.
+        seed: another one makes others.
+
+    Returns:
+        Path → text, and kind → the identifier of each note, in the order of the paths.
+    """
+    rng = random.Random(seed)
+    drawn = {kind: _different(rng, draw, count) for kind, draw in KINDS.items()}
+    notes = {}
+    for number in range(count):
+        title = " ".join(rng.sample(_TITLE, 3)) if titles == "random" else f"Note {number + 1}"
+        line = [drawn[kind][number] for kind in KINDS]
+        rng.shuffle(line)
+        notes[f"note{number:04}.md"] = f"# {title.capitalize()}\n\n{', '.join(line)}\n"
+    return notes, drawn
+
+
+def _different(rng: random.Random, draw: Draw, count: int) -> list[str]:
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found[draw(rng)] = None
+    return list(found)
+
+
+def measure(
+    built: Indexed, drawn: Mapping[str, list[str]], asked: int, **changes: object
+) -> list[dict[str, object]]:
+    """
+    Ask for identifiers of each kind.
+
+    Args:
+        built: the index of the notes.
+        drawn: what `made` returns.
+        asked: identifiers of each kind.
+        changes: of the request.
+
+    Returns:
+        For each kind, of how many the right note was the first and among the first ten.
+    """
+    rows: list[dict[str, object]] = []
+    for kind, names in drawn.items():
+        chosen = random.Random(SEED).sample(range(len(names)), min(asked, len(names)))
+        row: dict[str, object] = {"kind": kind, "asked": len(chosen)}
+        for how, texts in (("alone", ("{}",)), ("question", QUESTIONS)):
+            forms = itertools.cycle(texts)
+            places = []
+            for number in chosen:
+                answer = built.ask(next(forms).format(names[number]), **changes)
+                paths = list(dict.fromkeys(hit.source.path for hit in answer.hits))
+                path = f"note{number:04}.md"
+                places.append(paths.index(path) if path in paths else len(paths))
+            row[f"{how} first"] = sum(place == 0 for place in places)
+            row[f"{how} in ten"] = sum(place < 10 for place in places)
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    parser = report.arguments(__doc__)
+    parser.add_argument("--notes", type=int, default=NOTES)
+    parser.add_argument("--asked", type=int, default=ASKED, help="identifiers of each kind")
+    parser.add_argument("--indexes", type=Path, help="where indexes are kept for later runs")
+    parser.add_argument("--among", type=Path, metavar="NOTES", help="a folder of notes to stand among")
+    parser.add_argument("--mode", choices=("hybrid", "keyword"), default="hybrid")
+    options = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    for titles in TITLES:
+        notes, drawn = made(options.notes, titles)
+        with tempfile.TemporaryDirectory() as folder:
+            if options.among:
+                shutil.copytree(options.among, folder, dirs_exist_ok=True)
+            for path, text in notes.items():
+                (Path(folder) / path).write_text(text, encoding="utf-8")
+            among = f"-among-{options.among.name}" if options.among else ""
+            name = f"identifiers-{titles}-{options.notes}{among}"
+            with indexed(Path(folder), name, options.indexes, embed=True) as built:
+                found = measure(built, drawn, options.asked, mode=options.mode)
+        rows += [{"titles": titles, **row} for row in found]
+    report.show("identifiers", rows, options)
+
+
+if __name__ == "__main__":
+    main()

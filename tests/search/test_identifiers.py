@@ -1,0 +1,153 @@
+"""Words that the model reads by pieces: a note is found by the only name that it has."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.identifiers import KINDS, made, measure
+from benchmarks.indexed import Indexed, indexed
+from memd.config import Weights
+from memd.embedding.model import TOKENIZER_FILE
+from memd.embedding.tokens import WordPieces
+from memd.search.identifiers import FEW, Word, spelled
+from memd.search.ranking import weights_read
+
+TESTS = Path(__file__).parents[1]
+FILLER = {f"filler/{number}.md": f"nothing of interest stands in here {number}\n" for number in range(40)}
+NAME = "10.4.23.7"  # seven pieces also to the tokenizer of the tests
+
+
+@pytest.fixture(scope="module")
+def pieces() -> WordPieces:
+    """The shipped tokenizer."""
+    return WordPieces(TOKENIZER_FILE)
+
+
+@pytest.fixture(scope="module", params=["numbered", "random"])
+def named_notes(request, tmp_path_factory) -> Iterator[tuple[Indexed, dict[str, list[str]]]]:
+    """Notes with one identifier of each kind in a line, under the shipped model."""
+    folder = tmp_path_factory.mktemp("notes")
+    texts, drawn = made(60, request.param)
+    for path, text in texts.items():
+        (folder / path).write_text(text)
+    with indexed(folder, "named", None, embed=True) as built:
+        yield built, drawn
+
+
+@pytest.fixture(scope="module")
+def sample_index(tmp_path_factory) -> Iterator[Indexed]:
+    """The sample's notes under the shipped model."""
+    folder = tmp_path_factory.mktemp("sample")
+    shutil.copytree(TESTS / "sample", folder, dirs_exist_ok=True)
+    with indexed(folder, "sample", None, embed=True) as built:
+        yield built
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OPS-54081", "3f2c9a1b-77aa-4c1d-9e0f-0123456789ab", "10.4.23.7", "v2.14.3-17-g3f2c9a1", "0x7ffe12ab",
+        "978-3-16-148410-0", "E0382", "DE89370400440532013000", "f" * 128,
+    ],
+)  # fmt: skip
+def test_what_falls_into_letters_is_not_read(pieces, text):
+    """Whatever it is: no pattern knows it."""
+    [word] = spelled(f"what happened with ({text})?", pieces)
+    assert (word.text, word.is_read) == (text, False)
+
+
+@pytest.mark.parametrize("text", ["tardigrades", "immunohistochemically", "parse_front_matter", "well-known"])
+def test_what_falls_into_syllables_or_words_is_read(pieces, text):
+    """The model knows such words by their pieces."""
+    assert [(word.text, word.is_read) for word in spelled(text, pieces)] == [(text, True)]
+
+
+@pytest.mark.parametrize("text", ["velvet harbour", "the of 47", "会議 OPS会", "Žluťoučký кот", "", "?! --"])
+def test_whole_words_and_other_alphabets_are_not_judged(pieces, text):
+    """One piece is known; other alphabets the tokenizer of a model on a server might know better."""
+    assert spelled(text, pieces) == ()
+
+
+def test_each_word_is_judged_once_and_where_it_stands(pieces):
+    """A word inside of another one, and one that is asked twice."""
+    found = spelled("54081 x54081 54081 (x54081)", pieces)
+    assert [word.text for word in found] == ["54081", "x54081"]
+
+
+def test_what_is_not_read_gives_its_weight_to_the_words():
+    """As much of it as is not read."""
+    assert weights_read(Weights(0.7, 0.3), 1.0) == Weights(0.7, 0.3)
+    assert weights_read(Weights(0.6, 0.4), 0.5) == Weights(0.3, 0.7)
+    assert weights_read(Weights(1.0, 0.0), 0.0) == Weights(0.0, 1.0)
+
+
+def test_the_only_note_with_an_identifier_is_the_first_hit(named_notes):
+    """Of every kind, alone and within questions, with plain and with misleading titles."""
+    built, drawn = named_notes
+    rows = measure(built, drawn, 5)
+    assert [row["kind"] for row in rows] == list(KINDS)
+    missed = [row for row in rows if (row["alone first"], row["question first"]) != (5, 5)]
+    assert missed == []
+
+
+def test_questions_in_other_words_are_answered_as_well_as_without_the_rule(sample_index):
+    """Rare words of a language fall into pieces, too: hardly a question loses its place by that."""
+    pairs = [json.loads(line) for line in (TESTS / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+
+    def places(**changes: object) -> list[int]:
+        answers = [sample_index.ask(pair["query"], **changes) for pair in pairs]
+        found = [list(dict.fromkeys(hit.source.path for hit in answer.hits)) for answer in answers]
+        return [
+            paths.index(pair["path"]) if pair["path"] in paths else len(paths)
+            for paths, pair in zip(found, pairs, strict=True)
+        ]
+
+    behind = sum(new > old for new, old in zip(places(), places(spelled=()), strict=True))
+    assert behind <= 0.01 * len(pairs)
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_a_named_note_comes_first_however_old_and_long(notes, fusion):
+    """Neither decay nor the question around the name, nor the floor, keeps it behind others."""
+    question = f"nothing of interest stands in here about {NAME}"
+    notes.save(FILLER | {"2020-01-01.md": f"{NAME} " + "other matters of that day " * 30 + "\n"})
+    found = notes.found(question, mode="hybrid", fusion=fusion, min_score=0.05)
+    assert found[0] == "2020-01-01.md"
+    few = notes.found(question, mode="hybrid", fusion=fusion, min_score=0.05, limit=3)
+    assert few == found[:3], "and the answer for three is the beginning of that for ten"
+
+
+def test_the_place_of_a_words_parts_counts(notes):
+    """The same numbers in another order are another name."""
+    notes.save(FILLER | {"a.md": "10.23.4.7\n", "b.md": "7.4.23.10\n", "z.md": f"{NAME}\n"})
+    assert notes.found(NAME, mode="hybrid")[0] == "z.md"
+
+
+def test_what_stands_in_many_chunks_names_none(notes):
+    """Then all the words and the meaning decide; one more note, and nothing is named."""
+    notes.save(FILLER | {f"{number}.md": f"{NAME} and number {number}\n" for number in range(FEW)})
+    assert sum(hit.candidate.order > 1 for hit in notes.search(NAME, mode="hybrid").hits) == FEW
+    notes.save({"more.md": f"{NAME} once more\n"})
+    assert sum(hit.candidate.order > 1 for hit in notes.search(NAME, mode="hybrid").hits) == 0
+
+
+def test_a_filter_keeps_a_named_note_out(notes):
+    """It comes first only where it may answer."""
+    notes.save(FILLER | {"private/a.md": f"{NAME}\n"})
+    assert "private/a.md" in notes.found(NAME, mode="hybrid")
+    assert "private/a.md" not in notes.found(f"{NAME} path:filler", mode="hybrid")
+
+
+def test_what_no_note_has_is_left_to_the_model(notes):
+    """An unknown word leaves the words nothing to judge: the weights stay as they are configured."""
+    notes.save(FILLER)
+    answer = notes.search("198.51.100.77", mode="hybrid", min_score=0.0)
+    assert {hit.weights for hit in (one.candidate for one in answer.hits)} == {Weights(0.7, 0.3)}
+
+
+def test_an_explanation_names_what_is_not_read(pieces):
+    """Word, pieces, and whether they mean something to the model."""
+    assert spelled("OPS-54081", pieces) == (Word("OPS-54081", 5, is_read=False),)
