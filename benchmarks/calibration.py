@@ -1,4 +1,4 @@
-"""Which shares, and which words for how good an answer is? What the numbers in memd.search rest on.
+"""Calibration of the numbers in memd.search: shares of evidence, and the words for how good an answer is.
 
 Shares (`memd.search.evidence`): nDCG@10 with each choice, for the even and the odd queries of a set: a choice
 that one half makes must hold on the other. Also where the documents of a set are glued together, six to a
@@ -6,12 +6,17 @@ file, as in a log: what a source says of its chunks must not hurt where it says 
 
 Words (`memd.search.confidence`): how often each is said, in each mode, of the set's own queries, of the same
 after all that answers them was taken out ("removed"), and of another set's queries ("foreign"); how often one
-of the first three hits is right where it is said; and the area under the curve of the best score.
+of the first three hits is right where it is said; and the area under the curve of the best score. Of
+questions that nobody could answer ("made up": letters, syllables) how many are called none.
+
+Curves: for each limit, of how many of the set's own queries the best score (or the best meaning) is below,
+and of how many foreign and made-up ones.
 """
 
 import argparse
 import json
 import random
+import string
 import tempfile
 from bisect import bisect
 from collections.abc import Iterator, Sequence
@@ -20,6 +25,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import get_args
+
+from memctl.evaluation.choosing import choose
+from memctl.evaluation.held_out import hold_out, neutral_names
 
 from benchmarks import beir, report
 from benchmarks.beir import Beir, Query
@@ -37,7 +45,9 @@ HITS = 60  # enough for 10 documents; each has three at most
 FIRST = 3  # hits that people look at
 GLUED = 6  # documents to a file
 SEED = 7
+HEADINGS = 300  # questions from headings
 FOREIGN = 300  # queries of another set, at most
+LIMITS = tuple(number / 20 for number in range(2, 13))  # of curves, .1 to .6
 MODES: tuple[Mode, ...] = ("keyword", "vector", "hybrid")
 SHARES = {  # of words for what does not decay; of meaning
     "chunk alone": (Shares(1, 0, 0), 0.0),
@@ -90,20 +100,25 @@ def main() -> None:
     sets = [beir.load(folder) for folder in options.sets]
     if options.pairs:
         sets.append(_pairs(*options.pairs))
+    if options.headings:
+        sets.append(headings(options.headings))
     shares: list[dict[str, object]] = []
+    curves: list[dict[str, object]] = []
     words: list[dict[str, object]] = []
     for data in sets:
         others = [query for other in sets if other is not data for query in other.queries]
         foreign = random.Random(SEED).sample(others, min(FOREIGN, len(others)))
         with _corpus(data, options.indexes, glued=1) as corpus:
             words += _words(corpus, foreign)
+            curves += _curves(corpus, [*foreign, *made_up()])
             shares += _shares(corpus, "") if options.shares else []
         if options.shares and not options.pairs:
             with _corpus(data, options.indexes, glued=GLUED) as corpus:
                 shares += _shares(corpus, " glued")
     if shares:
         print(report.table(shares), end="\n\n")
-    report.show("calibration", words, options, shares=shares)
+    print(report.table(curves), end="\n\n")
+    report.show("calibration", words, options, shares=shares, curves=curves)
 
 
 def _options() -> argparse.Namespace:
@@ -111,6 +126,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("sets", nargs="*", type=Path, metavar="SET", help="folder in BEIR's form")
     parser.add_argument(
         "--pairs", nargs=2, type=Path, metavar=("NOTES", "JSONL"), help="notes; queries, each with its path"
+    )
+    parser.add_argument(
+        "--headings", type=Path, metavar="NOTES", help="a folder of notes that is asked for its own headings"
     )
     parser.add_argument("--indexes", type=Path, help="where indexes are kept for later runs")
     parser.add_argument("--shares", action="store_true", help="also try the shares: 32 times the queries")
@@ -127,6 +145,25 @@ def _pairs(notes: Path, queries: Path) -> Beir:
     asked = [Query(str(number), line["query"], "") for number, line in enumerate(lines)]
     judged = {str(number): {line["path"].removesuffix(".md"): 1} for number, line in enumerate(lines)}
     return Beir(notes.name, documents, asked, judged, frozenset())
+
+
+def headings(notes: Path) -> Beir:
+    """Return a folder of notes and questions from its headings, which are held out, as `memctl eval` asks."""
+    texts = {
+        path.relative_to(notes).as_posix(): path.read_text(encoding="utf-8").splitlines()
+        for path in sorted(notes.rglob("*.md"))
+    }
+    chosen = choose(texts, wanted=HEADINGS, seed=SEED).choices
+    names = neutral_names([choice.path for choice in chosen], texts)
+    documents = [
+        {"_id": names.get(path, path).removesuffix(".md"), "text": "\n".join(lines)}
+        for path, lines in hold_out(texts, chosen).items()
+    ]
+    asked = [Query(str(number), choice.query, "") for number, choice in enumerate(chosen)]
+    judged = {
+        str(number): {names[choice.path].removesuffix(".md"): 1} for number, choice in enumerate(chosen)
+    }
+    return Beir(f"{notes.name}-headings", documents, asked, judged, frozenset())
 
 
 @contextmanager
@@ -199,6 +236,7 @@ def _words(corpus: Corpus, foreign: Sequence[Query]) -> list[dict[str, object]]:
             for query, right in zip(corpus.data.queries, relevant, strict=True)
         ]
         others = [_ask(corpus, query, mode) for query in foreign]
+        nonsense = [_ask(corpus, query, mode) for query in made_up()]
         right = [bool(set(corpus.documents(a)[:FIRST]) & r) for a, r in zip(own, relevant, strict=True)]
         best = [_best(answers) for answers in (own, removed, others)]
         for half, part in (("even", slice(0, None, 2)), ("odd", slice(1, None, 2))):
@@ -213,8 +251,48 @@ def _words(corpus: Corpus, foreign: Sequence[Query]) -> list[dict[str, object]]:
                 row[f"{name} none"] = _share(answers[part], "none")
                 row[f"{name} strong"] = _share(answers[part], "strong")
                 row[f"{name} AUC"] = area(best[0][part], scores[part])
+            row["made up none"] = _share(nonsense[part], "none")
             rows.append(row)
     return rows
+
+
+def made_up() -> list[Query]:
+    """Return queries that mean nothing: letters by chance, and syllables."""
+    rng = random.Random(SEED)
+    texts = [
+        " ".join("".join(rng.choices(string.ascii_lowercase, k=rng.randrange(4, 9))) for _ in range(words))
+        for words in (1, 2, 3) * 33
+    ]
+    texts += [
+        " ".join(
+            "".join(rng.choice("bcdfghklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randrange(2, 5)))
+            for _ in range(words)
+        )
+        for words in (1, 2, 3) * 33
+    ]
+    return [Query(f"made-{number}", text, "") for number, text in enumerate(texts)]
+
+
+def _curves(corpus: Corpus, others: Sequence[Query]) -> list[dict[str, object]]:
+    """Return for each limit how many queries are below, the set's own and others, by two measures."""
+    own = [_measures(_ask(corpus, query, "hybrid")) for query in corpus.data.queries]
+    away = [_measures(_ask(corpus, query, "hybrid")) for query in others]
+    rows: list[dict[str, object]] = []
+    for limit in LIMITS:
+        row: dict[str, object] = {"set": corpus.data.name, "limit": limit}
+        for place, measure in enumerate(("score", "meaning")):
+            row[f"own, {measure} below"] = sum(one[place] < limit for one in own) / len(own)
+            row[f"others, {measure} below"] = sum(one[place] < limit for one in away) / len(away)
+        rows.append(row)
+    return rows
+
+
+def _measures(answer: Answer) -> tuple[float, float]:
+    """Return the best score before decay and the best meaning of an answer, 0 where there is no hit."""
+    found = [hit.candidate for hit in answer.hits]
+    return max((one.merged for one in found), default=0.0), max(
+        (one.vector_score or 0.0 for one in found), default=0.0
+    )
 
 
 def _ask(corpus: Corpus, query: Query, mode: Mode, without: tuple[int, ...] = ()) -> Answer:

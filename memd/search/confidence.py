@@ -1,14 +1,15 @@
-"""Is there a good match? One word for an answer, with the same meaning in every mode; pure.
+"""How good the best match of an answer is: strong, weak or none, with the same meaning in every mode; pure.
 
-It is said of the best candidate, from its score before decay: an old note is no worse a match, and the order
-of an answer (``rrf``) says nothing. `benchmarks/calibration.py` measures what the words are worth, with the
-shipped model:
+It is said of all candidates, from their scores before decay: an old note is no worse a match, and the order
+of an answer (``rrf``) says nothing. `benchmarks/calibration.py` measures what the words are worth with the
+shipped model, docs/confidence.md has the figures:
 
-* ``none``: "no good match". Said of 9 in 10 questions about another field altogether (hybrid, vector), and
-  of 1 in 100 that have an answer in their own words; but of 1 in 3 that put it in quite other words, to a
-  folder of short notes.
+* ``none``: nothing here answers: no chunk has a word of the question, and what is nearest in meaning is as
+  far away as chance, or the model cannot read the question either. Said of no question in a note's own
+  words, and of 3 in 100 that put it in quite other words, to a folder of short notes.
 * ``strong``: in 8 of 10 such answers one of the first three hits is right, where there is a right one.
-* ``weak``: between the two.
+* ``weak``: all else, also most questions about another field altogether. No limit on what a search knows
+  parts these from a short note's question in other words.
 
 It says whether something here is about the question, not that it is true: where the answer is missing and
 its neighbours are there, these match nearly as well.
@@ -22,27 +23,30 @@ from memd.search.ranking import Candidate
 Confidence = Literal["strong", "weak", "none"]
 
 STRONG = 0.6
-WEAK = 0.3  # lower ones are none
+# Cosine that two texts which have nothing to do with each other often reach. With .3, 6 of 100 questions in
+# other words are called none; with .25 it is 3.
+NEAR = 0.25
 
 
-def band_of(candidate: Candidate) -> Confidence:
-    """Return how good a match one candidate is."""
-    if candidate.merged >= STRONG:
-        return "strong"
-    # Where no word of the question stands anywhere, its meaning is all there is: a share of that must not
-    # count as less than the whole would.
-    meaning = candidate.vector_score if candidate.weights.vector > 0 else None
-    return "weak" if max(candidate.merged, meaning or 0.0) >= WEAK else "none"
-
-
-def confidence(candidates: Iterable[Candidate], alive: Callable[[str], bool]) -> Confidence:
-    """Return how good the best match is.
+def confidence(
+    candidates: Iterable[Candidate], alive: Callable[[str], bool], *, knows: bool, reads: bool
+) -> Confidence:
+    """
+    Return how good the best match is.
 
     Args:
         candidates: all of them, so that it does not depend on a limit.
         alive: whether a source is still on the disk.
+        knows: whether a chunk that may answer has a word of the query.
+        reads: whether the model reads some of the query.
     """
     found = list(candidates)
     if any(one.merged >= STRONG and alive(one.path) for one in found):
         return "strong"
-    return "weak" if any(band_of(one) != "none" and alive(one.path) for one in found) else "none"
+    return (
+        "weak" if any((knows or (reads and _is_near(one))) and alive(one.path) for one in found) else "none"
+    )
+
+
+def _is_near(candidate: Candidate) -> bool:
+    return candidate.weights.vector > 0 and (candidate.vector_score or 0.0) >= NEAR

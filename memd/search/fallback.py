@@ -71,6 +71,11 @@ def candidates(view: View, request: Request) -> tuple[list[Candidate], bool]:
     return ranking.ordered(found), has_vectors
 
 
+def knows_a_word(view: View, query: Query) -> bool:
+    """Tell whether some chunk has a word of the query."""
+    return any(view.reader.matching("words", one) for one in _expressions(view, query))
+
+
 def _allowed(view: View, request: Request, sources: dict[int, Source]) -> set[int]:
     """Return the live chunks that may answer: filters come before every cut."""
     query = request.query

@@ -13,6 +13,7 @@ from memd.records import Source
 from memd.search import fallback, ranking
 from memd.search.confidence import Confidence, confidence
 from memd.search.folding import Folding, fold
+from memd.search.identifiers import reads_some
 from memd.search.judging import Judgement, Mode, Request, judge
 from memd.search.ranking import Candidate
 from memd.search.snippet import Snippet, snippet
@@ -65,18 +66,27 @@ def search(view: View, request: Request) -> Answer:
     timer = _Timer(request.expired)
     candidates, has_vectors = fallback.candidates(view, request)
     timer.lap("keyword")  # and vectors: they are read together
-    return _answer(view, request, candidates, timer, has_vectors=has_vectors)
+    knows = fallback.knows_a_word(view, request.query)
+    return _answer(view, request, candidates, timer, has_vectors=has_vectors, knows=knows)
 
 
 def searched(view: View, request: Request) -> tuple[Answer, Judgement]:
     """Return the same, and the judgement that it rests on. Raises as `search` does, and NumpyMissingError."""
     timer = _Timer(request.expired)
     judged = judge(view, request, timer.lap)
-    return _answer(view, request, judged.candidates, timer, has_vectors=judged.vector is not None), judged
+    has_vectors = judged.vector is not None
+    answer = _answer(view, request, judged.candidates, timer, has_vectors=has_vectors, knows=judged.knows)
+    return answer, judged
 
 
 def _answer(
-    view: View, request: Request, candidates: list[Candidate], timer: "_Timer", *, has_vectors: bool
+    view: View,
+    request: Request,
+    candidates: list[Candidate],
+    timer: "_Timer",
+    *,
+    has_vectors: bool,
+    knows: bool,
 ) -> Answer:
     """Drop what is below the floor, fold, cut, load."""
     kept = ranking.floor(candidates, request.min_score)
@@ -86,7 +96,8 @@ def _answer(
     hits = _load(view, request, found)
     timer.lap("load")
     mode: Mode = request.mode if has_vectors else "keyword"
-    sure = confidence(candidates, alive)
+    reads = reads_some(request.query.text, request.spelled)
+    sure = confidence(candidates, alive, knows=knows, reads=reads)
     return Answer(hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms)
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests_support import DAY
 
 from memd.config import Weights
-from memd.search.confidence import STRONG, WEAK, band_of, confidence
+from memd.search.confidence import NEAR, STRONG, confidence
 from memd.search.ranking import Candidate
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
@@ -17,29 +17,45 @@ def candidate(merged: float, *, weights: Weights = BOTH, meaning: float | None =
     return Candidate(1, 1, path, 1, meaning, meaning, 1, 0.0, 0.0, "fts", 1.0, weights, merged, merged)
 
 
+def said(*candidates, knows=True, reads=True):
+    return confidence(candidates, lambda _: True, knows=knows, reads=reads)
+
+
 @pytest.mark.parametrize("weights", [BOTH, WORDS, MEANING])
-def test_the_limits_are_the_same_in_every_mode(weights):
+def test_a_high_score_is_strong_in_every_mode(weights):
     """Whichever arms saw a chunk, the same score is the same word."""
-    expected = {STRONG: "strong", STRONG - 0.01: "weak", WEAK: "weak", WEAK - 0.01: "none", 0.0: "none"}
-    assert {score: band_of(candidate(score, weights=weights)) for score in expected} == expected
+    assert said(candidate(STRONG, weights=weights)) == "strong"
+    assert said(candidate(STRONG - 0.01, weights=weights)) == "weak"
 
 
-def test_a_meaning_without_its_words_is_weak_and_not_none():
-    """A share of it does not count as less than all of it would."""
-    assert band_of(candidate(0.7 * WEAK, meaning=WEAK)) == "weak"
-    assert band_of(candidate(0.2, meaning=0.9, weights=WORDS)) == "none", "that arm has no say"
+def test_one_word_of_the_question_is_enough_for_weak():
+    """However little it says: a short note that answers in other words has no more."""
+    assert said(candidate(0.01)) == "weak"
+
+
+def test_without_a_word_the_meaning_must_be_near():
+    """A share of the weights does not count as less than all of it would."""
+    assert said(candidate(0.7 * NEAR, meaning=NEAR), knows=False) == "weak"
+    assert said(candidate(0.2, meaning=NEAR - 0.01), knows=False) == "none"
+    assert said(candidate(0.2, meaning=0.9, weights=WORDS), knows=False) == "none", "that arm has no say"
+
+
+def test_what_nobody_can_read_is_no_match():
+    """Letters that no note has and that mean nothing to the model have a neighbour by chance alone."""
+    assert said(candidate(0.3, meaning=0.45), knows=False, reads=False) == "none"
 
 
 def test_an_answer_is_as_good_as_its_best_candidate():
     """In whatever order they stand."""
-    assert confidence([candidate(0.1), candidate(0.7), candidate(0.4)], lambda _: True) == "strong"
-    assert confidence([], lambda _: True) == "none"
+    assert said(candidate(0.1), candidate(0.7), candidate(0.4)) == "strong"
+    assert said() == "none"
 
 
 def test_what_left_the_disk_is_no_match():
     """The word is that of what can be read."""
     found = [candidate(0.9, path="gone.md"), candidate(0.4)]
-    assert confidence(found, lambda path: path != "gone.md") == "weak"
+    assert confidence(found, lambda path: path != "gone.md", knows=True, reads=True) == "weak"
+    assert confidence(found[:1], lambda path: path != "gone.md", knows=True, reads=True) == "none"
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
@@ -54,10 +70,17 @@ def test_the_word_does_not_depend_on_limit_or_order(notes, mode, fusion):
 
 
 def test_hits_are_given_although_none_is_a_good_match(notes):
-    """The word is said of them; they are not hidden."""
-    notes.save({"a.md": "heron in passing " + "and very much else besides " * 30 + "\n", **FILLER})
-    answer = notes.search("heron weir sluice pond", min_score=0.0)
+    """The word is said of them; whoever shows them decides."""
+    notes.save({"a.md": "heron in passing\n"})
+    answer = notes.search("10.4.23.7", mode="hybrid", min_score=0.0)
     assert (answer.confidence, [hit.source.path for hit in answer.hits]) == ("none", ["a.md"])
+
+
+@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+def test_a_known_word_is_weak_in_every_mode(notes, mode):
+    """Also where words were not looked for."""
+    notes.save({"a.md": "heron in passing " + "and very much else besides " * 30 + "\n", **FILLER})
+    assert notes.search("heron weir sluice pond", mode=mode, min_score=0.0).confidence == "weak"
 
 
 def test_nothing_found_is_none(notes):
