@@ -15,7 +15,7 @@ from memd.index.view import View
 from memd.records import Source
 from memd.search import globs, ranking
 from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
-from memd.search.identifiers import NOTHING, Named, Word, named, reads_some
+from memd.search.identifiers import NOTHING, Named, Word, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Filters, Query
 from memd.search.ranking import Candidate
@@ -58,7 +58,6 @@ class Judgement:
     keyword: KeywordArm | None
     named: Named  # by words that the model reads by pieces
     knows: bool  # whether a chunk that may answer has a word of the query
-    reads: bool  # whether the model reads some of the query
     candidates: list[Candidate]  # of either arm's pool, best first
 
 
@@ -95,8 +94,7 @@ def _judged(view: View, request: Request, lap: Lap) -> Judgement:
     knows = bool(keyword.pool) if keyword else knows_a_word(view, request.query)
     lap("keyword")
     candidates = _candidates(view, request, vector, keyword, names)
-    reads = reads_some(request.query.text, request.spelled)
-    return Judgement(mask, vector, keyword, names, knows, reads, ranking.ordered(candidates))
+    return Judgement(mask, vector, keyword, names, knows, ranking.ordered(candidates))
 
 
 def _mask(view: View, query: Query) -> Mask:
