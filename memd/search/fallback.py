@@ -47,7 +47,8 @@ def candidates(view: View, request: Request) -> tuple[list[Candidate], bool]:
     has_vectors = is_there and request.mode != "keyword"
     if has_vectors and request.query_vec is not None:
         cosines = _meaning(view.snapshot.rows, request.query_vec, live, allowed, request.expired)
-        view.damaged.update(view.snapshot.rows.damaged(live[number][1] for number in cosines))
+        looked_at = {*cosines, *sorted(allowed)[:POOL]}  # zeros have no cosine above 0
+        view.damaged.update(view.snapshot.rows.damaged(live[number][1] for number in looked_at))
         if view.damaged:  # as `judging` has it: words answer alone
             cosines, has_vectors = {}, False
     words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from memd.index.columns import require_numpy
 from memd.index.reader import StoredChunk
 from memd.index.view import View
 from memd.records import Source
@@ -52,6 +53,7 @@ def why(view: View, request: Request, source: Source, line: int | None) -> Verdi
     ]
     if not chunks:
         return Verdict("empty")
+    require_numpy("an explanation")
     view.has_damaged([chunk.id for chunk in chunks])  # then the verdict is one by words, as the search's is
     judged = judge(view, request, lambda _: give_up_in_time(request))
     verdict = (
