@@ -3,16 +3,17 @@
 import asyncio
 import resource
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 from benchmarks import report
-from memd.sources.watch import Dirty, watch
+from memd.service.status import memory_mb
+from memd.sources.fdinfo import inotify_descriptors, watch_table
+from memd.sources.watch import Dirty, Watcher
 
-Backend = Literal["inotify", "watchfiles"]
 FOLDERS, FILES = 1_000, 10  # of each
 PATIENCE_S = 60.0
 
@@ -21,37 +22,59 @@ def main() -> None:
     parser = report.arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=500, help="saves (default: 500)")
     parser.add_argument("--idle", type=float, default=10.0, help="seconds to do nothing (default: 10)")
+    parser.add_argument("--ignored", type=int, default=60_000, help="ignored folders (default: 60000)")
     options = parser.parse_args()
     rows, raw = [], {}
-    backends: list[Backend] = ["inotify", "watchfiles"]
     with tempfile.TemporaryDirectory(prefix="memd-watching-") as place:
         root = Path(place).resolve()
-        for number in range(FOLDERS):
-            (root / f"folder-{number}").mkdir()
-            for note in range(FILES):
-                (root / f"folder-{number}" / f"{note}.md").write_text("text")
-        for backend in backends:
-            figures = asyncio.run(measured(root, backend, rounds=options.rounds, idle_s=options.idle))
-            raw[backend] = figures.pop("save_ms")
-            rows.append({"backend": backend, **figures})
+        _fill(root, FOLDERS, FILES)
+        for roots in (1, 10):
+            figures = asyncio.run(measured(root, roots, rounds=options.rounds, idle_s=options.idle))
+            raw[f"{roots} roots"] = figures.pop("save_ms")
+            rows.append({"tree": f"{roots} x {FOLDERS:,} folders", **figures})
+        ignored = root / "ignored"
+        ignored.mkdir()
+        _fill(ignored, 10, 1)
+        for number in range(options.ignored):
+            (ignored / "node_modules" / str(number // 100) / str(number % 100)).mkdir(parents=True)
+        figures = asyncio.run(measured(ignored, 1, rounds=options.rounds // 5, idle_s=options.idle))
+        raw["ignored"] = figures.pop("save_ms")
+        rows.append({"tree": f"10 notes beside {options.ignored:,} ignored folders", **figures})
     report.show("watching", rows, options, save_ms=raw)
 
 
-async def measured(root: Path, backend: Backend, *, rounds: int, idle_s: float) -> dict[str, Any]:
-    """Measure one backend on a tree."""
+def _fill(root: Path, folders: int, files: int) -> None:
+    for number in range(folders):
+        (root / f"folder-{number}").mkdir()
+        for note in range(files):
+            (root / f"folder-{number}" / f"{note}.md").write_text("text")
+
+
+async def measured(root: Path, roots: int, *, rounds: int, idle_s: float) -> dict[str, Any]:
+    """Measure one watch of a tree, of ten times the same tree as well: each root is looked after."""
+    before_mb = memory_mb() or 0.0
     began = perf_counter()
-    async with watched(root, backend) as hints:
-        await anext(hints)
+    watcher = Watcher()
+    async with AsyncExitStack() as stack:
+        stack.callback(watcher.close)
+        streams = [await stack.enter_async_context(watched(watcher, root)) for _ in range(roots)]
+        for hints in streams:
+            await anext(hints)
         armed_ms = 1000 * (perf_counter() - began)
+        watches = sum(len(watch_table(one) or ()) for one in inotify_descriptors())
+        grown_mb = (memory_mb() or 0.0) - before_mb
         before = resource.getrusage(resource.RUSAGE_SELF)
         await asyncio.sleep(idle_s)
         after = resource.getrusage(resource.RUSAGE_SELF)
+        folders = sorted(root.glob("folder-*"))  # noqa: ASYNC240 - nothing else waits
         save_ms = [
-            await saved_ms(root / f"folder-{number % FOLDERS}" / "0.md", hints) for number in range(rounds)
+            await saved_ms(folders[number % len(folders)] / "0.md", streams[0]) for number in range(rounds)
         ]
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {
         "save_ms": save_ms,
+        "watches": watches,
+        "memory MB": f"{grown_mb:.0f}",
         "armed ms": f"{armed_ms:.0f}",
         "save p50 ms": f"{report.quantile(save_ms, 0.5):.1f}",
         "save p95 ms": f"{report.quantile(save_ms, 0.95):.1f}",
@@ -61,16 +84,11 @@ async def measured(root: Path, backend: Backend, *, rounds: int, idle_s: float) 
 
 
 @asynccontextmanager
-async def watched(root: Path, backend: Backend) -> AsyncIterator[AsyncIterator[Dirty]]:
+async def watched(watcher: Watcher, root: Path) -> AsyncIterator[AsyncGenerator[Dirty, None]]:
     """Watch a folder."""
-    stop = asyncio.Event()
-    hints = watch(root, stop=stop, backend=backend)
-    try:
+    hints = watcher.watch(root, stop=asyncio.Event(), enters=lambda folder: "node_modules" not in folder)
+    async with aclosing(hints):
         yield hints
-    finally:
-        stop.set()
-        async for _ in hints:
-            pass
 
 
 async def saved_ms(note: Path, hints: AsyncIterator[Dirty]) -> float:

@@ -112,7 +112,7 @@ IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "a
 BUILD = {"memd.embedding.model.build", "memd.embedding.model.graph"}
 ONE_IMPORTER = {
     "apsw": {"memd.index.database", "memd.index.reader", "memd.index.store", "memd.index.writer"},
-    "watchfiles": {"memd.sources.portable"},
+    "watchfiles": {"memd.sources.watch"},
     "onnxruntime": {"memd.embedding.onnx", *BUILD},
     "tokenizers": {"memd.embedding.tokens"},
     "numpy": {

@@ -37,7 +37,9 @@ def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], 
     if folder and rules.folder(f"{folder}/") is None:
         return Meaning.NOTHING  # node_modules and the like change all day
     if is_folder(absolute):
-        return Meaning.FOLDER if rules.folder(f"{path}/") is not None else Meaning.NOTHING
+        # One that is not searched may have the place of one that was.
+        is_searched = rules.folder(f"{path}/") is not None
+        return Meaning.FOLDER if is_searched or has_below(path) else Meaning.NOTHING
     if rules.selects(path):
         return Meaning.SOURCE
     # A folder that is gone took its notes with it.

@@ -31,6 +31,7 @@ from memd.service.troubles import Reason
 from memd.service.upkeep import Upkeep
 from memd.service.vectorizing import Write
 from memd.sources.scan import Rules
+from memd.sources.watch import Watcher
 from memd.workspace import Workspace, is_folder
 
 log = structlog.get_logger()
@@ -82,6 +83,7 @@ class House:
     """What every workspace of a daemon shares."""
 
     providers: Providers
+    watcher: Watcher
     user_config_path: Path
     write: Write  # runs work in the writing thread
     parse: Write  # in the thread that parses small notes
@@ -167,6 +169,7 @@ async def _open_with(
             indexer,
             load_rules=lambda: Rules.load(place.root, config.sources, config.ignore),
             is_current=lambda: config_stamp(place.config_path) == stamp,
+            watcher=house.watcher,
             embedding=embedding,
             sidecars=SidecarFolder(place.root) if config.sidecars else None,
             write=house.write,

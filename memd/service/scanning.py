@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from memd.index.indexer import Compared, Indexer
+from memd.index.indexer import Compared, Comparison, Indexer
 from memd.service.backlog import Backlog
 from memd.service.schedule import MISSING_S, Schedule
 from memd.service.vectorizing import Write
@@ -29,6 +29,7 @@ class Scanning:
         is_current: Callable[[], bool],
         write: Write,
         scanned: Callable[[], None],
+        watched_roots: Callable[[], int],
     ) -> None:
         self.rules: Rules | None = None  # before the first scan
         self.skipped: dict[str, str] = {}  # path → reason
@@ -37,7 +38,6 @@ class Scanning:
         self.running = False
         self.failures = 0  # in a row
         self.polling = False  # there are no events to rely on
-        self.degraded = False  # something is wrong: look more often
         self.watched = asyncio.Event()  # set once the watch is armed, or said why it is not
         self._place = place
         self._indexer = indexer
@@ -46,6 +46,7 @@ class Scanning:
         self._is_current = is_current
         self._write = write
         self._scanned = scanned
+        self._watched_roots = watched_roots
         self._schedule = Schedule(time.monotonic())
         self._folders: dict[str, float] = {}  # "a/b/" → when it was first known to be dirty
         self._owed: float | None = None  # since when the scan that runs was owed
@@ -57,6 +58,11 @@ class Scanning:
         """Since when something may differ that nobody has compared; None: nothing is known to."""
         known = (self._schedule.since, self._owed, self._in_hand, *self._folders.values())
         return min((at for at in known if at is not None), default=None)
+
+    @property
+    def owed(self) -> bool:
+        """Whether a scan of everything was asked for and has not begun."""
+        return self._schedule.since is not None
 
     def ask(self, *, storm: bool = False, urgent: bool = False) -> None:
         """Ask for a scan of everything."""
@@ -91,7 +97,7 @@ class Scanning:
                 await self._scan_folders()
 
     def _pause_s(self) -> float:
-        pace_s = self._schedule.pace_s(polling=self.polling, degraded=self.degraded)
+        pace_s = self._schedule.pace_s(polling=self.polling, roots=self._watched_roots())
         return self._schedule.due(pace_s=pace_s) - time.monotonic()
 
     async def _scan(self) -> None:
@@ -102,7 +108,7 @@ class Scanning:
         self.running = True
         try:
             self.rules = await self._write(self._load_rules)
-            compared = await self._compared(self.rules)
+            compared, cost_s = await self._compared(self.rules)
             if self._place.is_there():  # else it went away meanwhile, and nothing that was seen counts
                 self._take(compared, began)
             else:
@@ -115,15 +121,18 @@ class Scanning:
             self.running = False
             self._owed = None
         self.failures = 0
-        self._schedule.end(began, time.monotonic())
+        self._schedule.end(began, time.monotonic(), cost_s=cost_s)
         self._scanned()
 
-    async def _compared(self, rules: Rules, folder: str = "") -> Compared:
+    async def _compared(self, rules: Rules, folder: str = "") -> tuple[Compared, float]:
+        """Compare in slices; return also what that takes of a core, in seconds."""
         comparison = self._indexer.comparison(rules, folder)
         compared: Compared | None = None
+        cost_s = 0.0
         while compared is None:
-            compared = await self._write(comparison.step)
-        return compared
+            compared, took_s = await self._write(_step, comparison)
+            cost_s += took_s
+        return compared, cost_s
 
     def _take(self, compared: Compared, began: float) -> None:
         self._backlog.found(compared.differing, began if self._owed is None else self._owed)
@@ -157,10 +166,17 @@ class Scanning:
         """Compare one folder; tell whether it could be seen."""
         assert self.rules is not None
         self.rules.forget(folder)  # it may have come with rules of its own
-        compared = await self._compared(self.rules, folder)
+        compared, _ = await self._compared(self.rules, folder)
         if not self._place.is_there():
             return False
         self._backlog.hint(compared.differing, since)
         kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
         self.skipped = kept | {one.path: one.reason for one in compared.skipped}
         return True
+
+
+def _step(comparison: Comparison) -> tuple[Compared | None, float]:
+    """Go on for a slice, in the writing thread; return what came of it, and the processor time."""
+    began = time.thread_time()
+    compared = comparison.step()
+    return compared, time.thread_time() - began

@@ -1,8 +1,9 @@
 """When is the next look at a whole folder due? Pure: the clock is the caller's, in monotonic seconds."""
 
-# The watcher is a hint: this often the folder itself is asked, a tenth of a second of CPU at 10,000 files.
-TIMER_S = 600.0
-DEGRADED_S = 300.0  # while something is wrong
+# The watcher is a hint: the folder itself is asked as often as a thousandth of a core allows, for all
+# workspaces together. With 10,000 files, which take a tenth of a second, that is every 100 s.
+TIMER_SHARE = 0.001
+TIMER_S = (60.0, 3600.0)
 MISSING_S = 2.0  # how soon a folder that comes back is noticed
 # Without events the folder is asked all the time, for at most a hundredth of a core, and nothing is missed
 # for longer than half a minute.
@@ -26,6 +27,7 @@ class Schedule:
         self._not_before = now
         self._last = now
         self._took_s = 0.0
+        self._cost_s = 0.0
 
     def ask(self, now: float, *, storm: bool = False, urgent: bool = False) -> None:
         """Ask for a scan, owed since *now*; an *urgent* one (somebody waits for it) is due at once."""
@@ -42,12 +44,13 @@ class Schedule:
             return timer
         return min(max(self.since, self._not_before), timer)
 
-    def pace_s(self, *, polling: bool, degraded: bool) -> float:
-        """Return how long to wait between two scans that nobody asked for."""
+    def pace_s(self, *, polling: bool, roots: int = 1) -> float:
+        """Return how long to wait between two scans that nobody asked for, with so many roots to scan."""
         if polling:
             least, most = POLLED_S
             return min(max(self._took_s / POLLED_SHARE, least), most)
-        return DEGRADED_S if degraded else TIMER_S
+        least, most = TIMER_S
+        return min(max(self._cost_s * roots / TIMER_SHARE, least), most)
 
     def begin(self, now: float) -> float | None:
         """Say that a scan begins; return since when it was owed, None for one of the timer's."""
@@ -61,8 +64,9 @@ class Schedule:
         self._storm = False
         return owed
 
-    def end(self, began: float, now: float) -> None:
-        """Say that a scan is through."""
+    def end(self, began: float, now: float, *, cost_s: float) -> None:
+        """Say that a scan is through, which took *cost_s* of a core."""
         self._last = now
+        self._cost_s = cost_s
         self._took_s = now - began
         self._not_before = max(self._not_before, now + self._took_s / ASKED_SHARE)

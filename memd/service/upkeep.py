@@ -26,6 +26,7 @@ from memd.service.troubles import Reason, Troubles
 from memd.service.vectorizing import Vectorizing, Write
 from memd.service.watching import Watching
 from memd.sources.scan import Rules
+from memd.sources.watch import Watcher
 from memd.workspace import Workspace
 
 COOKIE_S = 2.0  # a watch that does not name a file of our own by then is blind
@@ -49,6 +50,7 @@ class Upkeep:
         *,
         load_rules: Callable[[], Rules],
         is_current: Callable[[], bool],
+        watcher: Watcher,
         embedding: EmbeddingQueue | None,
         sidecars: SidecarFolder | None,
         write: Write,
@@ -85,6 +87,7 @@ class Upkeep:
         self.scanning = Scanning(
             place, indexer, self._backlog,
             load_rules=load_rules, is_current=self._current, write=write, scanned=self._scanned,
+            watched_roots=lambda: len(watcher),
         )  # fmt: skip
         self.indexing = Indexing(
             place, indexer, self._backlog,
@@ -92,7 +95,7 @@ class Upkeep:
             changed=self._changed, emptied=self._note_words, publish=self._publish,
         )  # fmt: skip
         self.watching = Watching(
-            place.root, self._cookies, self.scanning,
+            watcher, place.root, self._cookies, self.scanning,
             hint=self.indexing.hint, folders=self._folders,
         )  # fmt: skip
         self.housekeeping = Housekeeping(
@@ -216,6 +219,9 @@ class Upkeep:
                 if not (self.watching.exact and await self._cookies.seen_through(COOKIE_S)):
                     self.rescan()
                     self.watching.restart()
+                elif self.scanning.owed:  # after a burst it would wait
+                    self.rescan()
+                self.watching.hint_moving()
                 reached = time.monotonic()
                 while (since := self._dirty_since) is not None and since <= reached:
                     if self.state == "missing":

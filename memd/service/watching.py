@@ -1,27 +1,30 @@
-"""What does the watcher's word mean for one workspace? Paths to look at, folders to compare, cookies."""
+"""The watch of one workspace: its hints become paths to index, folders to compare, cookies."""
 
 import asyncio
+import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from memd.service import recent
 from memd.service.cookies import Cookies
+from memd.service.debounce import Debounce
 from memd.service.events import Meaning, below, meaning
 from memd.service.scanning import Scanning
 from memd.sources.scan import Rules
-from memd.sources.watch import Dirty, watch
-from memd.workspace import is_folder
+from memd.sources.watch import Dirty, Watcher
 
 SLICE_S = 0.1  # that a thread may need for names; a save among them waits for it, and so does a stop
 
 
 class Watching:
-    """Turns hints of one watch into work. For the event loop's thread."""
+    """Turns hints of the watch into work. For the event loop's thread."""
 
     def __init__(
         self,
+        watcher: Watcher,
         root: Path,
         cookies: Cookies,
         scanning: Scanning,
@@ -31,13 +34,14 @@ class Watching:
     ) -> None:
         self.trouble = ""  # why events are missing; "" while the watch is exact
         self.armed = False
+        self._watcher = watcher
         self._root = root
         self._cookies = cookies
         self._scanning = scanning
         self._hint = hint
         self._folders = folders  # that have sources in the index
-        self._refused: set[str] = set()  # folders that this watch leaves out
-        self._restart = asyncio.Event()
+        self._moving = Debounce()
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def kind(self) -> str:
@@ -52,42 +56,47 @@ class Watching:
         return self.kind == "events"
 
     async def run(self) -> None:
-        """Watch for ever; begin again where other folders must be watched."""
-        while True:
-            self._restart.clear()
-            self.armed = False
-            self._refused = set()
-            stream = watch(self._root, stop=self._restart, cookies=self._cookies.folder, enters=self._enters)
-            async for dirty in stream:
-                await self._take(dirty)
+        """Watch for ever."""
+        stream = self._watcher.watch(
+            self._root,
+            stop=asyncio.Event(),
+            cookies=self._cookies.folder,
+            enters=self._enters,
+            folders=self._searched,
+        )
+        try:
+            async with contextlib.aclosing(stream):
+                async for dirty in stream:
+                    await self._take(dirty)
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
 
     def restart(self) -> None:
         """Arm the watch anew: it says that it is exact, and that is doubtful."""
         if self.exact:  # else it is being armed, or waits until it can be
-            self._arm_anew()
+            self._watcher.rearm()
 
     def rules_were_read(self) -> None:
-        """Watch what the rules name now, if that is more than before."""
-        rules = self._scanning.rules
-        if rules is not None and any(
-            rules.folder(folder) is not None and is_folder(self._root / folder)
-            for folder in list(self._refused)  # a copy: the watcher's thread adds to it
-        ):
-            self._arm_anew()
+        """Have the watches of the folders that are searched now proved."""
+        self._watcher.prove(self._root)
 
-    def _arm_anew(self) -> None:
-        self.armed = False
-        self._restart.set()
+    def hint_moving(self) -> None:
+        """Have files that are still being written read now: somebody waits for what was saved."""
+        self._pass_on(self._moving.all(time.monotonic()))
 
     def _enters(self, folder: str) -> bool:
         """Tell, in the watcher's thread, whether a folder is searched."""
         rules = self._scanning.rules
-        searched = rules is None or rules.look(folder) is not None
-        (self._refused.discard if searched else self._refused.add)(folder)
-        return searched
+        return rules is None or rules.look(folder) is not None
+
+    def _searched(self) -> list[str]:
+        """Return, in the watcher's thread, the folders that are searched."""
+        rules = self._scanning.rules
+        return [] if rules is None else rules.searched()
 
     async def _take(self, dirty: Dirty) -> None:
-        self.armed = not self._restart.is_set()
+        self.armed = True
         recent.note_watched(
             str(self._root), sorted(dirty.paths)[: recent.PATHS_NAMED], count=len(dirty.paths),
             folders=len(dirty.folders), cookies=len(dirty.cookies), rescan=dirty.rescan,
@@ -95,7 +104,6 @@ class Watching:
         )  # fmt: skip
         self.trouble = dirty.trouble
         self._scanning.polling = dirty.polling
-        self._scanning.degraded = bool(dirty.trouble)
         if dirty.rescan:
             self._scanning.ask(storm=dirty.overflow)
         self._scanning.watched.set()
@@ -105,6 +113,20 @@ class Watching:
             while some := await asyncio.to_thread(_slice, meanings):
                 self._act(some)
         self._cookies.seen(dirty.cookies)  # last: what was named with them is in the queue now
+
+    def _pass_on(self, saved: list[str]) -> None:
+        """Have files looked at, and in time those that still move."""
+        if saved:
+            self._hint(saved)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if (due := self._moving.next_due()) is not None:
+            pause_s = max(0.0, due - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(pause_s, self._pass_on_due)
+
+    def _pass_on_due(self) -> None:
+        self._pass_on(self._moving.due(time.monotonic()))
 
     def _meanings(self, dirty: Dirty, rules: Rules) -> Iterator[tuple[Meaning, str]]:
         """Yield what each name means for the index, and its path. Patterns and disks may be slow."""
@@ -116,12 +138,14 @@ class Watching:
         known = functools.cache(self._folders)
         for absolute in dirty.paths:
             what = meaning(absolute, self._root, rules, lambda folder: folder in known())
-            yield what, below(self._root, absolute)
+            path = below(self._root, absolute)
+            yield what, path
+            if what is Meaning.SOURCE and not os.path.lexists(absolute) and path in known():
+                yield Meaning.FOLDER, path  # it was a folder
 
     def _act(self, some: list[tuple[Meaning, str]]) -> None:
         saved = [path for what, path in some if what is Meaning.SOURCE]
-        if saved:
-            self._hint(saved)
+        self._pass_on(self._moving.named(saved, time.monotonic()))
         for what, path in some:
             if what is Meaning.FOLDER:
                 self._scanning.ask_folder(f"{path}/")

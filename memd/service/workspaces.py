@@ -27,6 +27,7 @@ from memd.service.rebuild import Rebuild, recover, switch
 from memd.service.registry import Registry
 from memd.service.replies import log_unforeseen
 from memd.service.troubles import Reason
+from memd.sources.watch import Watcher
 from memd.workspace import Workspace
 
 log = structlog.get_logger()
@@ -50,6 +51,7 @@ class Workspaces:
         self._faults: dict[Path, MemdError] = {}  # why a registered workspace is not open
         self.feed = Feed()
         self._providers = Providers()
+        self._watcher = Watcher()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
         self.folders = FolderWriter()
@@ -60,6 +62,7 @@ class Workspaces:
         self._process = ParseProcess()
         self._house = House(
             self._providers,
+            self._watcher,
             user_config_path,
             self.write,
             self.parse,
@@ -331,6 +334,7 @@ class Workspaces:
         self._process.close()
         for executor in (self._parser, self._large_parser):
             executor.shutdown(wait=True)
+        await asyncio.to_thread(self._watcher.close)
         self._writer.shutdown(wait=True)
         self._readers.shutdown(wait=True)
 

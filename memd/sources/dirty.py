@@ -20,7 +20,7 @@ class Dirty:
     folders: frozenset[str] = frozenset()  # absolute: everything in it may be new, or gone
     cookies: frozenset[str] = frozenset()  # seen: what was saved before them is in this or an earlier Dirty
     rescan: bool = False  # events were lost or may be: compare the whole root
-    overflow: bool = False  # the rescan is because too much happened at once: back off
+    overflow: bool = False  # the rescan is because too much happened at once, or may have: back off
     trouble: str = ""  # why the watch stands still or sees only a part; "" while it is exact
     polling: bool = False  # events can't be relied on from now on: look through the root on a short timer
 
@@ -49,13 +49,13 @@ class Waiting:
 def merged(old: Dirty, new: Dirty) -> Dirty:
     """Return one Dirty that says what both say; too many paths become a rescan. Pure."""
     paths, folders = old.paths | new.paths, old.folders | new.folders
-    overflow = old.overflow or new.overflow or len(paths) + len(folders) >= MAX_WAITING
+    too_many = len(paths) + len(folders) >= MAX_WAITING
     return Dirty(
-        paths=frozenset() if overflow else paths,
-        folders=frozenset() if overflow else folders,
+        paths=frozenset() if too_many else paths,
+        folders=frozenset() if too_many else folders,
         cookies=old.cookies | new.cookies,
-        rescan=old.rescan or new.rescan or overflow,
-        overflow=overflow,
+        rescan=old.rescan or new.rescan or too_many,
+        overflow=old.overflow or new.overflow or too_many,
         trouble=new.trouble,
         polling=new.polling,
     )

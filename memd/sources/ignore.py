@@ -104,6 +104,10 @@ class Rules:
             self._folders[path] = self._enter(parent, name) if parent is not None else None
         return self._folders[path]
 
+    def searched(self) -> list[str]:
+        """Return the searched folders that were met. For any thread."""
+        return [path for path, folder in list(self._folders.items()) if folder is not None]
+
     def look(self, path: str) -> Folder | None:
         """Return what `folder` does, from what is on the disk now and not from what is remembered of it."""
         above, _, name = path[:-1].rpartition("/")

@@ -1,13 +1,9 @@
-import sys
-
-import pytest
 from daemon_process import until
 
 # What only some daemons need, or only after a start. rich is structlog's, for tracebacks that are not drawn.
-LATER = {"rich.console", "watchfiles", "http.client", "tomlkit", "email.message"}
+LATER = {"rich.console", "http.client", "tomlkit", "email.message"}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere watchfiles watches")
 def test_a_start_loads_no_library_that_it_can_do_without(daemon, tmp_path):
     """A daemon with a workspace and its model does without those that took a third of its imports."""
     root = tmp_path / "notes"

@@ -86,17 +86,49 @@ def test_twenty_thousand_files_made_while_it_stood_still_are_all_found(daemon, r
         ]
 
 
-def test_a_file_that_is_still_being_written_is_never_seen_half(daemon, root):
-    """Nothing of it is in an answer before it is closed; all of it is, soon after."""
+def test_what_a_slow_writer_wrote_is_found_soon_after_the_last_write(daemon, root):
+    """Though the file stays open; a half version may be seen before, and no error."""
     workspace = daemon.add(root)
     with (root / "slow.md").open("w") as slow:
         for number in range(10):
             slow.write(f"The ibis{number} wades.\n")
             slow.flush()
-            time.sleep(0.1)
-            assert daemon.found("ibis0", workspace=workspace, mode="keyword") == []
-    until(lambda: daemon.found("ibis9", workspace=workspace, mode="keyword") == ["slow.md"], 5)
+            time.sleep(0.2)
+        until(lambda: daemon.found("ibis9", workspace=workspace, mode="keyword") == ["slow.md"], 5)
     assert daemon.found("ibis0", workspace=workspace, mode="keyword") == ["slow.md"]
+    assert status(daemon)["errors"] == []
+
+
+def test_of_a_save_by_rename_no_half_is_ever_seen(daemon, root):
+    """At each moment the note's old words or its new ones are found, never both, never none."""
+    workspace = daemon.add(root)
+    (root / "note.md").write_text("The turn0x was the last.\n" + "Filler words.\n" * 2_000)
+    assert daemon.call("sync", workspace=workspace)["synced"] is True
+    for number in range(1, 11):
+        beside = root / ".note.md.tmp"
+        with beside.open("w") as slow:
+            for _ in range(4):
+                slow.write("Filler words.\n" * 500)
+                slow.flush()
+                time.sleep(0.02)
+            slow.write(f"The turn{number}x was the last.\n")
+        beside.replace(root / "note.md")
+        stop = time.monotonic() + 10
+        while daemon.found(f"turn{number}x", workspace=workspace, mode="keyword") != ["note.md"]:
+            either = f"turn{number - 1}x turn{number}x"
+            assert daemon.found(either, workspace=workspace, mode="keyword") == ["note.md"]
+            assert time.monotonic() < stop
+
+
+def test_a_sync_reads_what_is_still_being_written(daemon, root):
+    """A note that is saved again and again is not left to settle while somebody waits for it."""
+    workspace = daemon.add(root)
+    for number in range(20):
+        (root / "often.md").write_text(f"The shrike{number}x waits.\n")
+        answer = daemon.call(
+            "search", query=f"shrike{number}x", workspace=workspace, mode="keyword", sync=True
+        )
+        assert (answer["synced"], [hit["path"] for hit in answer["hits"]]) == (True, ["often.md"])
 
 
 def test_names_that_are_hard_are_indexed_or_skipped_by_name(daemon, root):

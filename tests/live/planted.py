@@ -3,16 +3,15 @@
 import itertools
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memd.__main__ import main
-from memd.service import watching
-from memd.sources import mounts
+from memd.sources import mounts, watch
 from memd.sources.dirty import Dirty
-from memd.sources.inotify import Event, Inotify, Kind
 
 EVERY = 50  # hints of notes, of which one is lost
 TESTS = Path(__file__).resolve().parents[1]
@@ -60,17 +59,13 @@ def _ignore_overflow() -> None:
 
 
 def _have_storms() -> None:
-    """Between two signals, have the kernel's queue full whenever it is read."""
-    full = Event(-1, Kind.Q_OVERFLOW.value, "")
-    is_on = False
-    read = Inotify.read
+    """Between two signals, take each batch for one that the kernel's queue did not hold."""
+    usual = watch.BURST_PATHS
 
     def begin_or_end(*_: Any) -> None:
-        nonlocal is_on
-        is_on = not is_on
+        watch.BURST_PATHS = 1 if usual == watch.BURST_PATHS else usual
 
     signal.signal(STORM, begin_or_end)
-    Inotify.read = lambda inotify: [full, *read(inotify)] if is_on else read(inotify)
 
 
 def _send_no_events() -> None:
@@ -86,10 +81,11 @@ WHAT = BUGS | {"storm": _have_storms, "eventless": _send_no_events}
 
 
 def _change_hints(change: Callable[[Dirty], Dirty]) -> None:
-    exact = watching.watch
+    exact = watch.Watcher.watch
 
-    async def watch(*args: Any, **options: Any) -> AsyncIterator[Dirty]:
-        async for dirty in exact(*args, **options):
-            yield change(dirty)
+    async def changed(*args: Any, **options: Any) -> AsyncGenerator[Dirty, None]:
+        async with aclosing(exact(*args, **options)) as stream:
+            async for dirty in stream:
+                yield change(dirty)
 
-    watching.watch = watch
+    watch.Watcher.watch = changed  # type: ignore[method-assign]

@@ -1,19 +1,20 @@
-from memd.service.schedule import POLLED_S, STORM_S, TIMER_S, Schedule
+from memd.service.schedule import POLLED_S, STORM_S, TIMER_S, TIMER_SHARE, Schedule
 
 START = 1000.0
+PACE_S = 600.0
 
 
 def scanned(schedule: Schedule, now: float, took_s: float = 0.1) -> float | None:
     """Let one scan happen; return since when it was owed."""
     owed = schedule.begin(now)
-    schedule.end(now, now + took_s)
+    schedule.end(now, now + took_s, cost_s=took_s)
     return owed
 
 
 def test_the_first_scan_is_due_at_once_and_owed_since_the_start():
     """What changed while the daemon was away is not known before it."""
     schedule = Schedule(START)
-    assert schedule.due(pace_s=TIMER_S) <= START
+    assert schedule.due(pace_s=PACE_S) <= START
     assert scanned(schedule, START + 1) == START
 
 
@@ -21,7 +22,7 @@ def test_without_events_the_next_scan_is_the_timer_s_and_nobody_waits_for_it():
     """It is due after the pause, and owed since never."""
     schedule = Schedule(START)
     scanned(schedule, START, took_s=0.5)
-    assert schedule.due(pace_s=TIMER_S) == START + 0.5 + TIMER_S
+    assert schedule.due(pace_s=PACE_S) == START + 0.5 + PACE_S
     assert schedule.since is None
     assert scanned(schedule, START + 700) is None
 
@@ -32,7 +33,7 @@ def test_a_scan_that_somebody_waits_for_is_due_at_once():
     schedule.ask(START, storm=True)
     scanned(schedule, START)
     schedule.ask(START + 1, urgent=True)
-    assert schedule.due(pace_s=TIMER_S) <= START + 1
+    assert schedule.due(pace_s=PACE_S) <= START + 1
 
 
 def test_scans_of_a_storm_keep_ten_seconds_apart_and_double_while_it_lasts():
@@ -41,7 +42,7 @@ def test_scans_of_a_storm_keep_ten_seconds_apart_and_double_while_it_lasts():
     now, gaps = START, []
     for _ in range(8):
         schedule.ask(now, storm=True)
-        due = max(schedule.due(pace_s=TIMER_S), now)
+        due = max(schedule.due(pace_s=PACE_S), now)
         gaps.append(due - now)
         now = due
         scanned(schedule, now)
@@ -59,10 +60,10 @@ def test_after_a_quiet_while_a_storm_begins_with_the_short_pause_again():
         scanned(schedule, now)
     later = START + 3600
     schedule.ask(later, storm=True)
-    assert schedule.due(pace_s=TIMER_S) <= later
+    assert schedule.due(pace_s=PACE_S) <= later
     scanned(schedule, later)
     schedule.ask(later + 1, storm=True)
-    assert schedule.due(pace_s=TIMER_S) == later + STORM_S[0]
+    assert schedule.due(pace_s=PACE_S) == later + STORM_S[0]
 
 
 def test_scans_that_events_ask_for_leave_most_of_the_time_to_others():
@@ -70,7 +71,7 @@ def test_scans_that_events_ask_for_leave_most_of_the_time_to_others():
     schedule = Schedule(START)
     scanned(schedule, START, took_s=1.0)
     schedule.ask(START + 1.1)
-    assert schedule.due(pace_s=TIMER_S) == START + 1 + 20
+    assert schedule.due(pace_s=PACE_S) == START + 1 + 20
 
 
 def test_without_events_the_folder_is_asked_as_often_as_a_hundredth_of_a_core_allows():
@@ -78,10 +79,23 @@ def test_without_events_the_folder_is_asked_as_often_as_a_hundredth_of_a_core_al
     schedule = Schedule(START)
     for took_s, expected in ((0.001, POLLED_S[0]), (0.1, 10.0), (5.0, POLLED_S[1])):
         scanned(schedule, START, took_s)
-        assert abs(schedule.pace_s(polling=True, degraded=True) - expected) < 1e-6
+        assert abs(schedule.pace_s(polling=True) - expected) < 1e-6
 
 
-def test_while_something_is_wrong_the_timer_is_shorter():
-    """What the watcher misses is found sooner."""
+def test_with_events_the_folder_is_asked_as_often_as_a_thousandth_of_a_core_allows():
+    """Every minute for a small folder, every hour for a huge one; more workspaces share that thousandth."""
     schedule = Schedule(START)
-    assert schedule.pace_s(polling=False, degraded=True) < schedule.pace_s(polling=False, degraded=False)
+    least, most = TIMER_S
+    for cost_s, roots, expected in ((0.01, 1, least), (0.1, 1, 100.0), (0.1, 10, 1_000.0), (10.0, 1, most)):
+        scanned(schedule, START, cost_s)
+        assert abs(schedule.pace_s(polling=False, roots=roots) - expected) < 1e-6
+        if least < expected < most:
+            assert abs(roots * cost_s / expected - TIMER_SHARE) < 1e-9
+
+
+def test_waiting_for_a_core_makes_no_scan_rarer():
+    """What counts is what it takes of a core, not how long it takes beside others."""
+    schedule = Schedule(START)
+    schedule.begin(START)
+    schedule.end(START, START + 500, cost_s=0.1)
+    assert abs(schedule.pace_s(polling=False) - 100.0) < 1e-6

@@ -15,6 +15,7 @@ from memd.service.opening import Opened
 from memd.service.upkeep import Upkeep
 from memd.service.verdicts import _NOT_INDEXED, _OFF, _SAYINGS
 from memd.service.workspaces import Workspaces
+from memd.sources.watch import Watcher
 from memd.workspace import Workspace
 
 
@@ -30,7 +31,8 @@ class Room:
         upkeep = Upkeep(
             place, notes.index, notes.indexer,
             load_rules=notes.rules, is_current=lambda: True, embedding=None, sidecars=None,
-            write=self.workspaces.write, lanes=None, check=None, reopen=None, publish=lambda _: None,
+            watcher=Watcher(), write=self.workspaces.write, lanes=None, check=None, reopen=None,
+            publish=lambda _: None,
         )  # fmt: skip
         self.opened = Opened(place, WorkspaceConfig(), notes.index, upkeep, None)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memd.sources import listening
+from memd.sources import watch
 
 
 @pytest.fixture
@@ -16,5 +16,5 @@ def root(tmp_path):
 @pytest.fixture
 def impatient(monkeypatch):
     """A gone root is looked for, and a failed watch armed again, after a moment."""
-    monkeypatch.setattr(listening, "MISSING_POLL_S", 0.05)
-    monkeypatch.setattr(listening, "RETRY_S", (0.05,))
+    monkeypatch.setattr(watch, "LOOK_S", 0.05)
+    monkeypatch.setattr(watch, "RETRY_S", (0.05,))

@@ -1,23 +1,14 @@
-"""With inotify, folders that come, go and change their names are followed exactly."""
+"""Folders that come, go and change their names are followed exactly."""
 
 import asyncio
 import ctypes
 import os
 import shutil
-import subprocess
-import sys
-import threading
-from pathlib import Path
 
 import pytest
 from watched_folder import armed, can, child, is_back, run
 
-from memd.sources import inotify, linux
-
-pytestmark = [
-    pytest.mark.skipif(not inotify.available(), reason="needs inotify"),
-    pytest.mark.usefixtures("impatient"),
-]
+pytestmark = pytest.mark.usefixtures("impatient")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
@@ -25,7 +16,7 @@ def in_watch(root, steps):
     """Run *steps*, a coroutine function of the watched folder."""
 
     async def scenario():
-        async with armed(root, backend="inotify") as watched:
+        async with armed(root) as watched:
             await steps(watched)
 
     run(scenario)
@@ -183,35 +174,15 @@ def test_a_folder_over_an_empty_one_is_watched(root):
     in_watch(root, steps)
 
 
-def test_what_is_half_written_when_its_folder_moves_is_named_by_its_new_path(root, monkeypatch):
-    """The wait for the close goes with the file; nothing waits under the old name."""
-    monkeypatch.setattr(linux, "QUIET_S", 0.1)
-    (root / "old").mkdir()
-
-    async def steps(watched):
-        with (root / "old" / "a.md").open("w") as slow:
-            slow.write("half")
-            slow.flush()
-            await watched.settled()
-            (root / "old").rename(root / "new")
-            await watched.begin()
-            slow.write(" and half")
-        await asyncio.sleep(0.3)
-        await watched.settled()
-        assert watched.named == {str(root / "new" / "a.md")}
-
-    in_watch(root, steps)
-
-
 def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
     """Searched or not is asked for each name anew."""
     (root / ".hidden" / "deep").mkdir(parents=True)
 
     async def scenario():
-        async with armed(root, backend="inotify", enters=lambda path: "." not in path) as watched:
+        async with armed(root, enters=lambda path: "." not in path) as watched:
             (root / ".hidden").rename(root / "shown")
             await watched.settled()
-            assert watched.named == {str(root / "shown")}
+            assert str(root / "shown") in watched.folders
             await watched.begin()
             (root / "shown" / "deep" / "a.md").write_text("text")
             await watched.settled()
@@ -252,9 +223,8 @@ def test_a_folder_that_may_not_be_read_is_passed_over_until_it_may(root, mode):
             watching.until_named(root / "a.md")
             closed.chmod(0o700)
             watching.until_named(closed)
-            (closed / "deep" / "b.md").write_text("text")
-            watching.until_named(closed / "deep" / "b.md")
-            assert not any(dirty.trouble for dirty in watching.seen)
+            watching.until_named_again(closed / "deep" / "b.md")
+            assert not watching.seen[-1].trouble
     finally:
         closed.chmod(0o700)
 
@@ -263,46 +233,9 @@ def test_a_cookie_folder_inside_of_the_root_is_only_that(root):
     """Its files are cookies, and no sources."""
 
     async def scenario():
-        async with armed(root, backend="inotify", cookies=root / "state") as watched:
+        async with armed(root, cookies=root / "state") as watched:
             (root / "a.md").write_text("text")
             await watched.settled()
             assert watched.named == {str(root / "a.md")}
 
     run(scenario)
-
-
-def test_an_idle_watch_sleeps(root):
-    """Nothing wakes its thread while nothing happens: not once in a second."""
-    for number in range(20):
-        (root / f"folder-{number}").mkdir()
-
-    async def steps(watched):
-        (thread,) = [thread for thread in threading.enumerate() if thread.name == "memd-watch"]
-        await asyncio.sleep(0.2)
-
-        def wakings():
-            status = Path(f"/proc/self/task/{thread.native_id}/status").read_text()
-            return [line for line in status.splitlines() if line.startswith("voluntary")]
-
-        before = wakings()
-        await asyncio.sleep(1)
-        assert wakings() == before
-        (root / "folder-1" / "a.md").write_text("text")
-        await watched.settled()
-        assert wakings() != before
-
-    in_watch(root, steps)
-
-
-def test_importing_the_watch_needs_no_writable_code():
-    """The unit forbids memory that is both written and run; ctypes must do without."""
-    script = (
-        "import ctypes, os, sys\n"
-        "if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0): sys.exit(77)\n"  # PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN
-        "import_it = 'from memd.sources.inotify import Inotify; Inotify()'\n"
-        "os.execv(sys.executable, [sys.executable, '-c', import_it])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    if done.returncode == 77:
-        pytest.skip("no PR_SET_MDWE in this kernel")
-    assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""With inotify, whoever follows the hints knows the folder: thousands of random changes against a model."""
+"""Whoever follows the hints knows the folder: thousands of random changes against a model."""
 
 import asyncio
 import os
@@ -11,9 +11,6 @@ from pathlib import Path
 import pytest
 from watched_folder import armed, run
 
-from memd.sources import inotify
-
-pytestmark = pytest.mark.skipif(not inotify.available(), reason="needs inotify")
 SEEDS = 10
 STEPS = 1_000  # for each seed
 NAMES = ["a", "b", "c", "d.md", "e.md", "f.md"]  # few: they meet each other
@@ -182,7 +179,7 @@ def test_whoever_follows_the_hints_knows_the_folder(root, tmp_path, seed):
     chaos, follower = Chaos(root, outside, seed), Follower(root)
 
     async def scenario():
-        async with armed(root, backend="inotify", heard=follower.follow) as watched:
+        async with armed(root, heard=follower.follow) as watched:
             for number in range(STEPS):
                 chaos.step()
                 if number % 100 == 0:  # quiet for a moment
@@ -209,7 +206,7 @@ def test_changes_without_pause_by_many_are_followed(root, tmp_path, seed):
         chaos.end()
 
     async def scenario():
-        async with armed(root, backend="inotify", heard=follower.follow) as watched:
+        async with armed(root, heard=follower.follow) as watched:
             both = [Chaos(root, outside, 100 + 2 * seed), Chaos(root, outside, 101 + 2 * seed)]
             await asyncio.gather(*(asyncio.to_thread(wreak, chaos) for chaos in both))
             await watched.settled()
@@ -233,7 +230,7 @@ def test_whoever_follows_the_hints_knows_a_folder_that_another_process_fills(roo
     """
 
     async def scenario():
-        async with armed(root, backend="inotify", heard=follower.follow) as watched:
+        async with armed(root, heard=follower.follow) as watched:
             command = ["sh", "-c", script, "sh", str(root)]
             await asyncio.to_thread(subprocess.run, command, check=True)
             await watched.settled()

@@ -9,14 +9,15 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from memd.sources import linux
-from memd.sources.watch import Dirty, watch
+from memd.sources import watch
+from memd.sources.watch import Dirty, Watcher
 
 PATIENCE_S = 15  # far above the 50 ms it takes: a slow machine is no failure
 REPOSITORY = Path(__file__).parents[2]
@@ -25,8 +26,10 @@ REPOSITORY = Path(__file__).parents[2]
 class Watched:
     """Collects what a watch yields, in a task."""
 
-    def __init__(self, root, cookies, *, heard=lambda _: None, **options):
+    def __init__(self, root, cookies, *, heard=lambda _: None, watcher=None, **options):
         self.root = root
+        self.watcher = watcher or Watcher()
+        self._owns_watcher = watcher is None
         self.seen = []
         self._cookies = cookies
         self._heard = heard
@@ -36,11 +39,16 @@ class Watched:
         self.task = asyncio.create_task(self._collect())
 
     async def _collect(self):
-        stream = watch(self.root, stop=self._stop, cookies=self._cookies, **self._options)
-        async with contextlib.aclosing(stream):
-            async for dirty in stream:
-                self.seen.append(dirty)
-                self._heard(dirty)
+        options = {"folders": lambda: tree(self.root), **self._options}
+        stream = self.watcher.watch(self.root, stop=self._stop, cookies=self._cookies, **options)
+        try:
+            async with contextlib.aclosing(stream):
+                async for dirty in stream:
+                    self.seen.append(dirty)
+                    self._heard(dirty)
+        finally:
+            if self._owns_watcher:
+                self.watcher.close()
 
     async def until(self, condition):
         """Wait until what was seen fulfils *condition*."""
@@ -81,6 +89,12 @@ class Watched:
         await asyncio.wait_for(self.task, PATIENCE_S)
 
 
+def tree(root):
+    """Return all folders below *root*, as the rules name them once a scan has met them."""
+    below = [f"{Path(place, name).relative_to(root)}/" for place, names, _ in os.walk(root) for name in names]
+    return ["", *below]
+
+
 @asynccontextmanager
 async def armed(root, *, cookies=None, **options):
     """A watched folder, armed, with nothing seen yet."""
@@ -107,10 +121,10 @@ class Child:
             self._lines.put(line)
         self._lines.put(None)
 
-    def until(self, condition):
+    def until(self, condition, *, patience_s=PATIENCE_S):
         """Wait until what was seen fulfils *condition*, and return it."""
         while not condition(self.seen):
-            line = self._lines.get(timeout=PATIENCE_S)
+            line = self._lines.get(timeout=patience_s)
             assert line is not None, "the process ended"
             said = json.loads(line)
             sets = {key: frozenset(said[key]) for key in ("paths", "folders", "cookies")}
@@ -119,6 +133,15 @@ class Child:
 
     def until_named(self, path):
         return self.until(lambda seen: any(str(path) in dirty.paths | dirty.folders for dirty in seen))
+
+    def until_named_again(self, path):
+        """Save *path* until that is named, which takes until the watch is armed anew."""
+        stop = time.monotonic() + PATIENCE_S
+        while not any(str(path) in dirty.paths for dirty in self.seen):
+            assert time.monotonic() < stop
+            path.write_text("text")
+            with contextlib.suppress(queue.Empty):
+                self.until(lambda seen: any(str(path) in dirty.paths for dirty in seen), patience_s=0.5)
 
     def run(self, command):
         """Run a shell command where the watch runs."""
@@ -176,9 +199,11 @@ async def _report(root, blind_retry_s):
         for line in sys.stdin:
             subprocess.run(line, shell=True, check=True, stdout=sys.stderr)
 
-    linux.BLIND_RETRY_S = float(blind_retry_s)
+    watch.BLIND_RETRY_S = float(blind_retry_s)
+    watch.RETRY_S = (0.5,)
     threading.Thread(target=obey, daemon=True).start()
-    async for dirty in watch(Path(root), stop=asyncio.Event(), backend="inotify"):
+    root = Path(root)
+    async for dirty in Watcher().watch(root, stop=asyncio.Event(), folders=lambda: tree(root)):
         print(json.dumps(asdict(dirty), default=list), flush=True)
 
 

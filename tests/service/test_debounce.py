@@ -1,0 +1,57 @@
+"""A file is read at once when it is saved, and when it stands still while it is written."""
+
+from itertools import pairwise
+
+from memd.service.debounce import AGAIN_S, MOVING_S, STILL_S, Debounce
+
+START = 1000.0
+
+
+def test_a_save_is_read_at_once():
+    """Nobody waits for a note that was saved once; other notes do not hold it."""
+    debounce = Debounce()
+    assert debounce.named(["a.md", "b.md"], START) == ["a.md", "b.md"]
+    assert debounce.named(["c.md"], START + 0.01) == ["c.md"]
+    assert debounce.next_due() is None
+
+
+def test_a_file_that_moves_is_read_when_it_is_still():
+    """Each change begins the wait again; the last one is followed by one reading."""
+    debounce = Debounce()
+    debounce.named(["a.md"], START)
+    for number in range(1, 11):
+        assert debounce.named(["a.md"], START + number / 10) == []
+    last = START + 1.0
+    assert debounce.next_due() == last + STILL_S
+    assert debounce.due(last + STILL_S - 0.01) == []
+    assert debounce.due(last + STILL_S) == ["a.md"]
+    assert debounce.next_due() is None
+
+
+def test_a_file_that_never_stands_still_is_read_now_and_then():
+    """A log that grows all the time does not wait for ever, and is not read all the time."""
+    debounce = Debounce()
+    read = [now for tick in range(1000) if _reads(debounce, now := START + tick / 10)]
+    assert len(read) == 10
+    assert all(later - earlier <= MOVING_S + 0.2 for earlier, later in pairwise(read[1:]))
+
+
+def _reads(debounce: Debounce, now: float) -> bool:
+    return bool(debounce.named(["log.md"], now) or debounce.due(now))
+
+
+def test_who_waits_gets_everything_at_once():
+    """A sync reads what is still being written."""
+    debounce = Debounce()
+    debounce.named(["a.md"], START)
+    debounce.named(["a.md"], START + 0.1)
+    assert len(debounce) == 1
+    assert debounce.all(START + 0.1) == ["a.md"]
+    assert len(debounce) == 0
+
+
+def test_after_a_while_a_save_is_read_at_once_again():
+    """Two saves of a person are two readings without a wait."""
+    debounce = Debounce()
+    debounce.named(["a.md"], START)
+    assert debounce.named(["a.md"], START + AGAIN_S) == ["a.md"]
