@@ -87,7 +87,7 @@ class Upkeep:
         self.scanning = Scanning(
             place, indexer, self._backlog,
             load_rules=load_rules, is_current=self._current, write=write, scanned=self._scanned,
-            watched_roots=lambda: len(watcher),
+            watched_roots=lambda: watcher.count,
         )  # fmt: skip
         self.indexing = Indexing(
             place, indexer, self._backlog,

@@ -54,6 +54,8 @@ QUICK_S = 0.02  # for the list of about 5,000 watches
 JOIN_S = 0.05  # after a root came or went, others may: one new watch for all of them
 CLOSE_S = 5.0  # the old watch's thread ends within milliseconds; with 60,000 folders it takes 170
 DELETED = 3  # watchfiles' Change.deleted; the name is in a module that the daemon can do without
+# The descriptor of a new instance is told by comparing: of two watchers in a process one arms at a time.
+_ONE_ARMS = threading.Lock()
 _UNDECODABLE = re.compile(r'^Unable to decode path "(.*)" to string$', re.DOTALL)
 
 
@@ -68,8 +70,9 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()  # set after one of them changed
 
-    def __len__(self) -> int:
-        """Return how many roots are watched."""
+    @property
+    def count(self) -> int:
+        """How many roots are watched."""
         with self._lock:
             return len(self._roots)
 
@@ -258,9 +261,10 @@ class _Session:
     def __init__(self, roots: Sequence[WatchedRoot]) -> None:
         self._roots = roots
         self._by_cookies = {root.cookies: root for root in roots if root.cookies is not None}
-        before = inotify_descriptors()
-        self._native = _armed(roots)
-        self._descriptor = next(iter(inotify_descriptors() - before), None)
+        with _ONE_ARMS:
+            before = inotify_descriptors()
+            self._native = _armed(roots)
+            self._descriptor = next(iter(inotify_descriptors() - before), None)
         self._prove_after = 0.0
         self._table_took_s = 0.0  # the last time
         self._told = True  # whether all that was found is told
