@@ -275,7 +275,9 @@ class Indexer:
             changes.embed(vectors, model_id=model_id)
 
     def _apply_one(self, reading: Reading, changes: Changes, done: Progress, gone_since_s: int) -> None:
-        path, found = reading.path, reading.found
+        path = reading.path
+        # By the rules of a comparison that began since it was read.
+        found = reading.found if self._is_selected(path) else None
         if isinstance(found, Skipped) and found.path != path:  # no text: it can't be in the index
             done.skipped.append(found)
             return
@@ -310,9 +312,10 @@ class Indexer:
 
     def _read(self, path: str, now_ns: int) -> SourceText | Skipped | None:
         """Read what is a source; None also for a file that the rules do not select any more."""
-        if self._rules is not None and not self._rules.selects(path):
-            return None
-        return read_source(self._root, path, now_ns=now_ns)
+        return read_source(self._root, path, now_ns=now_ns) if self._is_selected(path) else None
+
+    def _is_selected(self, path: str) -> bool:
+        return self._rules is None or self._rules.selects(path)
 
     def _prepared(self, source: SourceText, stamp: FileStamp) -> NewSource:
         return prepare(source, stamp, tokenizer=self.tokenizer, limits=self.limits)

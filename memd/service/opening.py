@@ -18,7 +18,7 @@ from memd import config as configuration
 from memd.config import WorkspaceConfig
 from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import ConfigError, IndexDamagedError, StorageError, storage_error
+from memd.errors import ConfigError, IndexDamagedError, StorageError, is_full, storage_error
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
@@ -132,6 +132,8 @@ def _prepare_folder(place: Workspace) -> None:
         for path in (folder, *folder.iterdir()):
             _expect_access(path)
     except OSError as error:
+        if is_full(error):
+            raise storage_error(f"can't use {folder}", error) from error
         raise StorageError(f"can't use {folder}: {paths.reason_and_cure(folder, error)}") from error
     remember_root(place)
 

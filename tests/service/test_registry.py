@@ -139,12 +139,3 @@ def test_an_index_is_only_believed_whose_folder_is_named_by_its_root(state, tmp_
     (state / "mine" / "root").write_text(str(tmp_path / "a"))
     (state / "workspaces.json").unlink()
     assert Registry(state).read() == roots(tmp_path)[1:]
-
-
-def test_an_evaluations_copy_is_not_registered_again(state):
-    """It lies below the state directory, and its evaluation is over."""
-    place = workspace_at(state / "eval-1" / "notes", state)
-    place.index_dir.mkdir()
-    remember_root(place)
-    (state / "workspaces.json").unlink()
-    assert place.root not in Registry(state).read()

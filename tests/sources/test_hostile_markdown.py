@@ -74,7 +74,8 @@ def test_tables_are_those_of_the_library(seed, size):
         ":-|-:",
         "\\|k|",
     ]
-    note = "\n".join(chance.choices([*lines, *lines[:3] * 3], k=size % 60 + 1))
+    # Without blank lines at the end: the library counts them, and no block has them.
+    note = "\n".join(chance.choices([*lines, *lines[:3] * 3], k=size % 60 + 1)).rstrip("\n")
     ours, _ = blocks._parsed(split_lines(note), 0, len(split_lines(note)), 10**9)
     assert ours == blocks._tree(PLAIN.parse(note), 0)
 
