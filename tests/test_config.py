@@ -1,8 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from memd.config import (
+    MAX_CONFIG_BYTES,
     UserConfig,
     WorkspaceConfig,
     check_allowed,
@@ -82,6 +84,29 @@ def test_an_address_beyond_loopback_needs_two_words_of_the_user(address):
         with pytest.raises(ConfigError):
             check_allowed(Path("w.toml"), config, user, Path("u.toml"))
     check_allowed(Path("w.toml"), config, UserConfig(addresses=(address,), allow_remote=True), Path("u.toml"))
+
+
+def test_the_usual_address_of_ollama_needs_no_word_of_the_user():
+    """A clone may choose a model there, so its own notes go to whoever listens on that port of loopback."""
+    config = WorkspaceConfig(provider="ollama", model="any")
+    assert (config.address, UserConfig().addresses) == ("http://127.0.0.1:11434", (config.address,))
+    check_allowed(Path("w.toml"), config, UserConfig(), Path("u.toml"))
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "folder", "device", "too large"])
+def test_what_is_no_configuration_is_refused_without_waiting(tmp_path, kind):
+    """A clone may bring a pipe, a link to a device without end, or a file that fills the memory."""
+    path = tmp_path / "config.toml"
+    if kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.write_bytes(b"#" * (MAX_CONFIG_BYTES + 1))
+    with pytest.raises(ConfigError, match=r"config\.toml: (not a regular file|larger than)"):
+        load_workspace_config(path)
 
 
 def test_no_user_config_means_the_defaults(tmp_path):
