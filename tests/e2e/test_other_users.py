@@ -1,12 +1,16 @@
 """Can another user's process ask memd anything?"""
 
 import os
+import shutil
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from daemon_process import Daemon
 
+from memctl import exits
 from memctl.protocol import Request, pack
 
 NOBODY = 65534
@@ -44,3 +48,35 @@ def test_another_users_connection_is_closed_before_a_byte_is_parsed(workspace, s
     assert "another user's connection refused" in daemon.log()
     assert "protocol error" not in daemon.log()
     assert daemon.call("ping")["pong"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
+def test_a_socket_folder_that_another_user_made_first_is_not_used(tmp_path):
+    """Among temporary files anybody can take the name: memd does not start there, and nobody connects."""
+    home, shared = tmp_path / "home", tmp_path / "shared"
+    home.mkdir()
+    shared.mkdir()
+    daemon = Daemon(home)
+    del daemon.environment["XDG_RUNTIME_DIR"]
+    daemon.environment["TMPDIR"] = str(shared)
+    squatted = shared / f"memd-{os.geteuid()}"
+    squatted.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        os.chdir(squatted)  # a socket's path may be short only
+        try:
+            listener.bind("memd.sock")
+        finally:
+            os.chdir(home)
+        listener.listen()
+        listener.settimeout(0)
+        for path in (squatted, squatted / "memd.sock"):
+            shutil.chown(path, NOBODY)
+        shared.chmod(stat.S_ISVTX | 0o777)
+        try:
+            done = daemon.memctl("ping")
+            assert done.returncode == exits.UNSAFE
+            assert f"belongs to uid {NOBODY}" in done.stderr
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+        finally:
+            daemon.close()
