@@ -151,8 +151,9 @@ def test_a_workspace_without_a_provider_is_ready_and_complete(daemon, root):
         assert found.returncode == 0, found.stderr
         answer = json.loads(found.stdout)
         assert (answer["mode"], answer["degraded"], answer["index"]["first"]) == ("keyword", [], False)
+        until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
         status = daemon.call("status")["workspaces"][0]
-        assert (status["state"], status["chunks"], status["vectors"], status["pending"]) == ("ready", 1, 0, 0)
+        assert (status["chunks"], status["vectors"], status["pending"]) == (1, 0, 0)
         assert daemon.call("health", workspace=str(root))["ok"]
         daemon.stop()
         daemon.start()
