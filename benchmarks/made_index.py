@@ -18,13 +18,13 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.made_notes import word
-from memd import workspace
+from memd import registry
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index import derived
 from memd.index.index import Index
 from memd.index.prepare import NewChunk, NewSource
 from memd.records import FileStamp
-from memd.service.registry import Registry
+from memd.registry import Registry
 
 SEED = 7
 WORDS_A_CHUNK = 180  # as chunks are cut: about 200 words, often fewer
@@ -79,7 +79,7 @@ def questions(count: int, seed: int = SEED) -> list[str]:
 def index_dir(home: Path) -> Path:
     """Return where a daemon whose home is *home* looks for the index of its notes."""
     home = home.resolve()
-    return workspace.workspace_at(home / "notes", home / "state" / "memd").index_dir
+    return registry.workspace_at(home / "notes", home / "state" / "memd").index_dir
 
 
 def ready(

@@ -24,7 +24,7 @@ def main() -> int:
     arguments = parser.parse_args()
     # structlog loads rich where it finds it, for tracebacks that memd never draws: a fifth of all imports.
     with _without("rich"):
-        from memd.service import daemon, logs  # noqa: PLC0415 - --help and --version load no libraries
+        from memd import daemon, logs  # noqa: PLC0415 - --help and --version load no libraries
 
     logs.configure(sys.stderr, terminal=sys.stderr.isatty(), verbose=arguments.verbose)
     return daemon.run(daemon.starter(arguments.ready_fd))

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from memd import terms
+from memd import analysis
 from memd.index.posting_list import counted
 from memd.search.bm25 import bm25
 
@@ -34,7 +34,7 @@ def truth(view) -> dict[tuple[str, bool], dict[int, int]]:
     for term, chunk, count in rows:
         if chunk < len(live) and live[chunk]:
             found[term, False][chunk] = count
-            if terms.is_spaceless(term[:1]):
+            if analysis.is_spaceless(term[:1]):
                 beginning = found[term[0], True]
                 beginning[chunk] = beginning.get(chunk, 0) + count
     return found

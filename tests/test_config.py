@@ -13,7 +13,7 @@ from memd.config import (
     with_settings,
 )
 from memd.errors import ConfigError
-from memd.workspace import CONFIG_TEMPLATE
+from memd.registry import CONFIG_TEMPLATE
 
 
 @pytest.fixture

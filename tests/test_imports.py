@@ -12,11 +12,10 @@ VOCABULARY = {
     "memd",
     "memd.config",
     "memd.errors",
-    "memd.letters",
+    "memd.analysis",
     "memd.temporary",
     "memd.records",
-    "memd.terms",
-    "memd.workspace",
+    "memd.registry",
     # What every chunk is scored by.
     "memd.index.columns",
     "memd.index.cosine",
@@ -24,8 +23,8 @@ VOCABULARY = {
     "memd.index.posting_list",
 }
 # What parts of the index stand on, from the disk up.
-STORE = VOCABULARY | {"memd.index.files", "memd.index.schema", "memd.index.database"}
-MATRICES = VOCABULARY | {"memd.index.files", "memd.index.ledger", "memd.index.store", "memd.index.vectors"}
+STORE = VOCABULARY | {"memd.fsio", "memd.index.schema", "memd.index.database"}
+MATRICES = VOCABULARY | {"memd.fsio", "memd.index.ledger", "memd.index.store", "memd.index.vectors"}
 VIEW = {"memd.index.first_pass", "memd.index.inverted", "memd.index.postings", "memd.index.reader"} | {
     "memd.index.vectors"
 }
@@ -40,33 +39,33 @@ INDEX = {
 MAY_IMPORT = {
     "memd.sources": VOCABULARY,
     "memd.embedding": VOCABULARY,
-    "memd.memory": VOCABULARY | {"memd.letters", "memd.secrets"},
+    "memd.memory": VOCABULARY | {"memd.analysis", "memd.secrets"},
     "memd.secrets": VOCABULARY,
-    "memd.index.files": VOCABULARY,
+    "memd.fsio": VOCABULARY,
     "memd.index.schema": VOCABULARY,
     "memd.index.derived": VOCABULARY,
-    "memd.index.database": VOCABULARY | {"memd.index.files", "memd.index.schema"},
+    "memd.index.database": VOCABULARY | {"memd.fsio", "memd.index.schema"},
     "memd.index.store": STORE,
     "memd.index.reader": VOCABULARY | {"memd.index.database"},
     "memd.index.pool": VOCABULARY | {"memd.index.reader"},
     "memd.index.prepare": VOCABULARY | {"memd.index.derived", "memd.sources"},
     "memd.index.writer": STORE | {"memd.index.prepare", "memd.index.store"},
-    "memd.index.vectors": VOCABULARY | {"memd.index.files"},
+    "memd.index.vectors": VOCABULARY | {"memd.fsio"},
     "memd.index.ledger": VOCABULARY | {"memd.index.store"},
     "memd.index.matrices": MATRICES,
     "memd.index.ann": VOCABULARY,
-    "memd.index.first_pass": VOCABULARY | {"memd.index.ann"} | {"memd.index.files", "memd.index.vectors"},
+    "memd.index.first_pass": VOCABULARY | {"memd.index.ann"} | {"memd.fsio", "memd.index.vectors"},
     "memd.index.first_pass_build": VOCABULARY
-    | {"memd.index.ann", "memd.index.files", "memd.index.first_pass", "memd.index.making"}
+    | {"memd.index.ann", "memd.fsio", "memd.index.first_pass", "memd.index.making"}
     | {"memd.index.vectors"},
     "memd.index.first_pass_keeper": MATRICES
     | {"memd.index.first_pass", "memd.index.first_pass_build", "memd.index.matrices", "memd.index.writer"},
-    "memd.index.inverted": VOCABULARY | {"memd.index.files"},
+    "memd.index.inverted": VOCABULARY | {"memd.fsio"},
     "memd.index.inverted_build": VOCABULARY
-    | {"memd.index.files", "memd.index.inverted", "memd.index.making", "memd.index.view"},
-    "memd.index.making": VOCABULARY | {"memd.index.files"},
+    | {"memd.fsio", "memd.index.inverted", "memd.index.making", "memd.index.view"},
+    "memd.index.making": VOCABULARY | {"memd.fsio"},
     "memd.index.inverted_keeper": VOCABULARY
-    | {"memd.index.files", "memd.index.inverted", "memd.index.inverted_build", "memd.index.view"}
+    | {"memd.fsio", "memd.index.inverted", "memd.index.inverted_build", "memd.index.view"}
     | {"memd.index.writer"},
     "memd.index.inverted_check": VOCABULARY | {"memd.index.inverted", "memd.index.view"},
     "memd.index.postings": VOCABULARY | {"memd.index.inverted"},
@@ -129,7 +128,7 @@ ONE_IMPORTER = {
     "yaml": {"memd.sources.frontmatter", "memd.memory.entry"},
     "rich": {"memctl.progress", "memctl.render.terminal"},
     "markdown_it": {"memd.sources.blocks"},
-    "tomlkit": {"memd.service.settings"},
+    "tomlkit": {"memd.config"},
     "mcp": {"memctl.mcp"},
 }
 

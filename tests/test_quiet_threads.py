@@ -12,7 +12,7 @@ class Watch:
             print(os.environ.get("OPENBLAS_THREAD_TIMEOUT"))
             sys.meta_path.remove(self)
 sys.meta_path.insert(0, Watch())
-import memd.service.daemon, memd.embedding.onnx
+import memd.daemon, memd.embedding.onnx
 memd.embedding.onnx.OnnxEmbedder().close()
 """
 

@@ -2,7 +2,7 @@ import unicodedata
 
 import pytest
 
-from memd import terms
+from memd import analysis
 
 
 @pytest.mark.parametrize(
@@ -18,23 +18,23 @@ from memd import terms
 )
 def test_spaceless_runs_become_pairs_and_their_last_character(text, prepared):
     """Each character of a run starts exactly one term; between words is nothing but spaces."""
-    assert terms.prepare(text) == prepared
+    assert analysis.prepare(text) == prepared
 
 
 @pytest.mark.parametrize("text", ["café", "й", "한국어", "ガギグ", "Ωμέγα"])
 def test_decomposed_and_composed_text_have_the_same_terms(text):
     """NFD and NFC of the same text are prepared alike."""
-    assert terms.prepare(unicodedata.normalize("NFD", text)) == terms.prepare(text)
+    assert analysis.prepare(unicodedata.normalize("NFD", text)) == analysis.prepare(text)
 
 
 def test_pieces_part_runs_from_words():
     """Latin glued to Han is a piece of its own; punctuation is none."""
-    assert terms.pieces("AI会議, 2026-05 C++!") == ["AI", "会議", "2026", "05", "C"]
+    assert analysis.pieces("AI会議, 2026-05 C++!") == ["AI", "会議", "2026", "05", "C"]
 
 
 def test_lone_surrogates_are_replaced():
     """Text that cannot be UTF-8 does not raise."""
-    assert terms.clean("a\ud800b") == "a?b"
+    assert analysis.clean("a\ud800b") == "a?b"
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_lone_surrogates_are_replaced():
 )
 def test_a_latin_model_reads_a_query_of_mostly_latin_letters(text, expected):
     """A query whose letters are mostly of another script is not embedded."""
-    assert terms.readable(text, frozenset({"LATIN"})) is expected
+    assert analysis.readable(text, frozenset({"LATIN"})) is expected
 
 
 def test_a_model_without_a_list_reads_everything():
     """None stands for every script."""
-    assert terms.readable("会議", None)
+    assert analysis.readable("会議", None)

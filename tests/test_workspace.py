@@ -2,16 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from memd import workspace
+from memd import registry
 from memd.errors import UnsafeError, WorkspaceError
 
 
 def test_init_writes_one_file_and_only_once(tmp_path):
     """The second time changes nothing, edits of the user included."""
-    assert workspace.create(tmp_path, force=False)
+    assert registry.create(tmp_path, force=False)
     config = tmp_path / "memory" / "config.toml"
     config.write_text("min_score = 0.3\n", encoding="utf-8")
-    assert not workspace.create(tmp_path, force=False)
+    assert not registry.create(tmp_path, force=False)
     assert config.read_text(encoding="utf-8") == "min_score = 0.3\n"
     assert [path.name for path in tmp_path.rglob("*")] == ["memory", "config.toml"]
 
@@ -20,8 +20,8 @@ def test_a_folder_named_memory_has_its_parent_as_root(tmp_path):
     """.boocode/memory is initialised with .boocode as its root."""
     folder = tmp_path / ".boocode" / "memory"
     folder.mkdir(parents=True)
-    assert workspace.root_for(folder) == tmp_path / ".boocode"
-    assert workspace.root_for(tmp_path) == tmp_path
+    assert registry.root_for(folder) == tmp_path / ".boocode"
+    assert registry.root_for(tmp_path) == tmp_path
 
 
 @pytest.mark.parametrize("place", ["/", "~"])
@@ -30,9 +30,9 @@ def test_root_and_home_need_force(place, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     root = Path(place).expanduser()
     with pytest.raises(UnsafeError, match="--force"):
-        workspace.create(root, force=False)
+        registry.create(root, force=False)
     if place == "~":
-        assert workspace.create(root, force=True)
+        assert registry.create(root, force=True)
 
 
 def test_a_path_at_or_below_a_root_names_it(tmp_path):
@@ -40,21 +40,21 @@ def test_a_path_at_or_below_a_root_names_it(tmp_path):
     outer, inner = tmp_path / "notes", tmp_path / "notes" / "project"
     (inner / "deep").mkdir(parents=True)
     roots = [outer, inner]
-    assert workspace.choose(str(outer), roots) == outer
-    assert workspace.choose(str(inner / "deep"), roots) == inner
-    assert workspace.choose(str(outer / "other"), roots) == outer
+    assert registry.choose(str(outer), roots) == outer
+    assert registry.choose(str(inner / "deep"), roots) == inner
+    assert registry.choose(str(outer / "other"), roots) == outer
 
 
 def test_the_only_workspace_needs_no_name(tmp_path):
     """With one registered, an absent path means that one."""
-    assert workspace.choose(None, [tmp_path]) == tmp_path
+    assert registry.choose(None, [tmp_path]) == tmp_path
 
 
 @pytest.mark.parametrize("path", [None, "relative/path", "/elsewhere", "/a\0b"])
 def test_an_unclear_request_hears_the_roots_and_the_call_to_make(path, tmp_path):
     """The error lists what is registered and how to make another."""
     with pytest.raises(WorkspaceError, match="memctl init") as caught:
-        workspace.choose(path, [tmp_path / "a", tmp_path / "b"])
+        registry.choose(path, [tmp_path / "a", tmp_path / "b"])
     assert str(tmp_path / "a") in str(caught.value)
 
 
@@ -62,13 +62,13 @@ def test_a_sibling_with_the_same_beginning_is_another_folder(tmp_path):
     """/notes-old is not below /notes."""
     (tmp_path / "notes-old").mkdir()
     with pytest.raises(WorkspaceError):
-        workspace.choose(str(tmp_path / "notes-old"), [tmp_path / "notes"])
+        registry.choose(str(tmp_path / "notes-old"), [tmp_path / "notes"])
 
 
 def test_each_root_has_an_index_folder_of_its_own(tmp_path):
     """Named by a hash of the real root, below the state directory."""
-    first = workspace.workspace_at(Path("/a"), tmp_path).index_dir
-    second = workspace.workspace_at(Path("/b"), tmp_path).index_dir
+    first = registry.workspace_at(Path("/a"), tmp_path).index_dir
+    second = registry.workspace_at(Path("/b"), tmp_path).index_dir
     assert first.parent == second.parent == tmp_path
     assert first != second
     assert len(first.name) == 16
@@ -82,11 +82,11 @@ def test_a_memory_folder_that_links_out_is_refused(tmp_path):
     (root / "memory").symlink_to("../outside")
     for _ in range(2):
         with pytest.raises(UnsafeError, match="out of the workspace"):
-            workspace.create(root, force=True)
+            registry.create(root, force=True)
         (outside / "config.toml").write_text("sidecars = true\n")
     assert [path.name for path in outside.iterdir()] == ["config.toml"]
     (root / "memory").unlink()
     (root / "memory").symlink_to("../nowhere")
     with pytest.raises(UnsafeError, match="out of the workspace"):
-        workspace.create(root, force=False)
+        registry.create(root, force=False)
     assert not (tmp_path / "nowhere").exists()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memd import config as configuration
-from memd import workspace as folders
+from memd import registry as folders
 from memd.config import WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
 from memd.embedding.providers import Providers
@@ -24,12 +24,11 @@ from memd.errors import ConfigError, EmbedderError, IndexDamagedError, ModelMism
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.indexer import Indexer
 from memd.records import ChunkLimits
+from memd.registry import Registry, Workspace
 from memd.search.search import Answer, search
 from memd.service import asking, requests
 from memd.service.asking import Asked
-from memd.service.registry import Registry
 from memd.sources.scan import Rules
-from memd.workspace import Workspace
 
 COMMIT_S = 1.0  # of work in one commit; nobody waits for a single file of it
 EMBED_BATCH = 64  # texts between two commits: about a second of the shipped model on two cores

@@ -10,9 +10,9 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 from memd.errors import DeadlineError, IndexDamagedError
+from memd.fsio import Failure
 from memd.index import derived
 from memd.index.columns import HAS_NUMPY, only_living, take
-from memd.index.files import Failure
 from memd.index.finding import Finding
 from memd.index.first_pass import flaw
 from memd.index.index import DATABASE, FILE_NAMES, Index

@@ -10,8 +10,9 @@ from typing import cast
 
 import apsw
 
+from memd import fsio
 from memd.errors import DeadlineError, IndexDamagedError, MemdError, NoSpaceError, StorageError
-from memd.index import files, schema
+from memd.index import schema
 
 BUSY_TIMEOUT_MS = 5000  # only a checkpoint of our own can hold the lock for a moment
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
@@ -108,7 +109,7 @@ def told(path: Path | str, error: apsw.Error) -> MemdError | None:
     """Return the error of ours that says the same; None for what can only be a mistake of our own."""
     # SQLite does not say why it cannot make its log, and its own errno is another one by then.
     if isinstance(error, apsw.FullError) or (
-        isinstance(error, apsw.CantOpenError) and files.lacks_inodes(path)
+        isinstance(error, apsw.CantOpenError) and fsio.lacks_inodes(path)
     ):
         return NoSpaceError(f"{path}: no space left on the device; what was indexed still answers")
     if isinstance(error, _DAMAGE) or (isinstance(error, apsw.SQLError) and _LOST_HEAD.match(str(error))):

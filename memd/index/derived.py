@@ -7,7 +7,7 @@ import hashlib
 import unicodedata
 from pathlib import PurePosixPath
 
-from memd import terms
+from memd import analysis
 
 
 def read_by_model(context: str, text: str) -> str:
@@ -26,5 +26,5 @@ def searched(read: str, path: str, *, first: bool) -> tuple[str, str]:
     The name of a source is a keyword of its *first* chunk, not a meaning.
     """
     name = PurePosixPath(path).stem
-    text = terms.searched(f"{name}\n{read}" if first and name else read)
-    return terms.paired(text), text
+    text = analysis.searched(f"{name}\n{read}" if first and name else read)
+    return analysis.paired(text), text

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from memd.index import files
+from memd import fsio
 from memd.index.columns import Columns, Mask
 from memd.index.cosine import Ids, cosines, with_newest
 from memd.index.vectors import Rows
@@ -99,13 +99,13 @@ def facts_of(folder: Path, name: str) -> Facts:
         DamagedFileError: its header is not as it was written, or it is another file.
         OSError: it is not there, or cannot be read.
     """
-    descriptor = files.open_existing(folder / file_name(name))
+    descriptor = fsio.open_existing(folder / file_name(name))
     try:
         block = memoryview(bytearray(DATA_AT))
-        if files.read_at(descriptor, block, 0) < DATA_AT:
+        if fsio.read_at(descriptor, block, 0) < DATA_AT:
             raise DamagedFileError("it is cut")
     finally:
-        files.close(descriptor)
+        fsio.close(descriptor)
     header = block[: HEADER.size]
     magic, version, order, *rest = HEADER.unpack(header)
     if (magic, version, order) != (MAGIC, FORMAT, BYTE_ORDER):
@@ -138,12 +138,12 @@ def read(folder: Path, facts: Facts) -> FirstPass:
     block = memoryview(bytearray(codes.size_bytes(facts.rows, facts.dim)))
     if facts_of(folder, facts.name) != facts:
         raise DamagedFileError("it was exchanged")
-    descriptor = files.open_existing(folder / file_name(facts.name))
+    descriptor = fsio.open_existing(folder / file_name(facts.name))
     try:
-        has_length = files.size(descriptor) == DATA_AT + len(block)
-        is_whole = has_length and files.read_at(descriptor, block, DATA_AT) == len(block)
+        has_length = fsio.size(descriptor) == DATA_AT + len(block)
+        is_whole = has_length and fsio.read_at(descriptor, block, DATA_AT) == len(block)
     finally:
-        files.close(descriptor)
+        fsio.close(descriptor)
     if not is_whole or crc32(block) != facts.crc:
         raise DamagedFileError("its codes are not what was written")
     return FirstPass(facts, codes.Codes(facts.rows, facts.dim, block))

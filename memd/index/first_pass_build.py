@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
+from memd import fsio
 from memd.errors import StorageError
-from memd.index import files
 from memd.index.first_pass import DATA_AT, Facts, FirstPass, file_name, header_of
 from memd.index.making import Making
 from memd.index.vectors import Rows
@@ -62,7 +62,7 @@ class Building(Making):
     def _all_pieces(self) -> Iterator[None]:
         from memd.index import ann as codes  # noqa: PLC0415 - needs numpy
 
-        self._descriptor = files.create(self.path)
+        self._descriptor = fsio.create(self.path)
         table = codes.table(self.rows.buffer, self.rows.count, self.rows.dim)
         coder = codes.Coder(table)
         self._write(coder.centroids)
@@ -84,19 +84,19 @@ class Building(Making):
         facts = Facts(
             self._name, codes.library(), self.matrix, self.rows.dim, len(table), candidates, self._crc
         )
-        files.write_at(self._descriptor, header_of(facts), 0)
-        files.sync(self._descriptor)
-        files.sync_folder(self.path.parent)
+        fsio.write_at(self._descriptor, header_of(facts), 0)
+        fsio.sync(self._descriptor)
+        fsio.sync_folder(self.path.parent)
         self._close()
         self.made = FirstPass(facts, made)
 
     def _write(self, block: bytes) -> None:
-        files.write_at(self._descriptor, block, self._size)
+        fsio.write_at(self._descriptor, block, self._size)
         self._size += len(block)
         self._crc = crc32(block, self._crc)
 
     def _read_back(self) -> memoryview:
         block = memoryview(bytearray(self._size - DATA_AT))
-        if files.read_at(self._descriptor, block, DATA_AT) < len(block) or crc32(block) != self._crc:
+        if fsio.read_at(self._descriptor, block, DATA_AT) < len(block) or crc32(block) != self._crc:
             raise StorageError(f"{self.path}: what was written is not what is read")
         return block

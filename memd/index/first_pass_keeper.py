@@ -12,8 +12,9 @@ from pathlib import Path
 
 import structlog
 
+from memd import fsio
 from memd.errors import NoSpaceError
-from memd.index import files, first_pass
+from memd.index import first_pass
 from memd.index.first_pass import FILE_NAME, DamagedFileError, Facts, FirstPass, file_name
 from memd.index.first_pass_build import Building
 from memd.index.matrices import Matrices
@@ -158,7 +159,7 @@ class FirstPassKeeper:
             if FILE_NAME.fullmatch(path.name) and not self.owns(path):
                 log.warning("stray_codes_removed")
                 with suppress(OSError):  # a folder of that name is none of ours
-                    files.remove(path)
+                    fsio.remove(path)
 
     def _facts_of(self, name: str) -> Facts | None:
         if not FILE_NAME.fullmatch(file_name(name)):  # a bit that flipped
@@ -173,4 +174,4 @@ class FirstPassKeeper:
 
     def _remove(self, facts: Facts) -> None:
         with suppress(OSError):  # a name that stays is removed at the next start
-            files.remove(self._folder / file_name(facts.name))
+            fsio.remove(self._folder / file_name(facts.name))

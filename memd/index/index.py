@@ -12,12 +12,13 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from memd import fsio
 from memd.errors import DeadlineError, StorageError
-from memd.index import files, first_pass, inverted, matrices, snapshots
+from memd.fsio import Failure
+from memd.index import first_pass, inverted, matrices, snapshots
 from memd.index.changes import Changes
 from memd.index.compaction import Compaction
 from memd.index.derived import read_by_model
-from memd.index.files import Failure
 from memd.index.first_pass import FirstPass
 from memd.index.first_pass_keeper import FirstPassKeeper
 from memd.index.inverted import Inverted
@@ -312,4 +313,4 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise files.translated(folder, error) from error
+        raise fsio.translated(folder, error) from error

@@ -21,7 +21,7 @@ from zlib import crc32
 
 import structlog
 
-from memd.index import files
+from memd import fsio
 from memd.index.posting_list import Part, decoded
 
 log = structlog.get_logger()
@@ -76,14 +76,14 @@ class Inverted:
             DamagedFileError: it is not the file *name*, or not as it was written.
             OSError: it is not there, or cannot be read.
         """
-        descriptor = files.open_existing(path)
+        descriptor = fsio.open_existing(path)
         try:
-            size = files.size(descriptor)
+            size = fsio.size(descriptor)
             if size < DATA_AT:
                 raise DamagedFileError("it is cut")
             self._map = mmap.mmap(descriptor, size, prot=mmap.PROT_READ)
         finally:
-            files.close(descriptor)
+            fsio.close(descriptor)
         self._view = memoryview(self._map)
         self._facts = _facts_of(self._view, name)
         self._ends = self._view[self._facts.ends_at : self._facts.entries_at].cast("I")

@@ -13,8 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from zlib import crc32
 
-from memd import terms
-from memd.index import files
+from memd import analysis, fsio
 from memd.index.columns import mask_of_ids
 from memd.index.inverted import (
     ALIGNED,
@@ -87,7 +86,7 @@ class Building(Making):
         postings = view.snapshot.postings
         self._old = postings.file
         self._last = postings.newest
-        self._descriptor = files.create(self.path)
+        self._descriptor = fsio.create(self.path)
         return True
 
     def _list(self, view: View) -> bool:
@@ -109,7 +108,7 @@ class Building(Making):
         for term, documents in found:
             if documents >= MIN_DOCUMENTS:
                 self._terms.append((term, False))
-            if terms.is_spaceless(term[:1]):
+            if analysis.is_spaceless(term[:1]):
                 self._beginnings[term[0]] = self._beginnings.get(term[0], 0) + documents
         if found:
             self._term = found[-1][0]
@@ -125,7 +124,7 @@ class Building(Making):
         term = self._terms.pop()
         part = self._part(view, term)
         is_dense, block = encoded(part, self._last + 1)
-        files.write_at(self._descriptor, block, self._size)
+        fsio.write_at(self._descriptor, block, self._size)
         key = key_of(term)
         self._keys += key
         self._ends.append(len(self._keys))
@@ -134,7 +133,7 @@ class Building(Making):
         )
         self._size = _aligned(self._size + len(block))
         if self._size - self._synced > SYNCED_BYTES:
-            files.sync(self._descriptor)
+            fsio.sync(self._descriptor)
             self._synced = self._size
         return False
 
@@ -157,10 +156,10 @@ class Building(Making):
             self.name, self._last, self._chunks, len(self._ends),
             keys_at, ends_at, ends_at + len(ends), crc32(contents),
         )  # fmt: skip
-        files.write_at(self._descriptor, contents, keys_at)
-        files.write_at(self._descriptor, header_of(facts), 0)
-        files.sync(self._descriptor)
-        files.sync_folder(self.path.parent)
+        fsio.write_at(self._descriptor, contents, keys_at)
+        fsio.write_at(self._descriptor, header_of(facts), 0)
+        fsio.sync(self._descriptor)
+        fsio.sync_folder(self.path.parent)
         self._close()
         return True
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import structlog
 
+from memd import fsio
 from memd.errors import NoSpaceError
-from memd.index import files
 from memd.index.columns import HAS_NUMPY
 from memd.index.inverted import FILE_NAME, DamagedFileError, Inverted, file_name
 from memd.index.inverted_build import Building
@@ -142,7 +142,7 @@ class InvertedKeeper:
             if FILE_NAME.fullmatch(path.name) and not self.owns(path):
                 log.warning("stray_postings_removed")
                 with suppress(OSError):  # a folder of that name is none of ours
-                    files.remove(path)
+                    fsio.remove(path)
 
     def _opened(self, name: str) -> Inverted | None:
         if not FILE_NAME.fullmatch(file_name(name)):  # a bit that flipped
@@ -157,4 +157,4 @@ class InvertedKeeper:
 
     def _remove(self, name: str) -> None:
         with suppress(OSError):  # a name that stays is removed at the next start
-            files.remove(self._folder / file_name(name))
+            fsio.remove(self._folder / file_name(name))

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from memd.index import files
+from memd import fsio
 
 
 class Making:
@@ -30,7 +30,7 @@ class Making:
                 self._go_on(time.monotonic() + budget_s)
         except OSError as error:
             self._given_up = True
-            raise files.translated(self.path, error) from error
+            raise fsio.translated(self.path, error) from error
         except BaseException:
             self._given_up = True
             raise
@@ -60,7 +60,7 @@ class Making:
 
     def _close(self) -> None:
         if self._descriptor >= 0:
-            files.close(self._descriptor)
+            fsio.close(self._descriptor)
             self._descriptor = -1
 
     def _clear_up(self) -> None:
@@ -68,6 +68,6 @@ class Making:
             try:
                 self._close()
                 with suppress(OSError):  # a name that stays is removed at the next start
-                    files.remove(self.path)
+                    fsio.remove(self.path)
             finally:
                 self._working.release()

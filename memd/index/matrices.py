@@ -12,8 +12,8 @@ from pathlib import Path
 
 import structlog
 
+from memd import fsio
 from memd.errors import IndexDamagedError
-from memd.index import files
 from memd.index.ledger import Ledger, MatrixFacts
 from memd.index.store import Store
 from memd.index.vectors import NO_ROWS, Matrix, Rows
@@ -226,7 +226,7 @@ class Matrices:
             if FILE_NAME.fullmatch(path.name) and path.name not in ours:
                 log.warning("stray_matrix_removed")
                 with suppress(OSError):  # a folder of that name is none of ours
-                    files.remove(path)
+                    fsio.remove(path)
 
 
 def matrix_name(number: int) -> str:

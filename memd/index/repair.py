@@ -7,7 +7,8 @@ the model, chunks from the files. The paths that somebody must look at again are
 import time
 from collections.abc import Iterable, Iterator
 
-from memd.index import derived, files
+from memd import fsio
+from memd.index import derived
 from memd.index.finding import Finding
 from memd.index.index import FILE_NAMES, Index
 from memd.index.rederived import TABLES
@@ -63,7 +64,7 @@ class Repair:
             for name in finding.names:
                 path = index.folder / name
                 if any(one.fullmatch(name) for one in FILE_NAMES) and not index.owns(path):
-                    files.remove(path)
+                    fsio.remove(path)
 
     def _refilled(self, table: str) -> Iterator[None]:
         """Fill a full-text table anew beside the old one, which answers meanwhile."""

@@ -13,10 +13,11 @@ from typing import Any
 
 import apsw
 
+from memd import fsio
 from memd.errors import IndexDamagedError, MemdError, NoSpaceError, SchemaError, StorageError
-from memd.index import files, schema
+from memd.fsio import Failure
+from memd.index import schema
 from memd.index.database import BUSY_TIMEOUT_MS, damaged, is_of_the_device, open_writer, told
-from memd.index.files import Failure
 
 # Where a lost page would be noticed late or never; the full-text tables have checks of their own.
 LOOKED_THROUGH = ("meta", "sources", "chunks", "matrices", "vectors", "waiting")
@@ -47,7 +48,7 @@ class Store:
         except apsw.Error as error:
             raise told(path, error) or damaged(path, error) from error  # also "no such table", at the start
         except OSError as error:
-            raise files.translated(path, error) from error
+            raise fsio.translated(path, error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -193,7 +194,7 @@ class Store:
             self.set("generation", 0)
             self.set("place", self._place)
             self.run(f"PRAGMA user_version = {schema.VERSION}")
-        files.sync_folder(self._path.parent)
+        fsio.sync_folder(self._path.parent)
 
     def _look_through(self) -> None:
         for table in LOOKED_THROUGH:

@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memd import fsio
 from memd.errors import MemdError, StorageError
-from memd.index import files
-from memd.index.files import Failure
+from memd.fsio import Failure
 
 FLOAT_BYTES = 4
 CAPACITY_STEP_BYTES = 8 * 1024 * 1024  # a new mapping for every 5,000 rows of 384 dimensions, not for each
@@ -75,11 +75,11 @@ class Matrix:
         self._failure = failure
         self._map: mmap.mmap | bytes = b""
         try:
-            self._fd = files.open_existing(path)
+            self._fd = fsio.open_existing(path)
         except OSError as error:
             if error.errno in _NO_FILE:
                 raise FileNotFoundError(error.errno, "no file", str(path)) from error
-            raise files.translated(path, error) from error
+            raise fsio.translated(path, error) from error
 
     @classmethod
     def create(cls, path: Path, *, dim: int, failure: Failure) -> "Matrix":
@@ -89,17 +89,17 @@ class Matrix:
             FileExistsError: something is in the way; it is left as it is.
         """
         try:
-            files.close(files.create(path))
+            fsio.close(fsio.create(path))
         except FileExistsError:
             raise
         except OSError as error:
-            raise files.translated(path, error) from error
+            raise fsio.translated(path, error) from error
         try:
-            files.sync_folder(path.parent)
+            fsio.sync_folder(path.parent)
             return cls(path, dim=dim, failure=failure)
         except OSError as error:
             _remove_leftover(path)
-            raise files.translated(path, error) from error
+            raise fsio.translated(path, error) from error
         except MemdError:
             _remove_leftover(path)
             raise
@@ -107,7 +107,7 @@ class Matrix:
     @property
     def room(self) -> int:
         """For how many rows the file is long enough."""
-        return files.size(self._fd) // self._row_bytes
+        return fsio.size(self._fd) // self._row_bytes
 
     def use(self, rows: int, crcs: Iterable[tuple[int, int]] = ()) -> None:
         """Say that the first *rows* are in use, at most as many as there is room for.
@@ -130,7 +130,7 @@ class Matrix:
         """What is readable now. The mapping is made anew only when the file has outgrown it."""
         needed = self._rows * self._row_bytes
         if len(self._map) < needed:
-            self._map = mmap.mmap(self._fd, files.size(self._fd), prot=mmap.PROT_READ)
+            self._map = mmap.mmap(self._fd, fsio.size(self._fd), prot=mmap.PROT_READ)
         return Rows(self._map, self._rows, self.dim, self._crcs)
 
     def append(self, vectors: Sequence[bytes]) -> list[tuple[int, int]]:
@@ -147,7 +147,7 @@ class Matrix:
             raise StorageError(f"{self.path}: a vector has another length than {self._row_bytes} bytes")
         try:
             self._reserve(start + len(vectors))
-            files.write_at(self._fd, block, start * self._row_bytes)
+            fsio.write_at(self._fd, block, start * self._row_bytes)
         except OSError as error:
             raise self._noted(error) from error
         self._sync()
@@ -184,7 +184,7 @@ class Matrix:
     def close(self) -> None:
         """Close the file; mappings in use stay valid until they are let go."""
         if self._fd >= 0:
-            files.close(self._fd)
+            fsio.close(self._fd)
             self._fd = -1
 
     def remove(self) -> None:
@@ -203,26 +203,26 @@ class Matrix:
 
     def _sync(self) -> None:
         try:
-            files.sync(self._fd)
+            fsio.sync(self._fd)
         except OSError as error:  # also for want of space: what is lost now is lost without a trace
             raise self._failure.keep(StorageError(f"{self.path}: {error.strerror or error}")) from error
 
     def _read(self, into: memoryview, row: int) -> int:
         try:
-            return files.read_at(self._fd, into, row * self._row_bytes)
+            return fsio.read_at(self._fd, into, row * self._row_bytes)
         except OSError as error:
-            raise files.translated(self.path, error) from error
+            raise fsio.translated(self.path, error) from error
 
     def _reserve(self, rows: int) -> None:
         needed = rows * self._row_bytes
-        if needed > files.size(self._fd):
-            files.reserve(self._fd, -(-needed // CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES)
+        if needed > fsio.size(self._fd):
+            fsio.reserve(self._fd, -(-needed // CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES)
 
     def _noted(self, error: OSError) -> Exception:
-        found = files.translated(self.path, error)
+        found = fsio.translated(self.path, error)
         return self._failure.keep(found) if isinstance(found, StorageError) else found
 
 
 def _remove_leftover(path: Path) -> None:
     with suppress(OSError):  # a name that stays is removed at the next start
-        files.remove(path)
+        fsio.remove(path)

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import apsw
 
+from memd.fsio import Failure
 from memd.index import schema
 from memd.index.database import decoded, terms_of
-from memd.index.files import Failure
 from memd.index.prepare import NewChunk, NewSource
 from memd.index.store import Store
 from memd.records import FileStamp, Source

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Literal
 
-from memd import letters
+from memd import analysis
 from memd.errors import InvalidError
 
 MAX_NAME_BYTES = 512  # topic and title as given: longer ones are text that landed in the wrong field
@@ -98,7 +98,7 @@ def _kept(folded: str) -> Iterator[str]:
     in_word = False
     for char in folded:
         # Fillers of Hangul are letters that nobody sees.
-        is_letter = char.isalnum() and not letters.is_ignorable(char)
+        is_letter = char.isalnum() and not analysis.is_ignorable(char)
         in_word = is_letter or (in_word and unicodedata.category(char) in {"Mn", "Mc"})
         yield char if in_word else "-"
 

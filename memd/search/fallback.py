@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from operator import mul
 
-from memd import terms
+from memd import analysis
 from memd.errors import DeadlineError
 from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.index.view import View
@@ -150,9 +150,9 @@ def _idf(chunks: int, document_frequency: int) -> float:
 
 def _expressions(view: View, query: Query) -> list[str]:
     """Return an FTS5 expression for each term of a query, as `keyword` looks for them."""
-    runs = [piece for piece in query.pieces if terms.is_spaceless(piece)]
-    words = content_words(tuple(piece for piece in query.pieces if not terms.is_spaceless(piece)))
-    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in terms.pairs(run))]))
+    runs = [piece for piece in query.pieces if analysis.is_spaceless(piece)]
+    words = content_words(tuple(piece for piece in query.pieces if not analysis.is_spaceless(piece)))
+    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in analysis.pairs(run))]))
     single = view.reader.terms(" ".join(run for run in runs if len(run) == 1))
     return [
         *(f'"{term}"' for term in dict.fromkeys(exact)),

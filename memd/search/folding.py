@@ -15,7 +15,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
-from memd import terms
+from memd import analysis
 from memd.index.columns import HAS_NUMPY, Columns, take
 from memd.index.reader import StoredChunk
 from memd.index.view import View
@@ -159,11 +159,11 @@ class Fingerprint:
 
 def fingerprint(text: str) -> Fingerprint:
     """Return what is compared of a text; in spaceless scripts a pair of characters is a word."""
-    pieces = terms.pieces(terms.fold(text))
+    pieces = analysis.pieces(analysis.fold(text))
     words = [
         word
         for piece in pieces
-        for word in ((terms.pairs(piece) or [piece]) if terms.is_spaceless(piece) else [piece])
+        for word in ((analysis.pairs(piece) or [piece]) if analysis.is_spaceless(piece) else [piece])
     ]
     last = max(len(words) - SHINGLE, 0)
     shingles = frozenset(tuple(words[start : start + SHINGLE]) for start in range(last + 1) if words)

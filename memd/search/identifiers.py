@@ -13,7 +13,7 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memd import terms
+from memd import analysis
 from memd.index.view import View
 from memd.records import Tokenizer
 from memd.search.keyword import KeywordArm, Term, phrase_expression
@@ -144,7 +144,7 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
 
 def _parts(view: View, word: Word) -> frozenset[str]:
     """Return the terms that a word is made of."""
-    return frozenset(part.casefold() for part in view.reader.terms(terms.prepare(word.text)))
+    return frozenset(part.casefold() for part in view.reader.terms(analysis.prepare(word.text)))
 
 
 def _few(view: View, word: Word, its: Sequence[Term]) -> Sequence[int]:

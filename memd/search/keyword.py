@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from memd import terms
+from memd import analysis
 from memd.index.columns import Mask, Scores, stretches, take
 from memd.index.posting_list import Postings, counted
 from memd.index.view import Snapshot, View
@@ -144,7 +144,7 @@ def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
     if whole and len(query.pieces) == 1:
         postings = counted(dict.fromkeys(whole, 1))
         found.append((_term(view, query.pieces[0], postings, times=WHOLE_TIMES), postings))
-    tier = "ngram" if any(terms.is_spaceless(piece) for piece in query.pieces) else "fts"
+    tier = "ngram" if any(analysis.is_spaceless(piece) for piece in query.pieces) else "fts"
     arm = _arm(view, mask, found, tier, whole)
     return arm if arm.pool else _arm(view, mask, _substrings(view, query, mask), "like", frozenset())
 
@@ -174,15 +174,15 @@ def _weighted(named: Sequence[Term], postings: Sequence[Postings]) -> list[tuple
 
 def phrase_expression(phrase: str) -> str:
     """Return the FTS5 expression for a phrase; nothing in it can be an operator."""
-    pieces = terms.pieces(phrase)
+    pieces = analysis.pieces(phrase)
     tokens: list[str] = []
     prefix = ""
     for number, piece in enumerate(pieces):
         last = number == len(pieces) - 1
-        if not terms.is_spaceless(piece):
+        if not analysis.is_spaceless(piece):
             tokens.append(piece)
             continue
-        tokens += terms.pairs(piece)
+        tokens += analysis.pairs(piece)
         if not last:
             tokens.append(piece[-1])  # as `prepare` ends a run
         elif len(piece) == 1:  # each character starts exactly one term
@@ -193,9 +193,9 @@ def phrase_expression(phrase: str) -> str:
 
 def _terms(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], frozenset[int]]:
     """Return each term with its postings, and the chunks with all runs whole."""
-    runs = [piece for piece in query.pieces if terms.is_spaceless(piece)]
-    words = content_words(tuple(piece for piece in query.pieces if not terms.is_spaceless(piece)))
-    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in terms.pairs(run))]))
+    runs = [piece for piece in query.pieces if analysis.is_spaceless(piece)]
+    words = content_words(tuple(piece for piece in query.pieces if not analysis.is_spaceless(piece)))
+    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in analysis.pairs(run))]))
     single = view.reader.terms(" ".join(run for run in runs if len(run) == 1))
     counted = Counter([(term, False) for term in exact] + [(term, True) for term in single])
     found = []
@@ -237,7 +237,7 @@ def _substrings(view: View, query: Query, mask: Mask) -> list[tuple[Term, Postin
     for piece in dict.fromkeys(content_words(query.pieces)):
         if len(piece) >= MIN_SUBSTRING:
             ids = view.matching("trigrams", f'"{piece}"')
-        elif terms.is_spaceless(piece):
+        elif analysis.is_spaceless(piece):
             ids = view.containing(piece)
         else:
             continue
@@ -248,7 +248,7 @@ def _substrings(view: View, query: Query, mask: Mask) -> list[tuple[Term, Postin
 
 
 def _counted(view: View, piece: str, ids: list[int]) -> dict[int, int]:
-    folded = terms.fold(piece)
+    folded = analysis.fold(piece)
     chunks = view.chunks(ids)
-    counts = {number: terms.fold(chunk.text).count(folded) for number, chunk in chunks.items()}
+    counts = {number: analysis.fold(chunk.text).count(folded) for number, chunk in chunks.items()}
     return {number: max(count, 1) for number, count in counts.items()}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
-from memd import terms
+from memd import analysis
 
 MAX_QUERY_CHARS = 10_000  # arbitrary; more than a page of text as a question
 # A question's function words: they stand in most chunks of a large workspace, where their idf is next to
@@ -62,7 +62,7 @@ def parse(raw: str) -> Query:
     phrases: list[str] = []
     excluded: list[str] = []
     filters = Filters()
-    for token in _TOKEN.finditer(terms.clean(raw[:MAX_QUERY_CHARS])):
+    for token in _TOKEN.finditer(analysis.clean(raw[:MAX_QUERY_CHARS])):
         if token["key"] and (narrowed := _narrow(filters, token["key"], token["value"].strip('"'))):
             filters = narrowed
         elif token["phrase"]:
@@ -73,10 +73,10 @@ def parse(raw: str) -> Query:
             words.append(token[0].strip('"'))
     if not (words or phrases) and excluded:  # nothing to look for: then the minus was not an operator
         words, excluded = excluded, []
-    phrases = [phrase for phrase in phrases if terms.pieces(phrase)]
-    excluded = [word for word in excluded if terms.pieces(word)]
+    phrases = [phrase for phrase in phrases if analysis.pieces(phrase)]
+    excluded = [word for word in excluded if analysis.pieces(word)]
     text = " ".join([*words, *phrases])
-    return Query(text, tuple(terms.pieces(text)), tuple(phrases), tuple(excluded), filters)
+    return Query(text, tuple(analysis.pieces(text)), tuple(phrases), tuple(excluded), filters)
 
 
 def content_words(pieces: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from memd import terms
+from memd import analysis
 from memd.index.columns import require_numpy, take
 from memd.index.reader import StoredChunk
 from memd.index.vectors import FLOAT_BYTES
@@ -51,6 +51,6 @@ def similar(view: View, chunk: StoredChunk, request: Request) -> Answer:
 
 def _telling(text: str) -> tuple[str, ...]:
     """Return the words of a text that say most about it, each once, in their order."""
-    words = dict.fromkeys(content_words(tuple(terms.pieces(text))))
+    words = dict.fromkeys(content_words(tuple(analysis.pieces(text))))
     longest = set(sorted(words, key=len, reverse=True)[:WORDS])
     return tuple(word for word in words if word in longest)

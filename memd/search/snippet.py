@@ -6,11 +6,11 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import islice
 
-from memd import terms
+from memd import analysis
 
 SNIPPET_CHARS = 300  # about three lines of a terminal
 # A stretch of a text, as it stands in the file, that no word of it goes beyond.
-_STRETCH = re.compile(f"[{terms.SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{terms.SPACELESS}]+")
+_STRETCH = re.compile(f"[{analysis.SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{analysis.SPACELESS}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def snippet(text: str, start_line: int, pieces: tuple[str, ...], *, start_byte: 
 
 def _marks(text: str, pieces: tuple[str, ...]) -> list[tuple[int, str]]:
     """Return (offset, what was matched) of every place where a word of the query stands."""
-    words = {_plain(piece) for piece in pieces if not terms.is_spaceless(piece)}
+    words = {_plain(piece) for piece in pieces if not analysis.is_spaceless(piece)}
     found = _ascii_marks(text, words) if text.isascii() else _any_marks(text, words, pieces)
     return sorted(found or _inner_marks(text, words))
 
@@ -67,12 +67,14 @@ def _ascii_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
 
 def _any_marks(text: str, words: set[str], pieces: tuple[str, ...]) -> list[tuple[int, str]]:
     """Do it word by word, each compared as it is searched."""
-    runs = [run for piece in pieces if terms.is_spaceless(piece) for run in terms.pairs(piece) or [piece]]
+    runs = [
+        run for piece in pieces if analysis.is_spaceless(piece) for run in analysis.pairs(piece) or [piece]
+    ]
     found = []
     for stretch in _STRETCH.finditer(text):
         raw = stretch[0]
-        for piece in (raw,) if raw.isascii() else terms.pieces(raw):
-            if terms.is_spaceless(piece):
+        for piece in (raw,) if raw.isascii() else analysis.pieces(raw):
+            if analysis.is_spaceless(piece):
                 wanted = [run for run in runs if run in piece]
             else:
                 wanted = [plain for plain in (_plain(piece),) if plain in words]
@@ -87,7 +89,7 @@ def _inner_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
         if place := re.search(re.escape(word), text, re.IGNORECASE):
             found.append((place.start(), word))
         elif not text.isascii():
-            within = (one for one in _STRETCH.finditer(text) if word in _plain(terms.searched(one[0])))
+            within = (one for one in _STRETCH.finditer(text) if word in _plain(analysis.searched(one[0])))
             found += [(one.start() + _place(one[0], word), word) for one in islice(within, 1)]
     return found
 
@@ -98,7 +100,7 @@ def _place(raw: str, wanted: str) -> int:
         return at
 
     def has(part: str) -> bool:
-        return wanted in _plain(terms.searched(part)) or wanted in terms.searched(part)
+        return wanted in _plain(analysis.searched(part)) or wanted in analysis.searched(part)
 
     stop = bisect_left(range(len(raw)), True, key=lambda count: has(raw[:count]))  # noqa: FBT003
     after = bisect_left(range(stop), True, key=lambda start: not has(raw[start:stop]))  # noqa: FBT003

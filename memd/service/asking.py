@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from memd import terms
+from memd import analysis
 from memd.config import WorkspaceConfig
 from memd.embedding import NUMPY_MISSING, UnavailableError
 from memd.embedding.queue import EmbeddingQueue
 from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
+from memd.registry import Workspace
 from memd.search import globs
 from memd.search.identifiers import Word, spelled
 from memd.search.judging import Request
@@ -22,7 +23,6 @@ from memd.search.search import Answer
 from memd.service import requests
 from memd.service.call import Call
 from memd.service.opening import Opened
-from memd.workspace import Workspace
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5
@@ -262,7 +262,7 @@ async def _meaning(opened: Askable, query: Query, mode: str) -> Meaning:
     started = time.perf_counter()
     try:
         embedder = embedding.embedder()
-        if mode == "hybrid" and not terms.readable(query.text, embedder.scripts):
+        if mode == "hybrid" and not analysis.readable(query.text, embedder.scripts):
             return Meaning(None, "", off="script")
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from memd.service.feed import Listener, Unlisten
+from memd.events import Listener, Unlisten
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ import structlog
 
 from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response
 from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, MethodError, StoppingError
+from memd.events import Listener, Unlisten
 from memd.service.call import Call
 from memd.service.exchange import Exchange, budget_s
-from memd.service.feed import Listener, Unlisten
 from memd.service.outgoing import Outgoing, Reply
 from memd.service.peer import executable_of, has_unread, is_gone, peer_of
 from memd.service.replies import log_unforeseen, wire_error

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from memd import __version__
+from memd import __version__, diagnostics
 from memd.index.database import sqlite_version
-from memd.service import recent, requests, versions
+from memd.service import requests
 from memd.service.call import Call
 from memd.service.workspaces import Workspaces
 
@@ -33,13 +33,13 @@ async def debug_method(workspaces: Workspaces, params: Fields, _: Call) -> Field
         "python": platform.python_version(),
         "system": platform.platform(),
         "sqlite": sqlite_version(),
-        "packages": {name: versions.installed(name) for name in versions.PACKAGES},
-        "telemetry_disabled": versions.telemetry_disabled(),
+        "packages": {name: diagnostics.installed(name) for name in diagnostics.PACKAGES},
+        "telemetry_disabled": diagnostics.telemetry_disabled(),
         "pid": os.getpid(),
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "descriptors": _descriptors(),
         "loop_lag_ms": {"p50": _share(lags_ms, 0.5), "p99": _share(lags_ms, 0.99), "max": lags_ms[-1]},
-        "requests": list(recent.REQUESTS),
+        "requests": list(diagnostics.REQUESTS),
         "watched": _watched(root),
     }
 
@@ -47,8 +47,8 @@ async def debug_method(workspaces: Workspaces, params: Fields, _: Call) -> Field
 def _watched(root: str | None) -> list[Fields]:
     """Return what the watcher said of one workspace, or how much it said of each."""
     if root is not None:
-        return [batch for batch in recent.WATCHED if batch["workspace"] == root]
-    return [{key: fact for key, fact in batch.items() if key != "paths"} for batch in recent.WATCHED]
+        return [batch for batch in diagnostics.WATCHED if batch["workspace"] == root]
+    return [{key: fact for key, fact in batch.items() if key != "paths"} for batch in diagnostics.WATCHED]
 
 
 async def _lags_ms(seconds: float) -> list[float]:

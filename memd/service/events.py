@@ -4,8 +4,8 @@ from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 
+from memd.registry import is_folder
 from memd.sources.scan import Rules
-from memd.workspace import is_folder
 
 # Files that change which others are sources; a scan begins by looking whether the configuration changed.
 RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg"})

@@ -12,10 +12,10 @@ from typing import Any
 
 from memd.errors import MemdError
 from memd.index.indexer import Indexer, Prepare, Progress
+from memd.registry import Workspace
 from memd.service.backlog import Backlog
 from memd.service.pace import Pace
 from memd.service.vectorizing import Write
-from memd.workspace import Workspace
 
 SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is up
 SETTLE_S = 0.2  # until a file that was still being written is looked at again

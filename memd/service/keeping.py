@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from memd.errors import ConfigError, InvalidError, NestedError
+from memd.registry import root_for
 from memd.service import requests
 from memd.service.call import Call
 from memd.service.checking import Checking
 from memd.service.opening import Opened
 from memd.service.upkeep import REPORT_EVERY_S, Report
 from memd.service.workspaces import Workspaces
-from memd.workspace import root_for
 
 SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
 

@@ -23,16 +23,15 @@ from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
+from memd.registry import Workspace, is_folder, remember_root, write_durably
 from memd.search.memo import Memo
 from memd.service.indexing import Lane, Lanes
 from memd.service.parse_process import ParseProcess
-from memd.service.registry import remember_root, write_durably
 from memd.service.troubles import Reason
 from memd.service.upkeep import Upkeep
 from memd.service.vectorizing import Write
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
-from memd.workspace import Workspace, is_folder
 
 log = structlog.get_logger()
 

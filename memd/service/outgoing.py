@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from memctl.protocol import Notification, Response, pack
-from memd.service import recent
+from memd import diagnostics
 from memd.service.replies import event_frame, frame_of
 
 log = structlog.get_logger()
@@ -85,7 +85,7 @@ class Outgoing:
         if reply.started is not None:
             ms = (asyncio.get_running_loop().time() - reply.started) * 1000
             failed = reply.response.error is not None
-            recent.note_request(reply.method, ms=ms, answer_bytes=len(frame), failed=failed)
+            diagnostics.note_request(reply.method, ms=ms, answer_bytes=len(frame), failed=failed)
             sizes = {"ms": round(ms, 1), "answer_bytes": len(frame), "failed": failed}
             log.debug("request", id=reply.response.id, method=reply.method, **sizes)
 

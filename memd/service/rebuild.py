@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from memd import fsio
 from memd.errors import BusyError, EmbedderError, MemdError, StorageError, WorkspaceError, storage_error
-from memd.index import files
+from memd.registry import Workspace
 from memd.service import opening
 from memd.service.opening import House, Opened
 from memd.service.troubles import Reason
-from memd.workspace import Workspace
 
 STAYS = "The old index stays"
 
@@ -85,7 +85,7 @@ def switch(index_dir: Path) -> None:
         if index_dir.exists():
             index_dir.rename(old)
         _building(index_dir).rename(index_dir)
-        files.sync_folder(index_dir.parent)
+        fsio.sync_folder(index_dir.parent)
     except OSError as error:
         with suppress(OSError):
             old.rename(index_dir)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from memd.index.indexer import Compared, Comparison, Indexer
+from memd.registry import Workspace
 from memd.service.backlog import Backlog
 from memd.service.schedule import MISSING_S, Schedule
 from memd.service.vectorizing import Write
 from memd.sources.scan import Rules, is_utf8
-from memd.workspace import Workspace
 
 ARMED_S = 2.0  # how long the first scan waits for the watch: it takes 0.1 s for a thousand folders
 MAX_FOLDERS = 64  # more new folders at once than this: one look at everything is cheaper

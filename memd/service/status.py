@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from memctl import protocol
-from memd import __version__
+from memd import __version__, diagnostics
 from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import WorkspaceError
 from memd.index.columns import HAS_NUMPY
 from memd.index.database import sqlite_version
-from memd.service import requests, versions
+from memd.service import requests
 from memd.service.call import Call, Limits
 from memd.service.opening import Opened
 from memd.service.upkeep import Upkeep
@@ -196,7 +196,7 @@ def _server(workspaces: Workspaces) -> Fields:
         ],
         "errors": [workspaces.trouble] if workspaces.trouble else [],
         "sqlite": sqlite_version(),
-        "onnxruntime": versions.installed("onnxruntime"),
+        "onnxruntime": diagnostics.installed("onnxruntime"),
     }
 
 

@@ -15,6 +15,7 @@ from memd.errors import IndexClosedError, NoSpaceError, StorageError
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
+from memd.registry import Workspace
 from memd.service.backlog import BULK_PATHS, Backlog
 from memd.service.cookies import Cookies
 from memd.service.damaged_rows import DamagedRows
@@ -27,7 +28,6 @@ from memd.service.vectorizing import Vectorizing, Write
 from memd.service.watching import Watching
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
-from memd.workspace import Workspace
 
 COOKIE_S = 2.0  # a watch that does not name a file of our own by then is blind
 HOPELESS_SCANS = 3  # failures in a row after which nobody is kept waiting

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from memd.service import recent
+from memd import diagnostics
 from memd.service.cookies import Cookies
 from memd.service.debounce import Debounce
 from memd.service.events import Meaning, below, meaning
@@ -97,8 +97,8 @@ class Watching:
 
     async def _take(self, dirty: Dirty) -> None:
         self.armed = True
-        recent.note_watched(
-            str(self._root), sorted(dirty.paths)[: recent.PATHS_NAMED], count=len(dirty.paths),
+        diagnostics.note_watched(
+            str(self._root), sorted(dirty.paths)[: diagnostics.PATHS_NAMED], count=len(dirty.paths),
             folders=len(dirty.folders), cookies=len(dirty.cookies), rescan=dirty.rescan,
             overflow=dirty.overflow, trouble=dirty.trouble,
         )  # fmt: skip

@@ -10,25 +10,24 @@ from typing import Any, TypeVar
 import structlog
 
 from memd import config as configuration
-from memd import workspace as folders
-from memd.config import WorkspaceConfig
+from memd import registry as folders
+from memd.config import WorkspaceConfig, write_settings
 from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
+from memd.events import Feed
 from memd.index.database import translated
 from memd.memory import clear_leftovers
-from memd.service import opening, settings
+from memd.registry import Registry, Workspace
+from memd.service import opening
 from memd.service.checking import Checking
-from memd.service.feed import Feed
 from memd.service.folder_writer import FolderWriter
 from memd.service.opening import House, Opened
 from memd.service.parse_process import ParseProcess
 from memd.service.rebuild import Rebuild, recover, switch
-from memd.service.registry import Registry
 from memd.service.replies import log_unforeseen
 from memd.service.troubles import Reason
 from memd.sources.watch import Watcher
-from memd.workspace import Workspace
 
 log = structlog.get_logger()
 
@@ -247,7 +246,7 @@ class Workspaces:
         def write() -> None:
             config: WorkspaceConfig = configuration.with_settings(place.config_path, changed)
             opening.checked_config(place, config, self._user_config_path)
-            settings.write(root, place.config_path, changed)
+            write_settings(root, place.config_path, changed)
 
         await self.folders.run(root, write)
 

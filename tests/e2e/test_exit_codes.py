@@ -11,7 +11,7 @@ import pytest
 from daemon_process import Daemon, until
 
 from memctl import launch
-from memd.service import daemon as life
+from memd import daemon as life
 
 UNIT = Path(__file__).parents[2] / "systemd" / "memd.service"
 CODES = {life.EXIT_OK, life.EXIT_HURRIED, life.EXIT_RUNNING, life.EXIT_LOST, life.EXIT_UNSAFE}

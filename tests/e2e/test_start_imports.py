@@ -15,5 +15,5 @@ def test_a_start_loads_no_library_that_it_can_do_without(daemon, tmp_path):
     daemon.start(PYTHONPROFILEIMPORTTIME="1")
     until(lambda: daemon.found("what makes bread grow", mode="vector") == ["note.md"])
     loaded = {line.rpartition("|")[2].strip() for line in daemon.log().splitlines() if "|" in line}
-    assert {"memd.service.daemon", "onnxruntime"} <= loaded
+    assert {"memd.daemon", "onnxruntime"} <= loaded
     assert loaded & LATER == set()

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from memd import workspace
+from memd import registry
 from memd.errors import ConfigError, WorkspaceError
 from memd.eval.index import registered, temporary_index
-from memd.service.registry import Registry
+from memd.registry import Registry
 from memd.service.requests import Search
 
 TEXTS = {
@@ -24,7 +24,7 @@ def notes(tmp_path):
     root, state = tmp_path / "notes", tmp_path / "state"
     for folder in (root, state):
         folder.mkdir(mode=0o700)
-    workspace.create(root, force=False)
+    registry.create(root, force=False)
     for name, text in TEXTS.items():
         (root / name).write_text(text)
     Registry(state).write([root])

@@ -9,9 +9,10 @@ from zlib import crc32
 
 import apsw
 
+from memd import fsio
 from memd.errors import StorageError
-from memd.index import files, store
-from memd.index.files import Failure
+from memd.fsio import Failure
+from memd.index import store
 from memd.index.ledger import Ledger, NewRow
 from memd.index.vectors import Matrix
 
@@ -62,7 +63,7 @@ def _committed_first() -> list[Patch]:
 
     def append_later(matrix: Matrix, vectors: Sequence[bytes], **options: Any) -> list[tuple[int, int]]:
         start = matrix.count
-        files.reserve(matrix._fd, (start + len(vectors)) * matrix.dim * 4)
+        fsio.reserve(matrix._fd, (start + len(vectors)) * matrix.dim * 4)
         late.append(lambda: (matrix.use(start), append(matrix, vectors, **options)))
         matrix.use(start + len(vectors))
         return [(start + number, crc32(vector)) for number, vector in enumerate(vectors)]
@@ -81,12 +82,12 @@ def _committed_first() -> list[Patch]:
 
 def _no_sync() -> list[Patch]:
     """Rows are not made durable before SQLite names them."""
-    return [(files, "sync", lambda _descriptor: None)]
+    return [(fsio, "sync", lambda _descriptor: None)]
 
 
 def _no_folder_sync() -> list[Patch]:
     """The name of a new matrix is not made durable before SQLite names it."""
-    return [(files, "sync_folder", lambda _path: None)]
+    return [(fsio, "sync_folder", lambda _path: None)]
 
 
 def _lazy_log() -> list[Patch]:
@@ -103,13 +104,13 @@ def _lazy_log() -> list[Patch]:
 
 def _swallowed() -> list[Patch]:
     """A failed sync of the matrix is passed over."""
-    sync = files.sync
+    sync = fsio.sync
 
     def mistaken(descriptor: int) -> None:
         with suppress(OSError):
             sync(descriptor)
 
-    return [(files, "sync", mistaken)]
+    return [(fsio, "sync", mistaken)]
 
 
 def _forgotten() -> list[Patch]:

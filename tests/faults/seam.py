@@ -1,7 +1,7 @@
 """What do the two stores ask of the disk? Every call of SQLite's and of ours, seen before and after.
 
 SQLite's go through a VFS of apsw that becomes the default one, ours through the functions of
-`memd.index.files`. The shared memory of SQLite's log is no file that has to survive, and is not seen.
+`memd.fsio`. The shared memory of SQLite's log is no file that has to survive, and is not seen.
 Nothing is synced in fact: who is here only wants to know when it would have been, and that takes long.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 
 import apsw
 
+from memd import fsio
 from memd.errors import is_full
-from memd.index import files
 
 SYSTEM = "unix"  # the VFS below ours
 # Files that SQLite makes together with a transaction: its first sync of one also syncs their folder.
@@ -46,15 +46,15 @@ class Witness:
 def watched(witness: Witness) -> Iterator[None]:
     """Have *witness* see what every index that is opened within the block asks of the disk."""
     below = _Below(witness)
-    kept = {name: getattr(files, name) for name in _OURS}
+    kept = {name: getattr(fsio, name) for name in _OURS}
     paths: dict[int, str] = {}
     for name, wrap in _OURS.items():
-        setattr(files, name, wrap(kept[name], witness, paths))
+        setattr(fsio, name, wrap(kept[name], witness, paths))
     try:
         yield
     finally:
         for name, function in kept.items():
-            setattr(files, name, function)
+            setattr(fsio, name, function)
         apsw.set_default_vfs(SYSTEM)
         below.unregister()
 
@@ -136,7 +136,7 @@ def _before(witness: Witness, call: Call) -> None:
         raise apsw.exception_for(apsw.SQLITE_FULL if full else _CODES[call.kind]) from error
 
 
-# Ours: by the name of the function in `memd.index.files`, what stands in its place
+# Ours: by the name of the function in `memd.fsio`, what stands in its place
 
 Function = Callable[..., Any]
 Paths = dict[int, str]  # of open files

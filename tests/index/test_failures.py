@@ -9,8 +9,8 @@ import apsw
 import pytest
 from tests_support import OtherHashEmbedder
 
+from memd import fsio
 from memd.errors import DeadlineError, IndexDamagedError, MemdError, NoSpaceError, StorageError
-from memd.index import files
 
 NOTES = {f"n{number}.md": f"word{number} zebra lion\n" for number in range(10)}
 SEAM = ("create", "reserve", "write_at", "sync", "sync_folder", "remove")
@@ -24,7 +24,7 @@ class Faults:
         self.fail_at = -1
         self.error = errno.EIO
         for name in SEAM:
-            monkeypatch.setattr(files, name, self._wrapped(name, getattr(files, name)))
+            monkeypatch.setattr(fsio, name, self._wrapped(name, getattr(fsio, name)))
 
     def arm(self, fail_at: int, error: int) -> None:
         self.calls.clear()
@@ -49,7 +49,7 @@ def test_after_a_failed_sync_nothing_is_written_any_more(notes, monkeypatch):
     """What was indexed answers; every change is refused with the reason until the index is opened anew."""
     notes.save(NOTES)
     with monkeypatch.context() as patch:
-        patch.setattr(files, "sync", _raising(errno.EIO))
+        patch.setattr(fsio, "sync", _raising(errno.EIO))
         with pytest.raises(StorageError, match="Input/output error"):
             notes.save({"a.md": "giraffe\n"})
     assert notes.index.failed is not None
@@ -73,7 +73,7 @@ def test_a_full_disk_is_no_failure_of_the_disk(notes, monkeypatch):
     """The change is refused, what was there answers, and the next one works when there is space."""
     notes.save(NOTES, embed=False)
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write_at", _raising(errno.ENOSPC))
+        patch.setattr(fsio, "write_at", _raising(errno.ENOSPC))
         with pytest.raises(NoSpaceError):
             notes.embed()
     assert notes.index.failed is None
@@ -86,7 +86,7 @@ def test_a_sync_that_fails_for_want_of_space_counts_as_a_failure(notes, monkeypa
     """What the kernel could not write then is lost without another word."""
     notes.save(NOTES, embed=False)
     with monkeypatch.context() as patch:
-        patch.setattr(files, "sync", _raising(errno.ENOSPC))
+        patch.setattr(fsio, "sync", _raising(errno.ENOSPC))
         with pytest.raises(StorageError):
             notes.embed()
     assert notes.index.failed is not None

@@ -13,8 +13,9 @@ import pytest
 from codes_support import answers, loaded, made, the_file
 from tests_support import Notes, OtherHashEmbedder
 
+from memd import fsio
 from memd.errors import NoSpaceError, StorageError
-from memd.index import check, files, first_pass, first_pass_build, first_pass_keeper
+from memd.index import check, first_pass, first_pass_build, first_pass_keeper
 from memd.index.first_pass import DATA_AT
 from memd.index.first_pass_build import TooRoughError
 from memd.index.repair import repair
@@ -354,7 +355,7 @@ def test_a_disk_that_refuses_leaves_the_old_one(many, monkeypatch, call, code):
 
     before = the_file(many)
     with monkeypatch.context() as patch:
-        patch.setattr(files, call, refuse)
+        patch.setattr(fsio, call, refuse)
         with pytest.raises((NoSpaceError, StorageError)):
             made(many)
     assert the_file(many) == before
@@ -365,7 +366,7 @@ def test_a_disk_that_refuses_leaves_the_old_one(many, monkeypatch, call, code):
 
 def test_what_the_disk_changes_at_once_is_not_used(many, monkeypatch):
     """Codes are read back before they count."""
-    read_at = files.read_at
+    read_at = fsio.read_at
 
     def changed(descriptor, into, offset):
         done = read_at(descriptor, into, offset)
@@ -374,7 +375,7 @@ def test_what_the_disk_changes_at_once_is_not_used(many, monkeypatch):
 
     before = the_file(many)
     with monkeypatch.context() as patch:
-        patch.setattr(files, "read_at", changed)
+        patch.setattr(fsio, "read_at", changed)
         with pytest.raises(StorageError):
             made(many)
     assert the_file(many) == before

@@ -10,8 +10,9 @@ import threading
 import pytest
 from postings_support import made, the_file, truth, untruths
 
+from memd import fsio
 from memd.errors import MemdError
-from memd.index import files, inverted_build, inverted_keeper
+from memd.index import inverted_build, inverted_keeper
 from memd.index.finding import Finding
 from memd.index.inverted import DATA_AT, HEADER
 from memd.index.repair import repair
@@ -306,7 +307,7 @@ def test_each_call_of_the_disk_may_fail(filed, monkeypatch, call, error):
         raise OSError(error, os.strerror(error))
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, call, failing)
+        patch.setattr(fsio, call, failing)
         if call == "remove":
             assert made(filed), "a name that stays costs nothing"
         else:

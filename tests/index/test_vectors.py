@@ -5,7 +5,7 @@ import zlib
 import pytest
 
 from memd.errors import NoSpaceError, StorageError
-from memd.index.files import Failure
+from memd.fsio import Failure
 from memd.index.vectors import Matrix
 
 

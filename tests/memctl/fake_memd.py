@@ -16,7 +16,7 @@ from pathlib import Path
 
 from memctl import lock as lock_file
 from memctl.paths import make_private_dir, socket_path, state_dir
-from memd.service import notify
+from memd import systemd
 from memd.service.rpc import serve
 
 
@@ -61,18 +61,18 @@ async def live(ready_fd, tell_listens):
             return {"stopping": True}
         return {"pong": True, "instance_id": "fake", "pid": os.getpid()}
 
-    sockets = notify.listen_sockets()
+    sockets = systemd.listen_sockets()
     own = None if sockets else bound()
     server = await serve(sockets or [own], handle)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     tell_listens()
-    notify.ready("answering")
+    systemd.ready("answering")
     if ready_fd is not None:
         with suppress(BrokenPipeError):  # whoever started us has stopped waiting
             os.write(ready_fd, b"READY\n")
         os.close(ready_fd)
     await stop.wait()
-    notify.stopping()
+    systemd.stopping()
     await server.close()
     if own:
         socket_path().unlink(missing_ok=True)

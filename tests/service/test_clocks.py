@@ -1,4 +1,4 @@
-from memd.service.clocks import Clocks, read_clocks
+from memd.daemon import Clocks, read_clocks
 
 
 def clocks_reading(*readings):

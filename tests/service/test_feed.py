@@ -1,4 +1,4 @@
-from memd.service.feed import Feed
+from memd.events import Feed
 
 
 def heard(feed, root=None):

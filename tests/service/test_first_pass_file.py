@@ -8,7 +8,8 @@ import sys
 import pytest
 from codes_support import answers, made, the_file
 
-from memd.index import files, first_pass_build, first_pass_keeper
+from memd import fsio
+from memd.index import first_pass_build, first_pass_keeper
 from memd.service import first_pass, housekeeping
 from memd.service.housekeeping import Housekeeping
 
@@ -106,7 +107,7 @@ def test_a_full_disk_is_tried_again_later(notes, keeper, monkeypatch):
         raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "sync", refuse)
+        patch.setattr(fsio, "sync", refuse)
         look_around(keeper)
     assert len(tried) == 1
     assert not list(notes.state.glob("first_pass.*"))

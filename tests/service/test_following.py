@@ -9,7 +9,7 @@ from rpc_peer import mute, serving, until
 from structlog.testing import capture_logs
 
 from memctl.protocol import Notification, Request, Response
-from memd.service.feed import Feed
+from memd.events import Feed
 from memd.service.outgoing import EVENTS_KEPT
 from memd.service.rpc import Limits
 

@@ -8,7 +8,7 @@ import time
 import pytest
 import structlog
 
-from memd.service import logs
+from memd import logs
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memd.service import notify
+from memd import systemd
 
-TREE = Path(notify.__file__).parents[2]
+TREE = Path(systemd.__file__).parents[2]
 
 # Becomes a process as systemd would start it: descriptor 3 is a socket, the variables tell of it.
 ACTIVATED = """
@@ -22,7 +22,7 @@ os.execv(sys.executable, [sys.executable, "-c", sys.argv[2]])
 """
 REPORT = """
 import os
-from memd.service.notify import listen_sockets
+from memd.systemd import listen_sockets
 try:
     (found,) = listen_sockets()
 except ValueError as error:
@@ -51,17 +51,17 @@ def activated(expression):
 
 def test_readiness_status_and_stop_are_told(manager):
     """One datagram each, in systemd's own words."""
-    notify.ready("scanning 1/8")
-    notify.status("ready")
-    notify.stopping()
-    notify.watchdog()
+    systemd.ready("scanning 1/8")
+    systemd.status("ready")
+    systemd.stopping()
+    systemd.watchdog()
     told = [manager.recv(1000).decode() for _ in range(4)]
     assert told == ["READY=1\nSTATUS=scanning 1/8", "STATUS=ready", "STOPPING=1\nSTATUS=", "WATCHDOG=1"]
 
 
 def test_a_status_stays_one_line(manager):
     """A file name with a line break can't tell systemd anything."""
-    notify.status("reading a\nMAINPID=1.md")
+    systemd.status("reading a\nMAINPID=1.md")
     assert manager.recv(1000) == b"STATUS=reading a MAINPID=1.md"
 
 
@@ -72,7 +72,7 @@ def test_an_abstract_socket_is_told_as_well(monkeypatch):
         listening.bind(f"\0memd-test-{os.getpid()}")
         listening.settimeout(1)
         monkeypatch.setenv("NOTIFY_SOCKET", f"@memd-test-{os.getpid()}")
-        notify.watchdog()
+        systemd.watchdog()
         assert listening.recv(100) == b"WATCHDOG=1"
 
 
@@ -82,13 +82,13 @@ def test_without_a_manager_nothing_happens(monkeypatch, address):
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     if address is not None:
         monkeypatch.setenv("NOTIFY_SOCKET", address)
-    notify.ready()
+    systemd.ready()
 
 
 def test_a_manager_that_does_not_read_holds_nothing_up(manager):
     """A full queue loses the message and not the daemon's time."""
     for _ in range(2000):
-        notify.watchdog()
+        systemd.watchdog()
 
 
 def test_the_passed_socket_is_taken_once(tmp_path):
@@ -115,7 +115,7 @@ def test_sockets_for_another_process_are_left_alone(monkeypatch):
     """The variables may be inherited by mistake; LISTEN_PID says for whom they are."""
     monkeypatch.setenv("LISTEN_PID", str(os.getpid() + 1))
     monkeypatch.setenv("LISTEN_FDS", "1")
-    assert notify.listen_sockets() == []
+    assert systemd.listen_sockets() == []
     assert "LISTEN_FDS" not in os.environ
 
 
@@ -123,8 +123,8 @@ def test_the_watchdogs_interval_is_known(monkeypatch):
     """In seconds; none without the variable or if it is meant for another process."""
     monkeypatch.delenv("WATCHDOG_USEC", raising=False)
     monkeypatch.delenv("WATCHDOG_PID", raising=False)
-    assert notify.watchdog_interval_s() is None
+    assert systemd.watchdog_interval_s() is None
     monkeypatch.setenv("WATCHDOG_USEC", "60000000")
-    assert notify.watchdog_interval_s() == 60
+    assert systemd.watchdog_interval_s() == 60
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid() + 1))
-    assert notify.watchdog_interval_s() is None
+    assert systemd.watchdog_interval_s() is None

@@ -7,7 +7,8 @@ import os
 import pytest
 from postings_support import made, the_file, untruths
 
-from memd.index import files, inverted_build, inverted_keeper
+from memd import fsio
+from memd.index import inverted_build, inverted_keeper
 from memd.service import housekeeping
 from memd.service.housekeeping import Housekeeping
 
@@ -108,7 +109,7 @@ def test_a_file_that_cannot_be_made_without_a_purged_note_is_dropped(notes, keep
     assert made(notes)
     notes.remove("secret0.md", "secret1.md")
     with monkeypatch.context() as patch:
-        patch.setattr(files, "create", _full)
+        patch.setattr(fsio, "create", _full)
         assert keeper.purge_now() == 2
     assert not list(notes.state.glob("postings.*"))
     assert notes.found("zebra", limit=50)
@@ -118,7 +119,7 @@ def test_after_a_failure_it_is_left_alone_for_a_while(notes, keeper, monkeypatch
     """A full disk is not written to every minute."""
     notes.save(texts(12))
     tries = []
-    monkeypatch.setattr(files, "create", lambda path: tries.append(path) or _full(path))
+    monkeypatch.setattr(fsio, "create", lambda path: tries.append(path) or _full(path))
     keeper.look_around()
     assert len(tries) == 1
     assert not list(notes.state.glob("postings.*"))

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from memd.errors import StorageError
-from memd.service.registry import KEPT_DAMAGED, Registry, remember_root, root_of
-from memd.workspace import workspace_at
+from memd.registry import KEPT_DAMAGED, Registry, remember_root, root_of, workspace_at
 
 
 @pytest.fixture

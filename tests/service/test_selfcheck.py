@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from memd.daemon import Reachability
 from memd.service import rpc
-from memd.service.selfcheck import Reachability
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
 
+from memd.config import write_settings
 from memd.errors import UnsafeError
-from memd.service import settings
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def config(tmp_path):
 
 def test_a_setting_is_replaced_and_comments_stay(config, tmp_path):
     """Only the value changes, in its place."""
-    settings.write(tmp_path, config, {"min_score": 0.3})
+    write_settings(tmp_path, config, {"min_score": 0.3})
     assert config.read_text() == (
         "# mine\n\nignore = [  # two of them\n  'a',\n  'b',\n]\nmin_score = 0.3  # low\n"
     )
@@ -21,14 +21,14 @@ def test_a_setting_is_replaced_and_comments_stay(config, tmp_path):
 
 def test_a_new_setting_is_added(config, tmp_path):
     """Text is quoted as TOML wants it."""
-    settings.write(tmp_path, config, {"model": 'say "hi"'})
+    write_settings(tmp_path, config, {"model": 'say "hi"'})
     assert config.read_text().endswith('min_score = 0.2  # low\nmodel = "say \\"hi\\""\n')
 
 
 def test_the_mode_of_the_file_stays(config, tmp_path):
     """The user's own choice of who may read it."""
     config.chmod(0o640)
-    settings.write(tmp_path, config, {"max_results": 3})
+    write_settings(tmp_path, config, {"max_results": 3})
     assert config.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["config.toml"]
 
@@ -40,5 +40,5 @@ def test_a_link_out_of_the_root_is_refused(config, tmp_path):
     (root / "config.toml").symlink_to(config)
     before = config.read_text()
     with pytest.raises(UnsafeError, match="out of the workspace"):
-        settings.write(root, root / "config.toml", {"max_results": 3})
+        write_settings(root, root / "config.toml", {"max_results": 3})
     assert config.read_text() == before

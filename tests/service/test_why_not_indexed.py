@@ -6,6 +6,7 @@ import pytest
 from tests_support import Notes
 
 from memd.config import WorkspaceConfig
+from memd.registry import Workspace
 from memd.service import requests
 from memd.service.call import Call
 from memd.service.explaining import _why
@@ -16,7 +17,6 @@ from memd.service.upkeep import Upkeep
 from memd.service.verdicts import _NOT_INDEXED, _OFF, _SAYINGS
 from memd.service.workspaces import Workspaces
 from memd.sources.watch import Watcher
-from memd.workspace import Workspace
 
 
 class Room:

@@ -1,14 +1,21 @@
-"""What does memd do from its first line to its last? The whole life, in reading order."""
+"""What does memd do from its first line to its last? The whole life, in reading order.
+
+A daemon whose socket or lock was deleted or replaced looks alive and serves nobody, and a second one may
+write to the same index. It had better end, and let the next client start one that can be reached
+(facebook/watchman and gpg-agent look each minute, too).
+"""
 
 import asyncio
+import contextlib
 import faulthandler
 import fcntl
 import os
 import signal
 import socket
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,14 +24,120 @@ import structlog
 from memctl import lock as lock_file
 from memctl import paths
 from memctl.lock import LOCK_NAME
-from memd import temporary
+from memctl.protocol import ProtocolError, Reader, Request, Response, pack
+from memd import diagnostics, logs, systemd, temporary
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
-from memd.service import logs, notify, rpc, versions
-from memd.service.clocks import Clocks
+from memd.service import rpc
 from memd.service.handlers import Handlers, deadline_s
-from memd.service.selfcheck import Reachability
 from memd.service.workspaces import Workspaces
 from memd.sources.mounts import unsafe_for_database
+
+PING_S = 5.0  # a loop so slow is the watchdog's business; it is no sign of another daemon
+
+
+class Reachability:
+    """What was true of socket and lock when the daemon began to listen."""
+
+    def __init__(
+        self, listeners: Sequence[socket.socket], *, lock: int, lock_path: Path, instance_id: str
+    ) -> None:
+        self._sockets = {path: _identity(path) for path in (one.getsockname() for one in listeners)}
+        self._lock = lock
+        self._lock_path = str(lock_path)
+        self._instance_id = instance_id
+
+    async def lost(self) -> str:
+        """Return what is not as it was; "" while all is well."""
+        held = os.fstat(self._lock)
+        if _identity(self._lock_path) != (held.st_dev, held.st_ino):
+            return "lock"
+        for path, identity in self._sockets.items():
+            if _identity(path) != identity or not await self._is_ours(path):
+                return "socket"
+        return ""
+
+    async def _is_ours(self, path: str) -> bool:
+        """Tell whether this daemon answers at *path*; True also where nobody says anything in time."""
+        try:
+            async with asyncio.timeout(PING_S):
+                answer = await _asked(path)
+        except TimeoutError:
+            return True
+        except (OSError, ProtocolError):
+            return False
+        # Closed unheard, or an error: that is this daemon as well, with too many clients or on its way down.
+        if answer is None or answer.error is not None:
+            return True
+        return isinstance(answer.result, dict) and answer.result.get("instance_id") == self._instance_id
+
+
+async def _asked(path: str) -> Response | None:
+    """Ping whoever listens at *path*; None where the connection is closed without an answer, or must wait."""
+    connected = socket.socket(socket.AF_UNIX)
+    connected.settimeout(0)
+    try:
+        connected.connect(path)
+    except OSError as error:
+        connected.close()
+        # Its queue is full. asyncio would wait for what Linux never tells, and take the socket for connected.
+        if isinstance(error, BlockingIOError):
+            return None
+        raise
+    incoming, outgoing = await asyncio.open_unix_connection(sock=connected)
+    try:
+        outgoing.write(pack(Request(1, "ping", {})))
+        reader = Reader()
+        while received := await incoming.read(1 << 16):
+            for message in reader.feed(received):
+                if isinstance(message, Response):
+                    return message
+        return None
+    finally:
+        outgoing.close()
+        with contextlib.suppress(OSError):
+            await outgoing.wait_closed()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+# Less than that is the drift between two readings, or NTP at work.
+SUSPENDED_S = 2.0
+SET_S = 60.0
+
+Reading = tuple[float, float, float]  # wall clock, time awake, time since boot; seconds
+
+
+def read_clocks() -> Reading:
+    """Read the three clocks; where the system does not count sleep (macOS does in both) two are one."""
+    since_boot = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return time.time(), time.monotonic(), since_boot
+
+
+class Clocks:
+    """Compares the clocks with what they said before."""
+
+    def __init__(self, read: Callable[[], Reading] = read_clocks) -> None:
+        self._read = read
+        self._asleep_s, self._offset_s = self._differences()
+
+    def jumped(self) -> bool:
+        """Tell whether the machine slept, or its clock was set, since the last call."""
+        asleep_s, offset_s = self._differences()
+        slept = abs(asleep_s - self._asleep_s) > SUSPENDED_S
+        was_set = abs(offset_s - self._offset_s) > SET_S
+        self._asleep_s, self._offset_s = asleep_s, offset_s
+        return slept or was_set
+
+    def _differences(self) -> tuple[float, float]:
+        wall, awake, since_boot = self._read()
+        return since_boot - awake, wall - since_boot
+
 
 log = structlog.get_logger()
 
@@ -44,7 +157,10 @@ def run(tell_starter: Callable[[str], None]) -> int:
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_S)
     log.info(
-        "start", pid=os.getpid(), telemetry_disabled=versions.telemetry_disabled(), **versions.all_of_them()
+        "start",
+        pid=os.getpid(),
+        telemetry_disabled=diagnostics.telemetry_disabled(),
+        **diagnostics.all_of_them(),
     )
     try:
         state_dir = paths.state_dir()
@@ -85,7 +201,7 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
         )
         handlers = Handlers(workspaces, shut_down=lambda: _soon(lambda: _finish(end, EXIT_OK)))
         server = await rpc.serve(listeners, handlers.handle, deadline_s=deadline_s)
-        notify.ready(_summary(workspaces))
+        systemd.ready(_summary(workspaces))
         lock_file.write(lock, holder)  # not before the socket answers
         tell_starter("READY")
         log.info("ready", workspaces=len(workspaces.opened))
@@ -116,8 +232,8 @@ async def _beat(workspaces: Workspaces) -> None:
     """
     while True:
         await workspaces.write(lambda: None)
-        notify.watchdog()
-        notify.status(_summary(workspaces))
+        systemd.watchdog()
+        systemd.status(_summary(workspaces))
         await asyncio.sleep(BEAT_S)
 
 
@@ -163,7 +279,7 @@ def _soon(end: Callable[[], None]) -> None:
 
 async def _stop(server: rpc.Server, workspaces: Workspaces) -> None:
     log.info("stopping")
-    notify.stopping()
+    systemd.stopping()
     # A thread of its own, in C: the loop may be what hangs. It tells places in the code, and no values.
     with suppress(RuntimeError):  # no room for a thread: then without that guard
         faulthandler.dump_traceback_later(STOP_HARD_S, exit=True)
@@ -223,7 +339,7 @@ def _lock(state_dir: Path) -> int:
 
 def _listen() -> tuple[list[socket.socket], tuple[Path, int] | None]:
     """Return the listening sockets, systemd's or our own, and (path, inode) of our own."""
-    passed = notify.listen_sockets()
+    passed = systemd.listen_sockets()
     if passed:
         return passed, None
     path = paths.socket_path()
