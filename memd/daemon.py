@@ -27,7 +27,7 @@ from memctl.lock import LOCK_NAME
 from memctl.protocol import ProtocolError, Reader, Request, Response, pack
 from memd import diagnostics, logs, systemd, temporary
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
-from memd.service import rpc
+from memd.rpc.server import BACKLOG, Server, serve
 from memd.service.handlers import Handlers, deadline_s
 from memd.service.workspaces import Workspaces
 from memd.sources.mounts import unsafe_for_database
@@ -200,7 +200,7 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
             listeners, lock=lock, lock_path=state_dir / LOCK_NAME, instance_id=workspaces.instance_id
         )
         handlers = Handlers(workspaces, shut_down=lambda: _soon(lambda: _finish(end, EXIT_OK)))
-        server = await rpc.serve(listeners, handlers.handle, deadline_s=deadline_s)
+        server = await serve(listeners, handlers.handle, deadline_s=deadline_s)
         systemd.ready(_summary(workspaces))
         lock_file.write(lock, holder)  # not before the socket answers
         tell_starter("READY")
@@ -277,7 +277,7 @@ def _soon(end: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_later(0.05, end)
 
 
-async def _stop(server: rpc.Server, workspaces: Workspaces) -> None:
+async def _stop(server: Server, workspaces: Workspaces) -> None:
     log.info("stopping")
     systemd.stopping()
     # A thread of its own, in C: the loop may be what hangs. It tells places in the code, and no values.
@@ -355,7 +355,7 @@ def _listen() -> tuple[list[socket.socket], tuple[Path, int] | None]:
         path.unlink(missing_ok=True)
         listener.bind(str(path))
         path.chmod(0o600)
-        listener.listen(rpc.BACKLOG)
+        listener.listen(BACKLOG)
     except OSError as error:
         raise paths.PathError(f"can't listen at {path}: {paths.reason_and_cure(path, error)}") from error
     return [listener], (path, path.lstat().st_ino)

@@ -15,13 +15,13 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
 from memd.registry import Workspace
+from memd.rpc.context import Call
 from memd.search import globs
 from memd.search.identifiers import Word, spelled
 from memd.search.judging import Request
 from memd.search.query import Query, parse, restricted
 from memd.search.search import Answer
 from memd.service import requests
-from memd.service.call import Call
 from memd.service.opening import Opened
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.

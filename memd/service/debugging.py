@@ -11,8 +11,8 @@ from typing import Any
 
 from memd import __version__, diagnostics
 from memd.index.database import sqlite_version
+from memd.rpc.context import Call
 from memd.service import requests
-from memd.service.call import Call
 from memd.service.workspaces import Workspaces
 
 PROBE_S = 0.01  # between two looks at the loop's clock

@@ -11,9 +11,9 @@ from typing import Any
 
 from memd.errors import MemdError
 from memd.memory import Written, write_entry
+from memd.rpc.context import Call
 from memd.service import requests
 from memd.service.asking import ANSWER_S
-from memd.service.call import Call
 from memd.service.likening import similar_to_entry
 from memd.service.opening import Opened
 from memd.service.workspaces import Workspaces

@@ -8,6 +8,7 @@ from typing import Any
 from memd.errors import InvalidError
 from memd.index.view import View
 from memd.records import Source, SourceText
+from memd.rpc.context import Call
 from memd.search.confidence import Confidence
 from memd.search.explain import explain
 from memd.search.judging import Request
@@ -15,7 +16,6 @@ from memd.search.search import Answer, degraded, searched
 from memd.search.why import Verdict, why
 from memd.service import answers, requests, verdicts
 from memd.service.asking import answer_frame, frame, ms_since, prepare, why_off
-from memd.service.call import Call
 from memd.service.findings import Finding
 from memd.service.naming import below
 from memd.service.opening import Opened

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from memd.rpc.context import Call
 from memd.service import requests
-from memd.service.call import Call
 from memd.service.workspaces import Workspaces
 
 Fields = dict[str, Any]

@@ -11,8 +11,8 @@ from typing import Any
 from memd.errors import InvalidError, NotFoundError
 from memd.index.index import Index
 from memd.memory import delete_entry
+from memd.rpc.context import Call
 from memd.service import requests
-from memd.service.call import Call
 from memd.service.naming import below
 from memd.service.opening import Opened
 from memd.service.workspaces import Workspaces

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from memd.errors import MethodError
+from memd.rpc.context import Call
 from memd.service import (
     debugging,
     entries,
@@ -16,7 +17,6 @@ from memd.service import (
     requests,
     status,
 )
-from memd.service.call import Call
 from memd.service.workspaces import Workspaces
 
 Fields = dict[str, Any]

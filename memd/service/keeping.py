@@ -11,8 +11,8 @@ import msgspec
 
 from memd.errors import ConfigError, InvalidError, NestedError
 from memd.registry import root_for
+from memd.rpc.context import Call
 from memd.service import requests
-from memd.service.call import Call
 from memd.service.checking import Checking
 from memd.service.opening import Opened
 from memd.service.upkeep import REPORT_EVERY_S, Report

@@ -8,6 +8,7 @@ from typing import Any
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.view import View
+from memd.rpc.context import Call
 from memd.search.judging import Request
 from memd.search.query import Query
 from memd.search.search import Answer
@@ -25,7 +26,6 @@ from memd.service.asking import (
     wait_for_model,
     wait_for_sync,
 )
-from memd.service.call import Call
 from memd.service.naming import chunk_of, source_of
 from memd.service.opening import Opened
 from memd.service.workspaces import Workspaces

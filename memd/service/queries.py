@@ -7,12 +7,12 @@ from typing import Any
 from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.index.ranked import rank_all
 from memd.records import Source, SourceText
+from memd.rpc.context import Call
 from memd.search.judging import Request
 from memd.search.recall import recall as fit
 from memd.search.search import Answer
 from memd.service import answers, explaining, requests
 from memd.service.asking import answer_frame, ms_since, prepare
-from memd.service.call import Call
 from memd.service.naming import chunk_of, source_of
 from memd.service.opening import Opened
 from memd.service.workspaces import Workspaces

@@ -13,8 +13,8 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.errors import WorkspaceError
 from memd.index.columns import HAS_NUMPY
 from memd.index.database import sqlite_version
+from memd.rpc.context import Call, Limits
 from memd.service import requests
-from memd.service.call import Call, Limits
 from memd.service.opening import Opened
 from memd.service.upkeep import Upkeep
 from memd.service.workspaces import Workspaces

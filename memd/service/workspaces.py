@@ -19,13 +19,13 @@ from memd.events import Feed
 from memd.index.database import translated
 from memd.memory import clear_leftovers
 from memd.registry import Registry, Workspace
+from memd.rpc.encode import log_unforeseen
 from memd.service import opening
 from memd.service.checking import Checking
 from memd.service.folder_writer import FolderWriter
 from memd.service.opening import House, Opened
 from memd.service.parse_process import ParseProcess
 from memd.service.rebuild import Rebuild, recover, switch
-from memd.service.replies import log_unforeseen
 from memd.service.troubles import Reason
 from memd.sources.watch import Watcher
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from memctl import lock as lock_file
 from memctl.paths import make_private_dir, socket_path, state_dir
 from memd import systemd
-from memd.service.rpc import serve
+from memd.rpc.server import serve
 
 
 def main() -> int:

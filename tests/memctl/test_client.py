@@ -14,7 +14,7 @@ from memctl import client
 from memctl.client import Client, NoDaemonError, RpcError, Unreachable
 from memctl.protocol import Notification, Response, pack
 from memd.errors import NotFoundError
-from memd.service.rpc import serve
+from memd.rpc.server import serve
 
 
 async def answer(method, params, call):

@@ -5,7 +5,7 @@ import socket
 from contextlib import asynccontextmanager
 
 from memctl.protocol import ANSWERS, Reader, Request, pack
-from memd.service.rpc import serve
+from memd.rpc.server import serve
 
 
 class Peer:

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from memctl.protocol import Notification, Request, Response
 from memd.events import Feed
-from memd.service.outgoing import EVENTS_KEPT
-from memd.service.rpc import Limits
+from memd.rpc.connection import EVENTS_KEPT
+from memd.rpc.server import Limits
 
 ROOT = "/notes"
 

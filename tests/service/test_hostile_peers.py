@@ -10,7 +10,7 @@ import pytest
 from rpc_peer import mute, serving, until
 
 from memctl.protocol import Notification, Request, pack
-from memd.service.rpc import Limits
+from memd.rpc.server import Limits
 
 
 async def handle(method, params, call):

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from memctl.protocol import Notification, Request, Response
 from memd.errors import BusyError, NotFoundError
-from memd.service.rpc import Limits
+from memd.rpc.server import Limits
 
 
 async def echo(method, params, call):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memd.daemon import Reachability
-from memd.service import rpc
+from memd.rpc import server as rpc
 
 
 @pytest.fixture

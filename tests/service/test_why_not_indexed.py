@@ -7,8 +7,8 @@ from tests_support import Notes
 
 from memd.config import WorkspaceConfig
 from memd.registry import Workspace
+from memd.rpc.context import Call
 from memd.service import requests
-from memd.service.call import Call
 from memd.service.explaining import _why
 from memd.service.findings import STAGES
 from memd.service.naming import below

@@ -2,25 +2,249 @@
 
 Bytes become requests, each request a task, each finished task one reply in one write, as it finishes.
 Knows limits and no method. Whatever a client does here costs at most its own connection.
+
+Replies as they are finished; events only while nothing is asked, because a notification can close the
+channel of a Neovim that waits for an answer. A client that does not read is sent nothing more.
+
+The kernel's word, asked before the first byte is read.
 """
 
 import asyncio
-from collections.abc import Callable
+import math
+import resource
+import select
+import socket
+import struct
+import sys
+from collections import deque
+from collections.abc import Callable, Sized
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 
-from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response
+from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response, pack
+from memd import diagnostics
 from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, MethodError, StoppingError
 from memd.events import Listener, Unlisten
-from memd.service.call import Call
-from memd.service.exchange import Exchange, budget_s
-from memd.service.outgoing import Outgoing, Reply
-from memd.service.peer import executable_of, has_unread, is_gone, peer_of
-from memd.service.replies import log_unforeseen, wire_error
-from memd.service.shared import Shared
+from memd.rpc.context import Call, Deadlines, Handler, Limits
+from memd.rpc.encode import event_frame, frame_of, log_unforeseen, wire_error
+
+
+def _most_descriptors() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+@dataclass(slots=True)
+class Shared:
+    """What each connection of one server knows."""
+
+    handle: Handler
+    limits: Limits
+    deadline_s: Deadlines
+    uid: int  # the only one that may connect
+    connections: set["Connection"] = field(default_factory=set)
+    tasks: set[asyncio.Future[Any]] = field(default_factory=set)
+    stopping: bool = False
+    descriptors: int = field(default_factory=_most_descriptors)
+
+    @property
+    def served(self) -> int:
+        """How many connections are there, without those that are only told that they are too many."""
+        return sum(not one.over_limit for one in self.connections)
+
+    def has_room(self, descriptor: int) -> bool:
+        """Tell whether one more connection can be served, one with that file descriptor."""
+        limits, served = self.limits, self.served
+        enough = self.left_after(descriptor) >= limits.spare_descriptors or served < limits.least_connections
+        return enough and served < limits.connections
+
+    def make_room(self) -> "Connection | None":
+        """Close the connection that has been idle for longest, and return it; None where none is idle."""
+        since = {one: at for one in self.connections if (at := one.idle_since()) is not None}
+        return next((one for one in sorted(since, key=since.__getitem__) if one.give_way()), None)
+
+    def is_full(self, descriptor: int) -> bool:
+        """Tell whether whoever comes after the connection with that descriptor has to wait."""
+        limits, taken = self.limits, len(self.connections)
+        few = self.left_after(descriptor) < limits.spare_descriptors // 2 and taken > limits.least_connections
+        return few or taken >= limits.connections + limits.refused_connections
+
+    def left_after(self, descriptor: int) -> int:
+        """Return how many descriptors are free at least: the system gives out the lowest free number."""
+        return self.descriptors - descriptor - 1
+
+
+# sys/un.h and sys/ucred.h of macOS; Python names none of them.
+_SOL_LOCAL = 0
+_LOCAL_PEERCRED = 0x001
+_LOCAL_PEERPID = 0x002
+_XUCRED_BYTES = 76  # version u32, uid u32, ngroups i16, padding, 16 groups
+
+
+class Peer(NamedTuple):
+    """A process that connected; *pid* may be gone by now, *uid* was checked by the kernel."""
+
+    uid: int
+    pid: int
+
+
+class HasOptions(Protocol):
+    """The part of a socket that is needed, which asyncio's wrapper has as well."""
+
+    def getsockopt(self, level: int, optname: int, buflen: int, /) -> bytes:
+        """Return a socket option's bytes."""
+
+
+def peer_of(connected: HasOptions) -> Peer:
+    """
+    Return the process that connected.
+
+    Raises:
+        OSError: the kernel does not tell (the peer is gone, or this is no Unix socket).
+    """
+    if sys.platform == "darwin":
+        credentials = connected.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED_BYTES)
+        _version, uid = struct.unpack_from("=II", credentials)
+        (pid,) = struct.unpack("=i", connected.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, 4))
+        return Peer(uid, pid)
+    pid, uid, _gid = struct.unpack("=iII", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return Peer(uid, pid)
+
+
+def executable_of(pid: int) -> str:
+    """Return the program of a process for a log line; "" where the system does not tell."""
+    with suppress(OSError):
+        return str(Path(f"/proc/{pid}/exe").readlink())
+    return ""
+
+
+def has_unread(descriptor: int) -> bool:
+    """Tell whether a peer has sent what was not read yet, or has ended the connection."""
+    return bool(_polled(descriptor))
+
+
+def is_gone(descriptor: int) -> bool:
+    """Tell whether a peer reads no more; on Linux, one that has only shut its writing side does.
+
+    macOS tells both in the same way.
+    """
+    return bool(_polled(descriptor) & (select.POLLHUP | select.POLLERR))
+
+
+def _polled(descriptor: int) -> int:
+    asked = select.poll()
+    asked.register(descriptor, select.POLLIN)
+    return next((event for _, event in asked.poll(0)), 0)
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """One request on its way to its one reply."""
+
+    request: Request
+    started: float  # in loop.time()
+    answered: bool = False
+    has_turn: bool = False  # it is one of the few of its connection that are worked on
+    timer: asyncio.TimerHandle | None = None
+    goes_on: str = ""  # what its method does to the end, whoever waits
+
+    def say_goes_on(self, what: str) -> None:
+        """Note what goes on after the deadline."""
+        self.goes_on = what
+
+
+def budget_s(request: Request, own_s: float | None) -> float | None:
+    """Return how long a request may take: a client may lower what its method has, never raise it."""
+    asked_ms: int | None = request.params.get("timeout_ms")
+    if asked_ms is None:
+        return own_s
+    return min(asked_ms / 1000, math.inf if own_s is None else own_s)
+
+
+# Arbitrary: at about 150 bytes each far less than a client may leave unread; whoever is further behind is
+# told so, and better off with one look at `status`.
+EVENTS_KEPT = 1_000
+
+
+class Reply(NamedTuple):
+    """One answer on its way out."""
+
+    response: Response
+    method: str = ""  # "" where the request was refused before it got to one
+    started: float | None = None  # in loop.time()
+
+
+class Outgoing:
+    """The writing half of one connection. On the event loop's thread."""
+
+    def __init__(self, transport: asyncio.Transport, asked: Sized) -> None:
+        self.paused = False  # unsent bytes are above the high water
+        self._transport = transport
+        self._asked = asked  # the ids without a reply yet; the connection's own, and it changes
+        self._replies: deque[Reply] = deque()
+        self._events: deque[dict[str, Any]] = deque()
+        self._lost = 0  # events that were dropped since the last one that was sent
+
+    @property
+    def replies(self) -> int:
+        """How many answers wait until the client reads."""
+        return len(self._replies)
+
+    def reply(self, reply: Reply) -> None:
+        """Send one answer, after those that wait."""
+        self._replies.append(reply)
+        self.flush()
+
+    def progress(self, id_: int, message: dict[str, Any]) -> None:
+        """Send how far a request is; dropped where the client does not read."""
+        if self._open():
+            self._transport.write(pack(Notification("progress", {"id": id_, **message})))
+
+    def event(self, fields: dict[str, Any]) -> None:
+        """Send one event once nothing is asked; the oldest that waits is dropped for the one too many."""
+        if len(self._events) == EVENTS_KEPT:
+            self._events.popleft()
+            self._lost += 1
+        self._events.append(fields)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what may leave now."""
+        while self._replies and self._open():
+            self._send_reply(self._replies.popleft())
+        while self._events and not self._asked and self._open():
+            self._send_event()
+
+    def clear(self) -> None:
+        """Forget what waits: the client is gone."""
+        self._replies.clear()
+        self._events.clear()
+
+    def _open(self) -> bool:
+        return not self.paused and not self._transport.is_closing()
+
+    def _send_reply(self, reply: Reply) -> None:
+        frame = frame_of(reply.response, reply.method)
+        self._transport.write(frame)  # one write a reply: Neovim 0.7 can't take two in one read
+        if reply.started is not None:
+            ms = (asyncio.get_running_loop().time() - reply.started) * 1000
+            failed = reply.response.error is not None
+            diagnostics.note_request(reply.method, ms=ms, answer_bytes=len(frame), failed=failed)
+            sizes = {"ms": round(ms, 1), "answer_bytes": len(frame), "failed": failed}
+            log.debug("request", id=reply.response.id, method=reply.method, **sizes)
+
+    def _send_event(self) -> None:
+        if self._lost:
+            fields, self._lost = {"event": "lost", "count": self._lost}, 0
+        else:
+            fields = self._events.popleft()
+        if frame := event_frame(fields):
+            self._transport.write(frame)
+
 
 log = structlog.get_logger()
 

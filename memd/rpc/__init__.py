@@ -1,0 +1,1 @@
+"""MessagePack-RPC over Unix sockets; knows no method."""
