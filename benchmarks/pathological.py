@@ -172,7 +172,7 @@ def main() -> None:
     from benchmarks import report
     from memd.embedding.folder import SHIPPED
     from memd.records import ChunkLimits, FileStamp, SourceText
-    from memd.service.parse_process import ParseProcess
+    from memd.workspace.parse_process import ParseProcess
 
     parser = report.arguments(__doc__)
     parser.add_argument("shapes", nargs="*", help="(default: all)")

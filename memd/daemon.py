@@ -29,8 +29,8 @@ from memd import diagnostics, logs, systemd, temporary
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.rpc.server import BACKLOG, Server, serve
 from memd.service.handlers import Handlers, deadline_s
-from memd.service.workspaces import Workspaces
 from memd.sources.mounts import unsafe_for_database
+from memd.workspace.workspaces import Workspaces
 
 PING_S = 5.0  # a loop so slow is the watchdog's business; it is no sign of another daemon
 

@@ -22,7 +22,7 @@ from memd.search.judging import Request
 from memd.search.query import Query, parse, restricted
 from memd.search.search import Answer
 from memd.service import requests
-from memd.service.opening import Opened
+from memd.workspace.open import Opened
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5

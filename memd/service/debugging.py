@@ -13,7 +13,7 @@ from memd import __version__, diagnostics
 from memd.index.database import sqlite_version
 from memd.rpc.context import Call
 from memd.service import requests
-from memd.service.workspaces import Workspaces
+from memd.workspace.workspaces import Workspaces
 
 PROBE_S = 0.01  # between two looks at the loop's clock
 

@@ -15,8 +15,8 @@ from memd.rpc.context import Call
 from memd.service import requests
 from memd.service.asking import ANSWER_S
 from memd.service.likening import similar_to_entry
-from memd.service.opening import Opened
-from memd.service.workspaces import Workspaces
+from memd.workspace.open import Opened
+from memd.workspace.workspaces import Workspaces
 
 # For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
 INDEX_TIMEOUT_S = 5.0

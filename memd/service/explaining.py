@@ -18,11 +18,11 @@ from memd.service import answers, requests, verdicts
 from memd.service.asking import answer_frame, frame, ms_since, prepare, why_off
 from memd.service.findings import Finding
 from memd.service.naming import below
-from memd.service.opening import Opened
-from memd.service.workspaces import Workspaces
 from memd.sources.ignore import Refusal
 from memd.sources.refusal import look
 from memd.sources.scan import Rules
+from memd.workspace.open import Opened
+from memd.workspace.workspaces import Workspaces
 
 CLOSE_NAMES = 3  # that are offered in place of one that does not exist
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words

@@ -4,7 +4,7 @@ from typing import Any
 
 from memd.rpc.context import Call
 from memd.service import requests
-from memd.service.workspaces import Workspaces
+from memd.workspace.workspaces import Workspaces
 
 Fields = dict[str, Any]
 

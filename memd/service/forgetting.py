@@ -14,8 +14,8 @@ from memd.memory import delete_entry
 from memd.rpc.context import Call
 from memd.service import requests
 from memd.service.naming import below
-from memd.service.opening import Opened
-from memd.service.workspaces import Workspaces
+from memd.workspace.open import Opened
+from memd.workspace.workspaces import Workspaces
 
 Fields = dict[str, Any]
 

@@ -17,7 +17,7 @@ from memd.service import (
     requests,
     status,
 )
-from memd.service.workspaces import Workspaces
+from memd.workspace.workspaces import Workspaces
 
 Fields = dict[str, Any]
 Method = Callable[[Workspaces, Fields, Call], Awaitable[Fields]]

@@ -13,10 +13,10 @@ from memd.errors import ConfigError, InvalidError, NestedError
 from memd.registry import root_for
 from memd.rpc.context import Call
 from memd.service import requests
-from memd.service.checking import Checking
-from memd.service.opening import Opened
-from memd.service.upkeep import REPORT_EVERY_S, Report
-from memd.service.workspaces import Workspaces
+from memd.workspace.check import Checking
+from memd.workspace.open import Opened
+from memd.workspace.sync import REPORT_EVERY_S, Report
+from memd.workspace.workspaces import Workspaces
 
 SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
 

@@ -27,8 +27,8 @@ from memd.service.asking import (
     wait_for_sync,
 )
 from memd.service.naming import chunk_of, source_of
-from memd.service.opening import Opened
-from memd.service.workspaces import Workspaces
+from memd.workspace.open import Opened
+from memd.workspace.workspaces import Workspaces
 
 ENTRY_NOTES = 5  # that an agent is told of: enough to see a repetition, few enough to read
 ENTRY_CHUNKS = 20  # of them: a long note may have several

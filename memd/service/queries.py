@@ -14,9 +14,9 @@ from memd.search.search import Answer
 from memd.service import answers, explaining, requests
 from memd.service.asking import answer_frame, ms_since, prepare
 from memd.service.naming import chunk_of, source_of
-from memd.service.opening import Opened
-from memd.service.workspaces import Workspaces
 from memd.sources.scan import read_source
+from memd.workspace.open import Opened
+from memd.workspace.workspaces import Workspaces
 
 SYNC_DEFAULT_MS = 60_000  # of `sync`, as facebook/watchman waits
 TURN_S = 0.05  # some five searches

@@ -15,9 +15,9 @@ from memd.index.columns import HAS_NUMPY
 from memd.index.database import sqlite_version
 from memd.rpc.context import Call, Limits
 from memd.service import requests
-from memd.service.opening import Opened
-from memd.service.upkeep import Upkeep
-from memd.service.workspaces import Workspaces
+from memd.workspace.open import Opened
+from memd.workspace.sync import Upkeep
+from memd.workspace.workspaces import Workspaces
 
 PROTOCOL = 1
 API_LEVEL = 1  # counts up with every key or method that is added

@@ -10,7 +10,7 @@ from daemon_process import Daemon, until
 from model_server import ModelServer
 
 from memctl.client import RpcError
-from memd.service.rebuild import recover
+from memd.workspace.rebuild import recover
 
 WORDS = "grey bird by the weir"
 

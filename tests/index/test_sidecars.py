@@ -19,8 +19,8 @@ from memd.errors import NoSpaceError, StorageError
 from memd.index.sidecar import REASONS, SidecarError, encode, key, name
 from memd.index.sidecar_bodies import KEPT_S
 from memd.index.sidecars import MAX_TRIED, SidecarFolder
-from memd.service.events import Meaning, meaning
 from memd.sources.scan import Rules, walk
+from memd.workspace.watcher import Meaning, meaning
 
 MODEL = "word-hash"
 DIM = 3

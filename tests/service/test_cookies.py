@@ -1,6 +1,6 @@
 import asyncio
 
-from memd.service.cookies import Cookies
+from memd.workspace.watcher import Cookies
 
 
 def test_a_cookie_that_the_watcher_names_is_seen_and_leaves_nothing(tmp_path):

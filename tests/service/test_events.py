@@ -1,7 +1,7 @@
 import pytest
 
-from memd.service.events import Meaning, meaning
 from memd.sources.scan import Rules
+from memd.workspace.watcher import Meaning, meaning
 
 PATTERNS = ("**/*.md",)
 

@@ -10,8 +10,8 @@ from codes_support import answers, made, the_file
 
 from memd import fsio
 from memd.index import first_pass_build, first_pass_keeper
-from memd.service import first_pass, housekeeping
-from memd.service.housekeeping import Housekeeping
+from memd.workspace import maintenance
+from memd.workspace.maintenance import Housekeeping
 
 pytest.importorskip("faiss")
 
@@ -24,8 +24,8 @@ async def write(work, *args):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(housekeeping, "LOOK_S", 0.01)
-    monkeypatch.setattr(first_pass, "BUILD_BUDGET_S", 0.001)
+    monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
+    monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.001)
     monkeypatch.setattr(first_pass_keeper, "MIN_ROWS", 40)
     monkeypatch.setattr("memd.search.vector.GATHERED", 3)
 
@@ -77,7 +77,7 @@ def test_the_file_that_is_there_is_read_at_once(notes, monkeypatch):
     assert made(notes)
     before = the_file(notes)
     notes.reopen()
-    monkeypatch.setattr(housekeeping, "LOOK_S", 60.0)
+    monkeypatch.setattr(maintenance, "LOOK_S", 60.0)
     look_around(housekeeping_of(notes))
     assert notes.index.snapshot.first_pass.facts.rows == 60
     assert the_file(notes) == before
@@ -144,7 +144,7 @@ def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, m
 
 def test_who_stops_leaves_nothing_half_made(notes, keeper, monkeypatch):
     """A daemon that ends in the middle of it."""
-    monkeypatch.setattr(first_pass, "BUILD_BUDGET_S", 0.05)
+    monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.05)
     monkeypatch.setattr(first_pass_build, "SLICE_ROWS", 32)
     notes.save(texts(400))
     look_around(keeper, for_s=0.15)

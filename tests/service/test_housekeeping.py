@@ -4,8 +4,8 @@ import time
 import pytest
 
 from memd.errors import DeadlineError
-from memd.service import housekeeping
-from memd.service.housekeeping import CHECK_S, HELD_FILES, KEEP_GONE_S, Housekeeping, held
+from memd.workspace import maintenance
+from memd.workspace.maintenance import CHECK_S, HELD_FILES, KEEP_GONE_S, Housekeeping, held
 
 DAY_OLD = int(time.time()) - KEEP_GONE_S - 60
 
@@ -17,7 +17,7 @@ async def write(work, *args):
 @pytest.fixture
 def done(notes, monkeypatch):
     """Let the housekeeping of these notes look around for a moment; return what it asked others to do."""
-    monkeypatch.setattr(housekeeping, "LOOK_S", 0.01)
+    monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
     asked = []
 
     async def check():
@@ -104,7 +104,7 @@ def test_a_mass_deletion_is_twenty_sources_and_more_than_half(gone, live, expect
 
 def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
     """And the rest goes on."""
-    monkeypatch.setattr(housekeeping, "CHECK_S", -1)
+    monkeypatch.setattr(maintenance, "CHECK_S", -1)
     tries = []
 
     async def check():

@@ -1,4 +1,4 @@
-from memd.service.pace import Pace
+from memd.workspace.pace import Pace
 
 
 def test_what_is_left_is_estimated_by_what_was_done_lately():

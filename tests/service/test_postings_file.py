@@ -9,8 +9,8 @@ from postings_support import made, the_file, untruths
 
 from memd import fsio
 from memd.index import inverted_build, inverted_keeper
-from memd.service import housekeeping
-from memd.service.housekeeping import Housekeeping
+from memd.workspace import maintenance
+from memd.workspace.maintenance import Housekeeping
 
 LOOKS = 4
 
@@ -21,7 +21,7 @@ async def write(work, *args):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(housekeeping, "LOOK_S", 0.01)
+    monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
     monkeypatch.setattr(inverted_build, "MIN_DOCUMENTS", 2)
     monkeypatch.setattr(inverted_keeper, "MIN_CHUNKS", 10)
 

@@ -4,14 +4,14 @@ import pytest
 import structlog
 
 from memd.errors import StorageError
-from memd.service import retry
+from memd.workspace import supervisor
 
 
 @pytest.mark.parametrize("error", [StorageError("disk"), OSError("disk"), ValueError("a bug of ours")])
 def test_a_loop_that_fails_is_noted_and_started_again(monkeypatch, error):
     """Whatever it raised; stop ends it."""
-    monkeypatch.setattr(retry, "RETRY_S", (0.001, 0.002))
-    monkeypatch.setattr(retry, "log", structlog.wrap_logger(None, processors=[_drop]))
+    monkeypatch.setattr(supervisor, "RETRY_S", (0.001, 0.002))
+    monkeypatch.setattr(supervisor, "log", structlog.wrap_logger(None, processors=[_drop]))
     noted = []
     stop = asyncio.Event()
 
@@ -26,12 +26,12 @@ def test_a_loop_that_fails_is_noted_and_started_again(monkeypatch, error):
 
 
 def again(loop, stop, at_once, noted):
-    return retry.again_and_again(loop, stop=stop, at_once=at_once, note=noted.append)
+    return supervisor.again_and_again(loop, stop=stop, at_once=at_once, note=noted.append)
 
 
 def test_who_waits_can_have_it_tried_at_once(monkeypatch):
     """The pause after a failure ends when somebody asks, however long it is."""
-    monkeypatch.setattr(retry, "RETRY_S", (60.0,))
+    monkeypatch.setattr(supervisor, "RETRY_S", (60.0,))
     noted = []
     stop, at_once = asyncio.Event(), asyncio.Event()
 

@@ -1,4 +1,4 @@
-from memd.service.schedule import POLLED_S, STORM_S, TIMER_S, TIMER_SHARE, Schedule
+from memd.workspace.scanner import POLLED_S, STORM_S, TIMER_S, TIMER_SHARE, Schedule
 
 START = 1000.0
 PACE_S = 600.0

@@ -4,7 +4,7 @@ import pytest
 
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import EmbedderError
-from memd.service.vectorizing import Vectorizing
+from memd.workspace.embed_loop import Vectorizing
 
 
 async def write(work, *args):

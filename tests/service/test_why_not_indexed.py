@@ -12,11 +12,11 @@ from memd.service import requests
 from memd.service.explaining import _why
 from memd.service.findings import STAGES
 from memd.service.naming import below
-from memd.service.opening import Opened
-from memd.service.upkeep import Upkeep
 from memd.service.verdicts import _NOT_INDEXED, _OFF, _SAYINGS
-from memd.service.workspaces import Workspaces
 from memd.sources.watch import Watcher
+from memd.workspace.open import Opened
+from memd.workspace.sync import Upkeep
+from memd.workspace.workspaces import Workspaces
 
 
 class Room:

@@ -25,8 +25,7 @@ from memd.search.keyword import keyword_arm
 from memd.search.query import parse
 from memd.search.search import search
 from memd.search.vector import vector_arm
-from memd.service.first_pass import FirstPassFile
-from memd.service.postings import PostingsFile
+from memd.workspace.maintenance import FirstPassFile, PostingsFile
 
 MODEL_ID = "benchmark"
 TODAY = date(2026, 5, 2)

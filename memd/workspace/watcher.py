@@ -1,20 +1,116 @@
-"""The watch of one workspace: its hints become paths to index, folders to compare, cookies."""
+"""The watch of one workspace: its hints become paths to index, folders to compare, cookies.
+
+What was saved before the cookie is named by the watcher before it, or with it (facebook/watchman's cookies).
+The folder belongs to the index: nothing is written into a tree that may be synced.
+"""
 
 import asyncio
 import contextlib
 import functools
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from enum import Enum
 from pathlib import Path
 
 from memd import diagnostics
-from memd.service.cookies import Cookies
-from memd.service.debounce import Debounce
-from memd.service.events import Meaning, below, meaning
-from memd.service.scanning import Scanning
+from memd.errors import storage_error
+from memd.registry import is_folder
 from memd.sources.scan import Rules
 from memd.sources.watch import Dirty, Watcher
+from memd.workspace.debounce import Debounce
+from memd.workspace.scanner import Scanning
+
+# Files that change which others are sources; a scan begins by looking whether the configuration changed.
+RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg"})
+CONFIG = "memory/config.toml"  # ours, or one that makes a folder below a workspace of its own
+
+
+class Meaning(Enum):
+    """What to do about a path."""
+
+    NOTHING = 0
+    SOURCE = 1  # look at this file
+    FOLDER = 2  # look through this folder
+    RULES = 3  # other files may be sources now: read the rules again, compare everything
+
+
+def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], bool]) -> Meaning:
+    """Return what an event for *absolute* may mean.
+
+    Args:
+        absolute: the path as the watcher reports it.
+        root: of the workspace.
+        rules: what is a source.
+        has_below: whether the index has sources in a folder, named relative to the root.
+    """
+    path = below(root, absolute)
+    folder, _, name = path.rpartition("/")
+    if not path or name in RULE_FILES or f"/{path}".endswith(f"/{CONFIG}"):  # "": the root itself
+        return Meaning.RULES
+    if folder and rules.folder(f"{folder}/") is None:
+        return Meaning.NOTHING  # node_modules and the like change all day
+    if is_folder(absolute):
+        # One that is not searched may have the place of one that was.
+        is_searched = rules.folder(f"{path}/") is not None
+        return Meaning.FOLDER if is_searched or has_below(path) else Meaning.NOTHING
+    if rules.selects(path):
+        return Meaning.SOURCE
+    # A folder that is gone took its notes with it.
+    return Meaning.FOLDER if has_below(path) else Meaning.NOTHING
+
+
+def below(root: Path, absolute: str) -> str:
+    """Return a path relative to *root*; "" for the root itself and what is not in it."""
+    path = absolute.removeprefix(f"{root}/")
+    return "" if path == absolute else path
+
+
+class Cookies:
+    """The cookies of one workspace. For the event loop's thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, asyncio.Event] = {}
+
+    def prepare(self) -> None:
+        """Make the folder and clear it of what a killed daemon left. Raises NoSpaceError, StorageError."""
+        try:
+            if self.folder.is_symlink() or self.folder.is_file():  # what a link leads to is not ours to clear
+                self.folder.unlink()
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(f"{self.folder} cannot be made", error) from error
+        for entry in os.scandir(self.folder):
+            with suppress(OSError):
+                os.unlink(entry.path)  # noqa: PTH108 - a scandir entry is no Path
+
+    def seen(self, names: Iterable[str]) -> None:
+        """Say which cookies the watcher has named."""
+        for name in names:
+            if name in self._waiting:
+                self._waiting[name].set()
+
+    async def seen_through(self, timeout_s: float) -> bool:
+        """Make a cookie; tell whether the watcher names it within *timeout_s*."""
+        name = f"{os.getpid()}-{next(self._numbers)}"
+        path = self.folder / name
+        self._waiting[name] = asyncio.Event()
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            async with asyncio.timeout(timeout_s):
+                await self._waiting[name].wait()
+        except (OSError, TimeoutError):  # no space for it, or the watch is blind
+            return False
+        finally:
+            del self._waiting[name]
+            with suppress(OSError):
+                path.unlink()
+        return True
+
 
 SLICE_S = 0.1  # that a thread may need for names; a save among them waits for it, and so does a stop
 

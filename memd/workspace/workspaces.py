@@ -20,14 +20,22 @@ from memd.index.database import translated
 from memd.memory import clear_leftovers
 from memd.registry import Registry, Workspace
 from memd.rpc.encode import log_unforeseen
-from memd.service import opening
-from memd.service.checking import Checking
-from memd.service.folder_writer import FolderWriter
-from memd.service.opening import House, Opened
-from memd.service.parse_process import ParseProcess
-from memd.service.rebuild import Rebuild, recover, switch
-from memd.service.troubles import Reason
 from memd.sources.watch import Watcher
+from memd.workspace.check import Checking
+from memd.workspace.folder_writer import FolderWriter
+from memd.workspace.open import (
+    House,
+    Opened,
+    checked_config,
+    copies_set_aside,
+    delete_index,
+    give_back,
+    open_workspace,
+    set_index_aside,
+)
+from memd.workspace.parse_process import ParseProcess
+from memd.workspace.rebuild import Rebuild, recover, switch
+from memd.workspace.supervisor import Reason
 
 log = structlog.get_logger()
 
@@ -232,8 +240,8 @@ class Workspaces:
             self._roots.remove(root)
             self._faults.pop(root, None)
             index_dir = folders.workspace_at(root, self._state_dir).index_dir
-            for folder in [index_dir, *opening.copies_set_aside(index_dir)]:
-                await self.write(opening.delete, folder)
+            for folder in [index_dir, *copies_set_aside(index_dir)]:
+                await self.write(delete_index, folder)
         return root
 
     async def configure(self, root: Path, changed: dict[str, Any]) -> None:
@@ -245,7 +253,7 @@ class Workspaces:
 
         def write() -> None:
             config: WorkspaceConfig = configuration.with_settings(place.config_path, changed)
-            opening.checked_config(place, config, self._user_config_path)
+            checked_config(place, config, self._user_config_path)
             write_settings(root, place.config_path, changed)
 
         await self.folders.run(root, write)
@@ -255,7 +263,7 @@ class Workspaces:
         async with self._changing:
             await self._close(root)
             if set_aside:
-                await self.write(opening.set_aside, folders.workspace_at(root, self._state_dir).index_dir)
+                await self.write(set_index_aside, folders.workspace_at(root, self._state_dir).index_dir)
         await self._try_open(root)
 
     def rebuild(self, root: Path) -> asyncio.Task[None]:
@@ -342,7 +350,7 @@ class Workspaces:
             if root in self._opened or root not in self._roots:
                 return
             try:
-                self._opened[root] = await opening.open_workspace(
+                self._opened[root] = await open_workspace(
                     folders.workspace_at(root, self._state_dir),
                     self._house,
                     check=lambda: self._check(root),
@@ -366,7 +374,7 @@ class Workspaces:
             return
         await opened.upkeep.stop()
         await self.write(opened.index.close)
-        await opening.give_back(self._providers, opened.config)
+        await give_back(self._providers, opened.config)
 
 
 def _note_failure(task: asyncio.Task[Any]) -> None:

@@ -25,13 +25,13 @@ from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
 from memd.registry import Workspace, is_folder, remember_root, write_durably
 from memd.search.memo import Memo
-from memd.service.indexing import Lane, Lanes
-from memd.service.parse_process import ParseProcess
-from memd.service.troubles import Reason
-from memd.service.upkeep import Upkeep
-from memd.service.vectorizing import Write
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
+from memd.workspace.embed_loop import Write
+from memd.workspace.index_loop import Lane, Lanes
+from memd.workspace.parse_process import ParseProcess
+from memd.workspace.supervisor import Reason
+from memd.workspace.sync import Upkeep
 
 log = structlog.get_logger()
 
@@ -117,7 +117,7 @@ async def open_workspace(
         return await _open_with(place, config, stamp, house, check=check, reopen=reopen)
     except IndexDamagedError as error:
         log.warning("index_not_readable", kind=type(error).__name__)
-        await house.write(set_aside, place.index_dir)
+        await house.write(set_index_aside, place.index_dir)
         return await _open_with(place, config, stamp, house, check=check, reopen=reopen)
 
 
@@ -125,7 +125,7 @@ def _prepare_folder(place: Workspace) -> None:
     """Make the folder of an index usable, and say there whose it is: the registry is read back from that."""
     folder = place.index_dir
     if os.path.lexists(folder) and not is_folder(folder):
-        set_aside(folder)
+        set_index_aside(folder)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         for path in (folder, *folder.iterdir()):
@@ -225,12 +225,12 @@ def _copy_of_config(place: Workspace) -> Path:
     return place.index_dir / "config.toml"
 
 
-def set_aside(folder: Path) -> None:
+def set_index_aside(folder: Path) -> None:
     """Rename an index that cannot be read; the newest few are kept, none is overwritten."""
     log.warning("index_set_aside")
     kept = copies_set_aside(folder)
     for old in kept[: len(kept) + 1 - KEPT_DAMAGED]:
-        delete(old)
+        delete_index(old)
     try:
         folder.rename(folder.with_name(f"{folder.name}.damaged-{time.time_ns()}"))
     except OSError as error:
@@ -242,7 +242,7 @@ def copies_set_aside(folder: Path) -> list[Path]:
     return sorted(folder.parent.glob(f"{folder.name}.damaged-*"))
 
 
-def delete(folder: Path) -> None:
+def delete_index(folder: Path) -> None:
     """Delete an index, or what was set aside in its place."""
     try:
         if is_folder(folder) and not folder.is_symlink():

@@ -17,7 +17,7 @@ import structlog
 from memd.errors import IndexClosedError
 from memd.index.prepare import NewChunk, NewSource
 from memd.records import ChunkLimits, FileStamp, SourceText
-from memd.service.parse_worker import Job, Outcome, receive, send
+from memd.workspace.parse_worker import Job, Outcome, receive, send
 
 log = structlog.get_logger()
 
@@ -103,7 +103,7 @@ class ParseProcess:
             if self._process is None or self._process.poll() is not None:
                 # -P: a folder `memd` in the working directory is not ours.
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "memd.service.parse_worker"],
+                    [sys.executable, "-P", "-m", "memd.workspace.parse_worker"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                 )

@@ -14,9 +14,8 @@ from typing import Any
 from memd import fsio
 from memd.errors import BusyError, EmbedderError, MemdError, StorageError, WorkspaceError, storage_error
 from memd.registry import Workspace
-from memd.service import opening
-from memd.service.opening import House, Opened
-from memd.service.troubles import Reason
+from memd.workspace.open import House, Opened, delete_index, give_back, open_workspace
+from memd.workspace.supervisor import Reason
 
 STAYS = "The old index stays"
 
@@ -54,10 +53,8 @@ class Rebuild:
             if not stopped.done():
                 stopped.set_result(reason)
 
-        await self._house.write(opening.delete, self._place.index_dir)
-        self._opened = opened = await opening.open_workspace(
-            self._place, self._house, check=_no_check, reopen=stop
-        )
+        await self._house.write(delete_index, self._place.index_dir)
+        self._opened = opened = await open_workspace(self._place, self._house, check=_no_check, reopen=stop)
         try:
             await _caught_up(opened, stopped)
             self._refuse_missing()
@@ -71,7 +68,7 @@ class Rebuild:
     async def release(self) -> None:
         """Let go of the model: after the new index is opened, so that it is not loaded once more."""
         if self._opened is not None:
-            await opening.give_back(self._house.providers, self._opened.config)
+            await give_back(self._house.providers, self._opened.config)
 
     def _refuse_missing(self) -> None:
         if not self._place.is_there():
@@ -90,7 +87,7 @@ def switch(index_dir: Path) -> None:
         with suppress(OSError):
             old.rename(index_dir)
         raise storage_error(f"{STAYS}: {index_dir} cannot be replaced", error) from error
-    opening.delete(old)
+    delete_index(old)
 
 
 def recover(index_dir: Path) -> None:
@@ -101,7 +98,7 @@ def recover(index_dir: Path) -> None:
             old.rename(index_dir)
     for left in (old, _building(index_dir)):
         with suppress(MemdError):  # it costs space and no more
-            opening.delete(left)
+            delete_index(left)
 
 
 async def _caught_up(opened: Opened, stopped: asyncio.Future[Reason]) -> None:

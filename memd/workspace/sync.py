@@ -16,18 +16,14 @@ from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.registry import Workspace
-from memd.service.backlog import BULK_PATHS, Backlog
-from memd.service.cookies import Cookies
-from memd.service.damaged_rows import DamagedRows
-from memd.service.housekeeping import Housekeeping
-from memd.service.indexing import Indexing, Lanes
-from memd.service.retry import again_and_again
-from memd.service.scanning import Scanning
-from memd.service.troubles import Reason, Troubles
-from memd.service.vectorizing import Vectorizing, Write
-from memd.service.watching import Watching
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
+from memd.workspace.embed_loop import Vectorizing, Write
+from memd.workspace.index_loop import BULK_PATHS, Backlog, Indexing, Lanes
+from memd.workspace.maintenance import DamagedRows, Housekeeping
+from memd.workspace.scanner import Scanning
+from memd.workspace.supervisor import Reason, Troubles, again_and_again
+from memd.workspace.watcher import Cookies, Watching
 
 COOKIE_S = 2.0  # a watch that does not name a file of our own by then is blind
 HOPELESS_SCANS = 3  # failures in a row after which nobody is kept waiting

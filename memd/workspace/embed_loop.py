@@ -19,7 +19,7 @@ from memd.index import portable
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
-from memd.service.pace import Pace
+from memd.workspace.pace import Pace
 
 log = structlog.get_logger()
 

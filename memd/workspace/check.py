@@ -15,10 +15,10 @@ from memd.index.finding import Finding
 from memd.index.repair import Repair
 from memd.index.sidecars import SidecarFolder
 from memd.memory import clear_leftovers, leftovers
-from memd.service.folder_writer import FolderWriter
-from memd.service.opening import Opened
-from memd.service.troubles import Reason
-from memd.service.vectorizing import Write
+from memd.workspace.embed_loop import Write
+from memd.workspace.folder_writer import FolderWriter
+from memd.workspace.open import Opened
+from memd.workspace.supervisor import Reason
 
 log = structlog.get_logger()
 

@@ -1,0 +1,1 @@
+"""One open workspace, kept in step with its folder."""

@@ -1,0 +1,269 @@
+"""What is done when nothing else is? Old deletions leave the disk, files shrink, the index is checked.
+
+A query that meets such a row tells; the whole matrix is compared with its checksums then, since what
+overwrote one row rarely stopped there. Beside queries and saves.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from memd.errors import DeadlineError, MemdError
+from memd.index.compaction import is_worth_it
+from memd.index.first_pass import DamagedFileError
+from memd.index.first_pass_build import Building, TooRoughError
+from memd.index.index import Index
+from memd.workspace.embed_loop import Vectorizing, Write
+
+# Of one core at a time, and as long a pause after it: of two cores a quarter is used for a minute or two.
+
+
+class PostingsFile:
+    """The file of one workspace's index. For the event loop's thread."""
+
+    def __init__(self, index: Index, write: Write) -> None:
+        self._index = index
+        self._write = write
+        self._making = asyncio.Lock()  # one at a time
+        self._not_before = 0.0
+
+    async def renew_if_due(self, *, is_idle: bool) -> None:
+        """Make it anew if that is worth it by now; *is_idle*: nothing else is to be done."""
+        async with self._making:
+            if time.monotonic() > self._not_before and await self._write(self._is_due, is_idle):
+                await self._renew(pauses=True)
+
+    async def clean(self) -> None:
+        """Leave nothing in it of what was purged."""
+        async with self._making:
+            if await self._write(self._holds_purged):
+                await self._renew(pauses=False)
+            if await self._write(self._holds_purged):
+                await self._write(self._index.inverted.drop)
+
+    async def _renew(self, *, pauses: bool) -> None:
+        building = await self._write(self._index.inverted.begin, self._index.view_apart)
+        try:
+            done = False
+            while not done:
+                done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
+                await asyncio.sleep(BUILD_BUDGET_S if pauses else 0)
+            adopted = await self._write(self._index.inverted.adopt, building)
+        except MemdError as error:
+            self._not_before = time.monotonic() + RETRY_S
+            log.warning("postings_not_made", code=error.code)
+        except BaseException:
+            building.abandon()
+            raise
+        else:
+            log.info("postings_made", adopted=adopted)
+
+    def _is_due(self, is_idle: bool) -> bool:  # noqa: FBT001 - `write` hands on what has a place, no name
+        return self._index.inverted.is_due(self._index.snapshot, is_busy=not is_idle)
+
+    def _holds_purged(self) -> bool:
+        return self._index.inverted.holds_purged
+
+
+# Of one core at a time, and as long a pause after it: of two cores a quarter is used for half a minute.
+BUILD_BUDGET_S = 0.1
+RETRY_S = 3600.0  # after one that failed: the disk is full, or worse
+
+
+class FirstPassFile:
+    """The codes of one workspace's index. For the event loop's thread."""
+
+    def __init__(self, index: Index, write: Write) -> None:
+        self._index = index
+        self._write = write
+        self._working = asyncio.Lock()  # one at a time
+        self._not_before = 0.0
+
+    async def load(self) -> None:
+        """Read the file that is there; until then, and where it is damaged, every vector is scanned."""
+        async with self._working:
+            read = await self._write(self._index.first_pass.stored)
+            if read is None:
+                return
+            try:
+                found = await asyncio.to_thread(read)
+            except (DamagedFileError, ImportError, OSError) as error:
+                log.warning("codes_not_usable", kind=type(error).__name__)
+                await self._write(self._index.first_pass.drop)
+            else:
+                await self._write(self._index.first_pass.take, found)
+
+    async def renew_if_due(self, *, is_idle: bool) -> None:
+        """Make it anew if that is worth it by now; *is_idle*: nothing else is to be done."""
+        await self.load()
+        async with self._working:
+            if time.monotonic() > self._not_before and await self._write(self._is_due, is_idle):
+                await self._renew()
+
+    async def _renew(self) -> None:
+        building: Building = await self._write(self._index.first_pass.begin)
+        try:
+            done = False
+            while not done:
+                done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
+                await asyncio.sleep(BUILD_BUDGET_S)
+            adopted = await self._write(self._index.first_pass.adopt, building)
+        except (TooRoughError, ImportError) as error:
+            await self._write(self._index.first_pass.refuse, building)
+            log.warning("codes_not_made", kind=type(error).__name__)
+        except MemdError as error:
+            self._not_before = time.monotonic() + RETRY_S
+            log.warning("codes_not_made", code=error.code)
+        except BaseException:
+            building.abandon()
+            raise
+        else:
+            log.info("codes_made", adopted=adopted, rows=building.rows.count)
+
+    def _is_due(self, is_idle: bool) -> bool:  # noqa: FBT001 - `write` hands on what has a place, no name
+        return self._index.first_pass.is_due(is_busy=not is_idle)
+
+
+log = structlog.get_logger()
+
+# An unmounted disk or a wrong checkout must not cost a new index; a note that was deleted must not stay.
+KEEP_GONE_S = 24 * 3600
+# More than this at once is an accident until somebody says otherwise (as syncthing's folder marker has it).
+HELD_FILES = 20
+HELD_SHARE = 0.5
+LOOK_S = 60.0  # between two looks at whether there is something to do: a wake-up a minute
+PURGE_S = 3600.0  # so that a compaction, which takes seconds of a large index, comes once for many deletions
+CHECK_S = 24 * 3600  # a bit that flips in the database is found within a day
+PURGE_AT_ONCE = 64  # sources a commit, some 50 ms
+COMPACT_BUDGET_S = 0.1  # of the writing thread at a time
+
+Check = Callable[[], Awaitable[Any]]
+Prune = Callable[[float], Awaitable[None]]
+
+
+def held(gone: int, live: int) -> str:
+    """Return why deleted sources are kept beyond their day; "" where they are not."""
+    if gone < HELD_FILES or gone <= HELD_SHARE * (gone + live):
+        return ""
+    return (
+        f"{gone} of {gone + live} sources are gone. They are kept in the index until they are back, or until "
+        "you say that it is meant: memctl index --purge"
+    )
+
+
+class Housekeeping:
+    """The slow work of one workspace. For the event loop's thread."""
+
+    def __init__(
+        self, index: Index, *, write: Write, is_idle: Callable[[], bool], check: Check, prune: Prune
+    ) -> None:
+        self.gone = 0  # sources that are kept for a day
+        self._index = index
+        self._write = write
+        self._is_idle = is_idle
+        self._check = check
+        self._prune = prune
+        self._postings = PostingsFile(index, write)
+        self._first_pass = FirstPassFile(index, write)
+
+    @property
+    def held(self) -> str:
+        """Why nothing is purged; "" where old deletions are."""
+        return held(self.gone, len(self._index.snapshot.sources))
+
+    async def count(self) -> None:
+        """Look how many sources are gone."""
+        self.gone = await self._write(self._index.gone_count)
+
+    async def run(self) -> None:
+        """Do what is due when the workspace is idle, for ever."""
+        purge_at = 0.0
+        await self._write(self._begin_to_count)
+        await self._first_pass.load()
+        while True:
+            await asyncio.sleep(LOOK_S)
+            await self._postings.renew_if_due(is_idle=self._is_idle())
+            await self._first_pass.renew_if_due(is_idle=self._is_idle())
+            if not self._is_idle():
+                continue
+            if time.monotonic() > purge_at and self.gone and not self.held:
+                purge_at = time.monotonic() + PURGE_S
+                if await self._purge(int(time.time()) - KEEP_GONE_S):
+                    await self._compact()  # as in `purge_now`
+                    await self._postings.clean()
+            if is_worth_it(*await self._write(self._index.garbage)):
+                await self._compact()
+            await self._write(self._index.checkpoint)
+            if time.time() - await self._write(self._index.writer.get, "checked_at") > CHECK_S:
+                with suppress(DeadlineError):  # too much is saved just now
+                    await self._check()
+                await self._prune(time.time())
+
+    def _begin_to_count(self) -> None:
+        """Begin the day until the first check with the index; what was just made is true."""
+        if self._index.writer.get("checked_at") is None:
+            with self._index.writer.transaction():
+                self._index.writer.set("checked_at", int(time.time()))
+
+    async def purge_now(self, path: str | None = None) -> int:
+        """Delete every trace of the sources that are gone, or of the one at *path*; return how many."""
+        purged = await self._purge(None, path)
+        await self._prune(math.inf)
+        await self._compact()  # until then the words stand in the full-text tables, the meaning in the matrix
+        await self._postings.clean()
+        await self._write(self._index.checkpoint)
+        return purged
+
+    async def _purge(self, before_s: int | None, path: str | None = None) -> int:
+        purged = 0
+        while some := await self._write(self._index.purge, before_s, PURGE_AT_ONCE, path):
+            purged += some
+        await self.count()
+        if purged:
+            log.info("purged", sources=purged)
+        return purged
+
+    async def _compact(self) -> None:
+        done = False
+        while not done:  # saves go between two slices
+            done = await self._write(self._index.compact, COMPACT_BUDGET_S)
+        log.info("compacted")
+
+
+class DamagedRows:
+    """The damaged vectors of one workspace. For the event loop's thread."""
+
+    def __init__(self, index: Index, vectors: Vectorizing, write: Write) -> None:
+        self._index = index
+        self._vectors = vectors
+        self._write = write
+        self._met = asyncio.Event()
+
+    async def run(self) -> None:
+        """Repair what queries meet, for ever. Raises what the disk says; call it again later."""
+        loop = asyncio.get_running_loop()
+        # A query that ends after the loop was closed has nobody to tell: the next start compares every row.
+        self._index.tell_damaged = lambda: None if loop.is_closed() else _tell(loop, self._met)
+        while True:
+            await self._met.wait()
+            await self._repair()
+            self._met.clear()  # only now: a failure is tried again
+
+    async def _repair(self) -> None:
+        seen = self._index.snapshot.rows
+        damaged = await asyncio.to_thread(seen.all_damaged)
+        if not damaged:  # another matrix answers meanwhile
+            return
+        log.warning("rows_damaged", rows=len(damaged))
+        await self._write(self._index.forget_damaged, seen, damaged)
+        await self._vectors.count()
+        self._vectors.wake()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, met: asyncio.Event) -> None:
+    loop.call_soon_threadsafe(met.set)
