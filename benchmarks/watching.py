@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks import report
-from memd.service.status import memory_mb
+from memd.api.status import memory_mb
 from memd.sources.fdinfo import inotify_descriptors, watch_table
 from memd.sources.watch import Dirty, Watcher
 

@@ -26,9 +26,9 @@ from memctl import paths
 from memctl.lock import LOCK_NAME
 from memctl.protocol import ProtocolError, Reader, Request, Response, pack
 from memd import diagnostics, logs, systemd, temporary
+from memd.api.methods import Handlers, deadline_s
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.rpc.server import BACKLOG, Server, serve
-from memd.service.handlers import Handlers, deadline_s
 from memd.sources.mounts import unsafe_for_database
 from memd.workspace.workspaces import Workspaces
 

@@ -11,7 +11,7 @@ from msgspec import inspect as types
 
 from memctl import protocol
 from memd import errors
-from memd.service import handlers, requests
+from memd.api import methods, params
 
 PAGE = Path(__file__).parents[1] / "docs" / "protocol.md"
 MADE_FROM_HERE = "## An exchange in bytes\n"
@@ -54,7 +54,7 @@ def _methods() -> Iterator[str]:
         "may be left out where\nthere is one workspace), `progress` and `timeout_ms` (a client may shorten "
         "its deadline, never extend it).\nUnknown parameters are refused.\n"
     )
-    for name, (function, deadline_s) in handlers.METHODS.items():
+    for name, (function, deadline_s) in methods.METHODS.items():
         said = inspect.getdoc(function) or ""
         within = "Has no deadline." if deadline_s is None else f"Answers within {deadline_s:g} s."
         yield f"\n### {name}\n\n{_after_colon(said)} {within}\n"
@@ -62,16 +62,16 @@ def _methods() -> Iterator[str]:
         if fields:
             yield "\n| parameter | type | default |\n|---|---|---|\n"
             yield from (f"| `{one.name}` | {_type(one.type)} | {_default(one)} |\n" for one in fields)
-    yield f"\n### {handlers.SHUTDOWN}\n\nStop the daemon: it answers, then ends.\n"
+    yield f"\n### {methods.SHUTDOWN}\n\nStop the daemon: it answers, then ends.\n"
 
 
 def own_fields(function: Any) -> list[types.Field]:
     """Return the parameters that a method has beside those of all methods."""
     source = inspect.getsource(function)
     [converted] = set(re.findall(r"requests\.convert\(params, requests\.(\w+)\)", source))
-    info = types.type_info(getattr(requests, converted))
+    info = types.type_info(getattr(params, converted))
     assert isinstance(info, types.StructType)
-    common = requests.Params.__struct_fields__
+    common = params.Params.__struct_fields__
     return [one for one in info.fields if one.name not in common]
 
 

@@ -196,10 +196,10 @@ def test_every_import_is_one_that_the_house_allows():
         ("memd.search.search", "memd.index.indexer"),
         ("memd.index.indexer", "memd.search.search"),
         ("memctl.client", "memd.errors"),
-        ("memd.service.queries", "memctl.client"),
+        ("memd.api.search", "memctl.client"),
         ("memd.sources.scan", "watchfiles"),
         ("memd.search.ranking", "time"),
-        ("memd.records", "memd.service.status"),
+        ("memd.records", "memd.api.status"),
         ("memd.embedding.queue", "memd.index.index"),
     ],
 )

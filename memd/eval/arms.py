@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from memd.api.params import Search
 from memd.eval import grep
 from memd.eval.index import TemporaryIndex
 from memd.eval.questions import Place, Question
 from memd.eval.scores import DEPTH
 from memd.search.judging import Mode
-from memd.service.requests import Search
 
 # memd shows three hits a source at most, so ten sources stand among so many hits. The answer for 10 is
 # the beginning of the answer for 30: what is measured is the order that a user sees.

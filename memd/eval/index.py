@@ -16,6 +16,8 @@ from pathlib import Path
 
 from memd import config as configuration
 from memd import registry as folders
+from memd.api import params, prepare
+from memd.api.prepare import Asked
 from memd.config import WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
 from memd.embedding.providers import Providers
@@ -26,8 +28,6 @@ from memd.index.indexer import Indexer
 from memd.records import ChunkLimits
 from memd.registry import Registry, Workspace
 from memd.search.search import Answer, search
-from memd.service import asking, requests
-from memd.service.asking import Asked
 from memd.sources.scan import Rules
 
 COMMIT_S = 1.0  # of work in one commit; nobody waits for a single file of it
@@ -92,10 +92,10 @@ class TemporaryIndex:
         """The paths of all sources."""
         return frozenset(source.path for source in self.index.snapshot.sources.values())
 
-    def decide(self, question: requests.Search) -> Asked:
+    def decide(self, question: params.Search) -> Asked:
         """Return a question with everything decided, its vector included."""
         limit = question.limit or self.config.max_results
-        return self._loop.run(asking.decided(self, question, lambda: False, glob=None, limit=limit))
+        return self._loop.run(prepare.decided(self, question, lambda: False, glob=None, limit=limit))
 
     def answer(self, asked: Asked) -> Answer:
         """Return the hits."""

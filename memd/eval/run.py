@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from memd.api import prepare, why_text
+from memd.api.params import Search
+from memd.api.why_text import Finding
 from memd.errors import NotFoundError, NumpyMissingError, StorageError
 from memd.eval import arms, grep, headings, holdout, report
 from memd.eval.index import Notes, TemporaryIndex, temporary_index
 from memd.eval.questions import Place, Question
 from memd.records import Skipped, SourceText
 from memd.search.why import why
-from memd.service import asking, verdicts
-from memd.service.findings import Finding
-from memd.service.requests import Search
 from memd.sources.ignore import Refusal
 from memd.sources.lines import split_lines
 from memd.sources.refusal import look
@@ -214,14 +214,14 @@ def _why(
     # What is no source is looked for among the notes themselves; a copy has sources alone.
     disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
     stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
-    told = verdicts.told(
+    told = why_text.told(
         Finding(
             stage="not-a-source" if isinstance(disk, Refusal) else stage,
             root=str(run.notes.place.root),
             path=path,
             line=None,
             request=asked.request,
-            off=asking.why_off(asked, "keyword" if asked.meaning.vector is None else "hybrid"),
+            off=prepare.why_off(asked, "keyword" if asked.meaning.vector is None else "hybrid"),
             source=source,
             verdict=verdict,
             refusal=disk if isinstance(disk, Refusal) else None,

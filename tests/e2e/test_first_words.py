@@ -8,7 +8,7 @@ import pytest
 
 from memctl.client import RpcError
 from memd import __version__
-from memd.service.status import FEATURES
+from memd.api.status import FEATURES
 
 ENTRY = {"topic": "birds", "title": "Storks", "content": "They come in April."}
 

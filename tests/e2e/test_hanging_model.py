@@ -12,7 +12,7 @@ from daemon_process import Daemon, until
 from model_server import ModelServer
 
 from memctl.client import RpcError
-from memd.service.handlers import METHODS
+from memd.api.methods import METHODS
 
 LATE_S = 10.0  # of a loaded machine; one second is promised
 OWN_MS = 500  # a deadline for what has none

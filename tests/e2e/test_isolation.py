@@ -8,8 +8,8 @@ from daemon_process import Daemon
 from every_call import NAMES, calls
 
 from memctl.client import RpcError
-from memd.service import requests
-from memd.service.handlers import METHODS
+from memd.api import params as requests
+from memd.api.methods import METHODS
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from daemon_process import Daemon
 from protocol_page import own_fields
 
 from memctl.client import RpcError
-from memd.service import requests
-from memd.service.handlers import METHODS
+from memd.api import params as requests
+from memd.api.methods import METHODS
 
 # What must be given: enough for an answer, or for an error that is the same each time.
 NEEDED: dict[str, dict[str, Any]] = {

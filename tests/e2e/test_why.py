@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memctl.client import RpcError
-from memd.service.findings import STAGES
+from memd.api.why_text import STAGES
 
 COPIED = "The heron nests by the weir each spring and leaves it when the water falls in autumn again.\n"
 NOTES = {

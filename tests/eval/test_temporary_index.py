@@ -7,10 +7,10 @@ import time
 import pytest
 
 from memd import registry
+from memd.api.params import Search
 from memd.errors import ConfigError, WorkspaceError
 from memd.eval.index import registered, temporary_index
 from memd.registry import Registry
-from memd.service.requests import Search
 
 TEXTS = {
     "tea.md": "# Favourite drinks\n\nAda has smoked tea in a cup.\n",

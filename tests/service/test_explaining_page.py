@@ -4,10 +4,9 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+from memd.api.why_text import _NOT_INDEXED, _OFF, STAGES
 from memd.search import explanation
 from memd.search.identifiers import Word
-from memd.service.findings import STAGES
-from memd.service.verdicts import _NOT_INDEXED, _OFF
 from memd.sources.refusal import WHY_NOT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explaining.md").read_text(encoding="utf-8")

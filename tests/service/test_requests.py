@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.api import params as requests
+from memd.api.methods import METHODS
 from memd.errors import InvalidError
-from memd.service import requests
-from memd.service.handlers import METHODS
 
 KINDS = [
     requests.Nothing, requests.Hello, requests.Search, requests.Recall, requests.Why, requests.Get,

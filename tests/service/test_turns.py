@@ -3,8 +3,8 @@
 import threading
 from types import SimpleNamespace
 
+from memd.api import search
 from memd.search.memo import Memo
-from memd.service import queries
 
 
 def test_a_search_waits_for_its_turn_but_not_long(notes):
@@ -20,7 +20,7 @@ def test_a_search_waits_for_its_turn_but_not_long(notes):
 
     def ask(**settings: object) -> None:
         request = notes.request("heron", mode="keyword", **settings)
-        answers.append(queries._search(opened, request))
+        answers.append(search._search(opened, request))
 
     first = threading.Thread(target=ask, kwargs={"alive": slow})
     first.start()

@@ -5,14 +5,12 @@ import asyncio
 import pytest
 from tests_support import Notes
 
+from memd.api.resolve import below
+from memd.api.why import _why
+from memd.api.why_text import _NOT_INDEXED, _OFF, _SAYINGS, STAGES
 from memd.config import WorkspaceConfig
 from memd.registry import Workspace
 from memd.rpc.context import Call
-from memd.service import requests
-from memd.service.explaining import _why
-from memd.service.findings import STAGES
-from memd.service.naming import below
-from memd.service.verdicts import _NOT_INDEXED, _OFF, _SAYINGS
 from memd.sources.watch import Watcher
 from memd.workspace.open import Opened
 from memd.workspace.sync import Upkeep
@@ -37,7 +35,7 @@ class Room:
         self.opened = Opened(place, WorkspaceConfig(), notes.index, upkeep, None)
 
     def why(self, path: str, query: str = "heron", **params) -> dict:
-        question = requests.convert({"path": path, "query": query, **params}, requests.Why)
+        question = params.convert({"path": path, "query": query, **params}, params.Why)
         call = Call(1, {}, None, lambda _: None, lambda _: None, lambda: False, lambda _: None)
         return asyncio.run(_why(self.workspaces, self.opened, question, call))
 

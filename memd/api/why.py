@@ -5,19 +5,18 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from memd.errors import InvalidError
+from memd.api import params as requests
+from memd.api import why_text
+from memd.api.prepare import frame, ms_since, prepare, why_off
+from memd.api.resolve import below
+from memd.api.why_text import Finding
 from memd.index.view import View
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.search.confidence import Confidence
-from memd.search.explain import explain
 from memd.search.judging import Request
-from memd.search.search import Answer, degraded, searched
+from memd.search.search import degraded
 from memd.search.why import Verdict, why
-from memd.service import answers, requests, verdicts
-from memd.service.asking import answer_frame, frame, ms_since, prepare, why_off
-from memd.service.findings import Finding
-from memd.service.naming import below
 from memd.sources.ignore import Refusal
 from memd.sources.refusal import look
 from memd.sources.scan import Rules
@@ -25,31 +24,8 @@ from memd.workspace.open import Opened
 from memd.workspace.workspaces import Workspaces
 
 CLOSE_NAMES = 3  # that are offered in place of one that does not exist
-MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 
 Fields = dict[str, Any]
-
-
-async def explained_search(workspaces: Workspaces, question: requests.Search, call: Call) -> Fields:
-    """``search`` with ``explain``: the same answer, each hit with what made its score."""
-    started = time.perf_counter()
-    if question.limit is not None and question.limit > MAX_EXPLAINED:
-        raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {question.limit}")
-
-    async def run(opened: Opened) -> Fields:
-        limit = question.limit or min(opened.config.max_results, MAX_EXPLAINED)
-        asked = await prepare(opened, question, call, glob=question.path, limit=limit)
-        answer, told = await workspaces.read(_explained, opened, asked.request)
-        reasons = told.pop("hits")
-        hits = [
-            answers.hit(hit) | {"explanation": reason}
-            for hit, reason in zip(answer.hits, reasons, strict=True)
-        ]
-        off = why_off(asked, answer.mode, answer.degraded)
-        told |= {"model_id": asked.meaning.model_id or None, "vector_arm": off or None}
-        return {"hits": hits, "explanation": told, **answer_frame(opened, asked, answer)}
-
-    return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
 
 
 async def why_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
@@ -76,12 +52,6 @@ class _Seen:
     confidence: Confidence | None = None  # of the answer that it is in
 
 
-def _explained(opened: Opened, request: Request) -> tuple[Answer, Fields]:
-    with opened.index.view(request.expired) as view:
-        answer, judged = searched(view, request)
-        return answer, answers.record(explain(view, request, judged, answer.hits))
-
-
 async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, call: Call) -> Fields:
     asked = await prepare(opened, question, call, glob=question.glob, limit=question.limit)
     root = opened.workspace.root
@@ -106,7 +76,7 @@ async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, c
         close=seen.close,
     )
     made = frame(opened, asked, mode=mode, generation=seen.generation, timings_ms={}, degraded=seen.degraded)
-    told = verdicts.told(finding)
+    told = why_text.told(finding)
     return {"path": finding.path, "line": finding.line, **told, "confidence": seen.confidence, **made}
 
 

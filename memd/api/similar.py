@@ -5,16 +5,9 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from memd.errors import InvalidError, NotFoundError
-from memd.index.reader import StoredChunk
-from memd.index.view import View
-from memd.rpc.context import Call
-from memd.search.judging import Request
-from memd.search.query import Query
-from memd.search.search import Answer
-from memd.search.similar import similar
-from memd.service import answers, requests
-from memd.service.asking import (
+from memd.api import params as requests
+from memd.api import results
+from memd.api.prepare import (
     ANSWER_S,
     Asked,
     Meaning,
@@ -26,7 +19,15 @@ from memd.service.asking import (
     wait_for_model,
     wait_for_sync,
 )
-from memd.service.naming import chunk_of, source_of
+from memd.api.resolve import chunk_of, source_of
+from memd.errors import InvalidError, NotFoundError
+from memd.index.reader import StoredChunk
+from memd.index.view import View
+from memd.rpc.context import Call
+from memd.search.judging import Request
+from memd.search.query import Query
+from memd.search.search import Answer
+from memd.search.similar import similar
 from memd.workspace.open import Opened
 from memd.workspace.workspaces import Workspaces
 
@@ -65,8 +66,8 @@ async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Simil
         degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
     made = Asked(request, Meaning(None, "", degraded), synced, waited_ms)
     return {
-        "to": {"path": place, **answers.chunk(chunk)},
-        "hits": [answers.hit(hit) for hit in answer.hits],
+        "to": {"path": place, **results.chunk(chunk)},
+        "hits": [results.hit(hit) for hit in answer.hits],
         **frame(opened, made, mode=answer.mode, generation=answer.generation, timings_ms=answer.timings_ms),
     }
 
@@ -106,7 +107,7 @@ def _like_entry(opened: Opened, path: str, give_up: float) -> list[Fields] | Non
                 "title": hit.source.title,
                 "start_line": hit.chunk.start_line,
                 "end_line": hit.chunk.end_line,
-                "score": answers.rounded(hit.candidate.score),
+                "score": results.rounded(hit.candidate.score),
             },
         )
     return list(best.values())[:ENTRY_NOTES]

@@ -1,4 +1,4 @@
-"""The methods that change an index or the list of workspaces: index, check, workspace.*."""
+"""Bring the index up to date, wait for it, check it: `index`, `sync`, `check`."""
 
 import asyncio
 import shlex
@@ -7,20 +7,45 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from memd.errors import ConfigError, InvalidError, NestedError
+from memd.api import params as requests
+from memd.api.prepare import ms_since
+from memd.errors import NestedError
 from memd.registry import root_for
 from memd.rpc.context import Call
-from memd.service import requests
 from memd.workspace.check import Checking
 from memd.workspace.open import Opened
 from memd.workspace.sync import REPORT_EVERY_S, Report
 from memd.workspace.workspaces import Workspaces
 
-SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
-
 Fields = dict[str, Any]
+
+
+SYNC_DEFAULT_MS = 60_000  # of `sync`, as facebook/watchman waits
+
+
+REPLY_S = 0.05  # of a client's own timeout, kept for the way back
+
+
+async def sync_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``sync``: wait until what was saved before the call is searchable by its words."""
+    started = time.perf_counter()
+    asked = requests.convert(params, requests.Sync)
+    timeout_s = (asked.timeout_ms or SYNC_DEFAULT_MS) / 1000
+
+    async def synced(opened: Opened) -> Fields:
+        left_s = timeout_s - (time.perf_counter() - started) - REPLY_S
+        reached = await opened.upkeep.synced(left_s)
+        return {
+            "workspace": str(opened.workspace.root),
+            "synced": reached,
+            "generation": opened.index.snapshot.generation,
+            "index": opened.upkeep.facts,
+        }
+
+    return {**await workspaces.using(asked.workspace, synced), "took_ms": ms_since(started)}
+
+
+SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
 
 
 async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
@@ -98,32 +123,6 @@ async def check_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     return await workspaces.using(asked.workspace, checked)
 
 
-async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
-    """``workspace.add``: make a folder a workspace."""
-    asked = requests.convert(params, requests.WorkspaceAdd)
-    if not asked.nested:
-        _refuse_to_take(workspaces, asked.path)
-    adding = workspaces.add(asked.path, force=asked.force)
-    root, created = await call.to_the_end(adding, f"the folder may be added all the same, {SEE}")
-    if created:
-        for outer in _around(workspaces, root):
-            outer.upkeep.rescan()  # these notes are not its own any more
-
-    async def looked_through(opened: Opened) -> Opened:
-        await opened.upkeep.scanned()
-        return opened
-
-    opened = await workspaces.using(str(root), looked_through)
-    return {
-        "root": str(opened.workspace.root),
-        "config": str(opened.workspace.config_path),
-        "created": created,
-        "sources": opened.upkeep.scanning.found_sources,
-        "skipped": len(opened.upkeep.scanning.skipped),
-        "within": [str(other) for other in workspaces.roots if opened.workspace.root in other.parents],
-    }
-
-
 def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
     """Refuse a folder whose notes another workspace has indexed.
 
@@ -149,32 +148,7 @@ def _around(workspaces: Workspaces, root: Path) -> list[Opened]:
     return [opened for opened in workspaces.opened if opened.workspace.root in root.parents]
 
 
-async def remove_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
-    """``workspace.remove``: forget a workspace and delete its index, never a note."""
-    asked = requests.convert(params, requests.WorkspaceRemove)
-    root = await call.to_the_end(
-        workspaces.remove(asked.path), f"the workspace may be removed all the same, {SEE}"
-    )
-    return {"root": str(root), "removed": True}
-
-
 async def _configure(workspaces: Workspaces, root: Path, changed: Fields, call: Call) -> None:
     await workspaces.configure(root, changed)
     call.outlives("the settings are written, and hold once the index is opened with them")
     await workspaces.reopen(root)
-
-
-async def configure_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
-    """``workspace.configure``: replace settings in config.toml, or show what they are."""
-    asked = requests.convert(params, requests.WorkspaceConfigure)
-    root = workspaces.root_of(asked.workspace)
-    if not isinstance(asked.settings, msgspec.UnsetType) and asked.settings:
-        try:
-            await call.to_the_end(
-                _configure(workspaces, root, asked.settings, call),
-                "the settings may be written all the same: look at config.toml",
-            )
-        except ConfigError as error:
-            raise InvalidError(f"$.settings: {error}; nothing was changed") from error
-    opened = await workspaces.find(str(root))
-    return {"root": str(root), "config": msgspec.to_builtins(opened.config)}

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from memd import analysis
+from memd.api import params
 from memd.config import WorkspaceConfig
 from memd.embedding import NUMPY_MISSING, UnavailableError
 from memd.embedding.queue import EmbeddingQueue
@@ -21,7 +22,6 @@ from memd.search.identifiers import Word, spelled
 from memd.search.judging import Request
 from memd.search.query import Query, parse, restricted
 from memd.search.search import Answer
-from memd.service import requests
 from memd.workspace.open import Opened
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
@@ -69,7 +69,7 @@ class Asked:
 
 
 async def prepare(
-    opened: Opened, question: requests.Question, call: Call, *, glob: str | None, limit: int | None
+    opened: Opened, question: params.Question, call: Call, *, glob: str | None, limit: int | None
 ) -> Asked:
     """Wait for what was saved, if that is asked for; parse, embed, decide.
 
@@ -90,7 +90,7 @@ async def prepare(
 
 
 async def decided(
-    opened: Askable, question: requests.Question, expired: Expired, *, glob: str | None, limit: int | None
+    opened: Askable, question: params.Question, expired: Expired, *, glob: str | None, limit: int | None
 ) -> Asked:
     """Parse, embed, decide; as `prepare`, without waiting. *expired*: whether nobody waits for the answer."""
     query = narrowed(parse(question.query), question, glob)
@@ -108,7 +108,7 @@ async def decided(
     return Asked(request, meaning, {})
 
 
-def request_of(opened: Askable, asked: requests.Narrowed, query: Query, expired: Expired) -> Request:
+def request_of(opened: Askable, asked: params.Narrowed, query: Query, expired: Expired) -> Request:
     """Return a search by words with the workspace's settings."""
     config = opened.config
     return replace(
@@ -139,7 +139,7 @@ def plain_request(opened: Askable) -> Request:
     )
 
 
-def narrowed(query: Query, asked: requests.Narrowed, glob: str | None) -> Query:
+def narrowed(query: Query, asked: params.Narrowed, glob: str | None) -> Query:
     """Return *query* with the filters of its request.
 
     Raises:
@@ -194,7 +194,7 @@ def answer_frame(opened: Opened, asked: Asked, answer: Answer) -> Fields:
     return {"confidence": answer.confidence, "model_id": asked.meaning.model_id or None, **made}
 
 
-async def wait_for_sync(opened: Opened, asked: requests.Narrowed, call: Call, *, vectors: bool) -> Fields:
+async def wait_for_sync(opened: Opened, asked: params.Narrowed, call: Call, *, vectors: bool) -> Fields:
     """Wait, where that is asked for, until what was saved before is searchable; say whether it is."""
     if not asked.sync:
         return {}

@@ -2,19 +2,24 @@
 
 import asyncio
 import os
+import platform
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from memctl import protocol
 from memd import __version__, diagnostics
+from memd.api import params as requests
+from memd.api.search import _run
 from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import WorkspaceError
+from memd.errors import MemdError, WorkspaceError
 from memd.index.columns import HAS_NUMPY
 from memd.index.database import sqlite_version
+from memd.index.ranked import rank_all
 from memd.rpc.context import Call, Limits
-from memd.service import requests
 from memd.workspace.open import Opened
 from memd.workspace.sync import Upkeep
 from memd.workspace.workspaces import Workspaces
@@ -85,18 +90,6 @@ async def status_method(workspaces: Workspaces, params: Fields, _: Call) -> Fiel
     return {
         "server": _server(workspaces) | {"loop_lag_ms": await _loop_lag_ms()},
         "workspaces": [*(workspace_facts(workspaces, opened) for opened in chosen), *others],
-    }
-
-
-async def list_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
-    """``workspace.list``: the registered roots."""
-    requests.convert(params, requests.Nothing)
-    known = {opened.workspace.root: opened for opened in workspaces.opened}
-    return {
-        "workspaces": [
-            *({"root": str(root)} | _counts(opened) for root, opened in known.items()),
-            *_not_open(workspaces),
-        ]
     }
 
 
@@ -219,3 +212,96 @@ def memory_mb() -> float | None:
 def _trouble(queue: EmbeddingQueue) -> str | None:
     """Return the code of why a model gives no vectors now, None where it does."""
     return {"ready": None, "loading": "model-loading"}.get(queue.state, queue.reason)
+
+
+PROBE_S = 0.01  # between two looks at the loop's clock
+
+
+async def debug_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``debug``: what somebody who looks for a mistake wants to know. Quotes no note.
+
+    Paths are named where one workspace is asked about, and only its own.
+    """
+    asked = requests.convert(params, requests.Debug)
+    root = str(workspaces.root_of(asked.workspace)) if asked.workspace else None
+    lags_ms = await _lags_ms(asked.lag_s)
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "sqlite": sqlite_version(),
+        "packages": {name: diagnostics.installed(name) for name in diagnostics.PACKAGES},
+        "telemetry_disabled": diagnostics.telemetry_disabled(),
+        "pid": os.getpid(),
+        "threads": sorted(thread.name for thread in threading.enumerate()),
+        "descriptors": _descriptors(),
+        "loop_lag_ms": {"p50": _share(lags_ms, 0.5), "p99": _share(lags_ms, 0.99), "max": lags_ms[-1]},
+        "requests": list(diagnostics.REQUESTS),
+        "watched": _watched(root),
+    }
+
+
+def _watched(root: str | None) -> list[Fields]:
+    """Return what the watcher said of one workspace, or how much it said of each."""
+    if root is not None:
+        return [batch for batch in diagnostics.WATCHED if batch["workspace"] == root]
+    return [{key: fact for key, fact in batch.items() if key != "paths"} for batch in diagnostics.WATCHED]
+
+
+async def _lags_ms(seconds: float) -> list[float]:
+    """Return, in order, by how many milliseconds the loop came late, measured for so long."""
+    lags = [0.0]
+    stop = time.perf_counter() + seconds
+    while (began := time.perf_counter()) < stop:
+        await asyncio.sleep(PROBE_S)
+        lags.append(round(max(0.0, time.perf_counter() - began - PROBE_S) * 1000, 2))
+    return sorted(lags)
+
+
+def _share(ordered: list[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def _descriptors() -> int | None:
+    """Return how many file descriptors are open; None where the system does not say."""
+    folder = Path("/dev/fd" if sys.platform == "darwin" else "/proc/self/fd")
+    try:
+        return len(list(folder.iterdir()))
+    except OSError:
+        return None
+
+
+async def subscribe_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``subscribe``: from now on this connection gets the events of one workspace, or of all."""
+    asked = requests.convert(params, requests.Subscribe)
+    root = str(workspaces.root_of(asked.workspace)) if asked.workspace else None
+    call.follow(lambda listener: workspaces.feed.listen(listener, root))
+    return {"subscribed": True, "workspaces": [root] if root else [str(one) for one in workspaces.roots]}
+
+
+async def health_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``health``: run a real ranked search in each workspace; some damage shows only then."""
+    asked = requests.convert(params, requests.Nothing)
+    roots = [workspaces.root_of(asked.workspace)] if asked.workspace else workspaces.roots
+    checks = [await _health_of(workspaces, str(root), call) for root in roots]
+    return {"ok": all(check["ok"] for check in checks), "checks": checks}
+
+
+async def _health_of(workspaces: Workspaces, root: str, call: Call) -> Fields:
+    async def probed(opened: Opened) -> Fields:
+        await workspaces.read(_rank_all, opened)
+        probe = requests.Search(query="memory health", mode="hybrid")
+        answer, frame = await _run(workspaces, opened, probe, call, 1)
+        detail = ", ".join([f"answered in {sum(answer.timings_ms.values()):.1f} ms", *frame["degraded"]])
+        opened.last_health = {"ok": not frame["degraded"], "detail": detail, "at": time.time()}
+        return {"name": root, "ok": not frame["degraded"], "detail": detail}
+
+    try:
+        return await workspaces.using(root, probed)
+    except MemdError as error:
+        return {"name": root, "ok": False, "detail": str(error)}
+
+
+def _rank_all(opened: Opened) -> None:
+    with opened.index.view() as view:
+        rank_all(view)

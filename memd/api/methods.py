@@ -3,20 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from memd.api import entries, get, indexing, search, similar, status, why
+from memd.api import params as requests
+from memd.api import workspaces as workspaces_api
 from memd.errors import MethodError
 from memd.rpc.context import Call
-from memd.service import (
-    debugging,
-    entries,
-    explaining,
-    following,
-    forgetting,
-    keeping,
-    likening,
-    queries,
-    requests,
-    status,
-)
 from memd.workspace.workspaces import Workspaces
 
 Fields = dict[str, Any]
@@ -27,24 +18,24 @@ METHODS: dict[str, tuple[Method, float | None]] = {
     "memd.hello": (status.hello_method, 1.0),
     "ping": (status.ping_method, 1.0),
     "status": (status.status_method, 1.0),
-    "health": (queries.health_method, 5.0),
-    "search": (queries.search_method, 5.0),
-    "search_memory": (queries.search_method, 5.0),
-    "recall": (queries.recall_method, 5.0),
-    "similar": (likening.similar_method, 5.0),
-    "why": (explaining.why_method, 5.0),
-    "get": (queries.get_method, 5.0),
+    "health": (status.health_method, 5.0),
+    "search": (search.search_method, 5.0),
+    "search_memory": (search.search_method, 5.0),
+    "recall": (search.recall_method, 5.0),
+    "similar": (similar.similar_method, 5.0),
+    "why": (why.why_method, 5.0),
+    "get": (get.get_method, 5.0),
     "extract_memory": (entries.extract_memory_method, 30.0),
-    "forget": (forgetting.forget_method, None),
-    "debug": (debugging.debug_method, 15.0),
-    "index": (keeping.index_method, None),
-    "sync": (queries.sync_method, None),
-    "check": (keeping.check_method, None),
-    "subscribe": (following.subscribe_method, 1.0),
-    "workspace.add": (keeping.add_method, None),
-    "workspace.list": (status.list_method, 1.0),
-    "workspace.remove": (keeping.remove_method, 30.0),
-    "workspace.configure": (keeping.configure_method, 30.0),
+    "forget": (entries.forget_method, None),
+    "debug": (status.debug_method, 15.0),
+    "index": (indexing.index_method, None),
+    "sync": (indexing.sync_method, None),
+    "check": (indexing.check_method, None),
+    "subscribe": (status.subscribe_method, 1.0),
+    "workspace.add": (workspaces_api.add_method, None),
+    "workspace.list": (workspaces_api.list_method, 1.0),
+    "workspace.remove": (workspaces_api.remove_method, 30.0),
+    "workspace.configure": (workspaces_api.configure_method, 30.0),
 }
 SHUTDOWN = "shutdown"
 

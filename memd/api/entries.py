@@ -1,0 +1,153 @@
+"""``extract_memory``: write one entry, have it indexed, and say what is like it.
+
+The entry is on the disk before the index hears of it: a scan, a full state disk or a stop delays only that
+it is found.
+
+The file goes first, apart from the index. Only what memd wrote: a person's own notes are deleted by that
+person, and `index --purge` follows.
+"""
+
+import time
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from memd.api import params as requests
+from memd.api.prepare import ANSWER_S
+from memd.api.resolve import below
+from memd.api.similar import similar_to_entry
+from memd.errors import InvalidError, MemdError, NotFoundError
+from memd.index.index import Index
+from memd.memory import Written, delete_entry, write_entry
+from memd.rpc.context import Call
+from memd.workspace.open import Opened
+from memd.workspace.workspaces import Workspaces
+
+# For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
+INDEX_TIMEOUT_S = 5.0
+PERHAPS = "the entry may be written all the same: look before you try again"
+
+Fields = dict[str, Any]
+
+
+async def extract_memory_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``extract_memory``: write one entry, durable when the reply comes; `indexed`: it is searchable, too.
+
+    By words and meaning; `similar` names up to five notes that are most like it then. Else the index lags,
+    and follows by itself: the entry must not be written again.
+    """
+    asked = requests.convert(params, requests.ExtractMemory)
+    root = workspaces.root_of(asked.workspace)
+    return await call.to_the_end(_extract(workspaces, root, asked, call), PERHAPS)
+
+
+async def _extract(workspaces: Workspaces, root: Path, asked: requests.ExtractMemory, call: Call) -> Fields:
+    origin = {
+        "origin": asked.source.origin,
+        "client": asked.source.client or str(call.client.get("name", "")),
+        "session": asked.source.session,
+    }
+
+    def write() -> Written:
+        return write_entry(
+            root,
+            topic=asked.topic,
+            title=asked.title,
+            content=asked.content,
+            tags=asked.tags,
+            origin=origin,
+            now=datetime.now().astimezone(),
+        )
+
+    written = await workspaces.folders.run(root, write)
+    give_up = time.monotonic() + INDEX_TIMEOUT_S
+    if call.deadline is not None:
+        give_up = min(give_up, call.deadline - ANSWER_S)
+    indexing = _indexed(workspaces, root, written.path, give_up)
+    similar = await workspaces.within(max(give_up - time.monotonic(), 0), indexing)
+    return {
+        "workspace": str(root),
+        "path": written.path,
+        "id": written.id,
+        "created": written.created,
+        "indexed": similar is not None,
+        "similar": similar or [],
+    }
+
+
+async def _indexed(workspaces: Workspaces, root: Path, path: str, give_up: float) -> list[Fields] | None:
+    """Index an entry; return what is like it, None where it is not wholly searchable by *give_up*."""
+
+    async def index(opened: Opened) -> list[Fields] | None:
+        try:
+            await opened.upkeep.indexing.index_now(path)
+        except MemdError:
+            opened.upkeep.indexing.hint([path])  # again, when there is space
+            raise
+        return await similar_to_entry(workspaces, opened, path, give_up)
+
+    return await workspaces.using(str(root), index)
+
+
+FILE_PERHAPS = "the entry may be deleted all the same: look before you try again"
+# True through a stop and a kill: what is gone from the folder is purged after KEEP_GONE_S of housekeeping.
+FILE_GONE = (
+    "the entry's file is deleted. What the index holds of it answers no query and goes within a day, or at "
+    "once with memctl index --purge"
+)
+
+
+async def forget_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+    """``forget``: delete an entry; when the reply comes no file of memd's holds a word of it.
+
+    An entry that was changed since memd wrote it is kept, unless `force` says that it is meant.
+    """
+    started = time.perf_counter()
+    asked = requests.convert(params, requests.Forget)
+    root = workspaces.root_of(asked.workspace)
+    path = below(root, asked.path)
+    if path is None:
+        raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")
+    title = await call.to_the_end(_forget(workspaces, root, path, asked, call), FILE_PERHAPS)
+    return {
+        "workspace": str(root),
+        "path": path,
+        "title": title,
+        "forgotten": True,
+        "took_ms": round((time.perf_counter() - started) * 1000),
+    }
+
+
+async def _forget(workspaces: Workspaces, root: Path, path: str, asked: requests.Forget, call: Call) -> str:
+    """Delete the file and its traces; return the title that the index knew it by, else its name."""
+    deleted = await _delete(workspaces, root, path, force=asked.force)
+    if deleted is None:
+        call.outlives(FILE_GONE)
+
+    async def clean(opened: Opened) -> str:
+        if deleted is not None and not await workspaces.write(_is_known, opened.index, path):
+            raise deleted
+        title = _title(opened, path)
+        await opened.upkeep.indexing.index_now(path)  # it is gone, and so it leaves every answer
+        await opened.upkeep.housekeeping.purge_now(path)
+        return title
+
+    return await workspaces.using(str(root), clean)
+
+
+async def _delete(workspaces: Workspaces, root: Path, path: str, *, force: bool) -> NotFoundError | None:
+    """Delete the file; return the error where it is gone already: the index may still know it."""
+    try:
+        await workspaces.folders.run(root, lambda: delete_entry(root, path, force=force))
+    except NotFoundError as error:
+        return error
+    return None
+
+
+def _is_known(index: Index, path: str) -> bool:
+    return index.writer.stamp(path) is not None or index.writer.gone_hash(path) is not None
+
+
+def _title(opened: Opened, path: str) -> str:
+    known = (one.title for one in opened.index.snapshot.sources.values() if one.path == path)
+    return next(known, PurePosixPath(path).stem)

@@ -1,0 +1,57 @@
+"""A source or its lines: `get`."""
+
+import time
+from typing import Any
+
+from memd.api import params as requests
+from memd.api.resolve import chunk_of, source_of
+from memd.errors import InvalidError, NotFoundError
+from memd.records import Source, SourceText
+from memd.rpc.context import Call
+from memd.sources.scan import read_source
+from memd.workspace.open import Opened
+from memd.workspace.workspaces import Workspaces
+
+Fields = dict[str, Any]
+
+
+async def get_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+    """``get``: a source, some of its lines, or the chunk of a hit, from the file as it is now."""
+    asked = requests.convert(params, requests.Get)
+    if (asked.path is None) == (asked.id is None):
+        raise InvalidError("$: expected either path or id")
+    return await workspaces.using(asked.workspace, lambda opened: _get(workspaces, opened, asked))
+
+
+async def _get(workspaces: Workspaces, opened: Opened, asked: requests.Get) -> Fields:
+    source, start, end = await workspaces.read(_place, opened, asked)
+    path = source.path
+    found = await workspaces.read(lambda: read_source(opened.workspace.root, path, now_ns=time.time_ns()))
+    if not isinstance(found, SourceText):
+        raise NotFoundError(f"{path} cannot be read any more; the index will follow")
+    lines = found.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if end is not None and end < start:
+        raise InvalidError(f"$.end_line: {end} is before start_line {start}")
+    if start > max(len(lines), 1):
+        raise InvalidError(f"$.start_line: {path} has {len(lines)} lines, not {start}")
+    end = min(end or len(lines), len(lines))
+    return {
+        "workspace": str(opened.workspace.root),
+        "path": path,
+        "title": source.title,
+        "tags": list(source.tags),
+        "start_line": start,
+        "end_line": end,
+        "lines": len(lines),
+        "text": "\n".join(lines[start - 1 : end]),
+    }
+
+
+def _place(opened: Opened, asked: requests.Get) -> tuple[Source, int, int | None]:
+    """Return source and lines of what is asked for; only what is indexed can be had."""
+    with opened.index.view() as view:
+        if asked.id is not None:
+            chunk = chunk_of(view, asked.id)
+            return view.snapshot.sources[chunk.source], chunk.start_line, chunk.end_line
+        assert asked.path is not None
+        return source_of(view, opened.workspace.root, asked.path), asked.start_line, asked.end_line
