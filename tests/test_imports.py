@@ -39,8 +39,8 @@ INDEX = {
 MAY_IMPORT = {
     "memd.sources": VOCABULARY,
     "memd.embedding": VOCABULARY,
-    "memd.memory": VOCABULARY | {"memd.analysis", "memd.secrets"},
-    "memd.secrets": VOCABULARY,
+    "memd.entries": VOCABULARY | {"memd.analysis", "memd.entries.secrets"},
+    "memd.entries.secrets": VOCABULARY,
     "memd.fsio": VOCABULARY,
     "memd.index.schema": VOCABULARY,
     "memd.index.derived": VOCABULARY,
@@ -97,7 +97,7 @@ MAY_IMPORT = {
     | {"memd.index.index", "memd.index.matrices", "memd.index.sidecar", "memd.index.sidecars"},
     "memd.search": VOCABULARY | {"memd.index.reader", "memd.index.vectors", "memd.index.view"},
     "memd.service": VOCABULARY
-    | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memd.memory"}
+    | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memd.entries"}
     | {"memctl.lock", "memctl.paths", "memctl.protocol"},
     "memd.__main__": {"memd", "memd.service"},
     "memd.eval": VOCABULARY
@@ -125,7 +125,7 @@ ONE_IMPORTER = {
     "safetensors": BUILD,
     "pathspec": {"memd.sources.gitignore"},
     "re2": {"memd.search.globs", "memd.sources.patterns"},
-    "yaml": {"memd.sources.frontmatter", "memd.memory.entry"},
+    "yaml": {"memd.sources.frontmatter", "memd.entries.entry"},
     "rich": {"memctl.progress", "memctl.render.terminal"},
     "markdown_it": {"memd.sources.blocks"},
     "tomlkit": {"memd.config"},

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd import analysis
+from memd.entries import slug
 from memd.index.database import open_scratch, terms_of
-from memd.memory import slug
 
 CUT = terms_of(open_scratch(), apsw.FTS5_TOKENIZE_QUERY)
 # Words of many scripts, marks, and what stands between them: plain st.text() rarely puts these together.

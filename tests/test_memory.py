@@ -19,6 +19,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from memd.entries import MAX_CONTENT_BYTES, clear_leftovers, delete_entry, leftovers, slug, write_entry
 from memd.errors import (
     ChangedError,
     InvalidError,
@@ -29,14 +30,6 @@ from memd.errors import (
     StorageError,
     UnsafeError,
     WorkspaceError,
-)
-from memd.memory import (
-    MAX_CONTENT_BYTES,
-    clear_leftovers,
-    delete_entry,
-    leftovers,
-    slug,
-    write_entry,
 )
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
@@ -613,7 +606,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 sys.path[:0] = {sys.path!r}
 from memd.errors import NoSpaceError
-from memd.memory import write_entry
+from memd.entries import write_entry
 root = Path(sys.argv[1])
 def write(content):
     write_entry(root, topic="infra", title="port", content=content, origin={{}}, now=datetime.now(UTC))
@@ -680,7 +673,7 @@ def test_a_writer_killed_at_any_call_leaves_a_whole_entry_or_none(root):
 
 DELETED_UNTIL_A_CALL = """
 from memd.errors import ChangedError, NotFoundError
-from memd.memory import delete_entry
+from memd.entries import delete_entry
 left = int(sys.argv[2])
 def deadly(call):
     def wrapped(*args, **kwargs):

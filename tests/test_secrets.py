@@ -1,6 +1,6 @@
 import pytest
 
-from memd.secrets import KINDS, find_secrets
+from memd.entries.secrets import KINDS, find_secrets
 
 LETTERS = "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xY" * 4
 HEX = "0123456789abcdef" * 8

@@ -16,9 +16,9 @@ from memd.api import params as requests
 from memd.api.prepare import ANSWER_S
 from memd.api.resolve import below
 from memd.api.similar import similar_to_entry
+from memd.entries import Written, delete_entry, write_entry
 from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.index.index import Index
-from memd.memory import Written, delete_entry, write_entry
 from memd.rpc.context import Call
 from memd.workspace.open import Opened
 from memd.workspace.workspaces import Workspaces

@@ -9,12 +9,12 @@ from typing import Any
 
 import structlog
 
+from memd.entries import clear_leftovers, leftovers
 from memd.errors import DeadlineError, MemdError
 from memd.index import check
 from memd.index.finding import Finding
 from memd.index.repair import Repair
 from memd.index.sidecars import SidecarFolder
-from memd.memory import clear_leftovers, leftovers
 from memd.workspace.embed_loop import Write
 from memd.workspace.folder_writer import FolderWriter
 from memd.workspace.open import Opened

@@ -14,10 +14,10 @@ from memd import registry as folders
 from memd.config import WorkspaceConfig, write_settings
 from memd.embedding.providers import Providers
 from memd.embedding.queue import EmbeddingQueue
+from memd.entries import clear_leftovers
 from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
 from memd.events import Feed
 from memd.index.database import translated
-from memd.memory import clear_leftovers
 from memd.registry import Registry, Workspace
 from memd.rpc.encode import log_unforeseen
 from memd.sources.watch import Watcher

@@ -14,7 +14,7 @@ from every_call import calls
 from model_server import ModelServer
 
 from memctl.client import RpcError, Unreachable
-from memd.secrets import find_secrets
+from memd.entries.secrets import find_secrets
 
 CANARY = "qzcanary"
 SECRETS = [f"ghp_{CANARY}{number:028d}" for number in range(50)]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import yaml
 
+from memd.entries import place as files
+from memd.entries.checksum import flaw, with_checksum
+from memd.entries.secrets import find_secrets
+from memd.entries.slug import RESERVED_TOPICS, entry_name, one_line, slug, utf8
 from memd.errors import ChangedError, InvalidError, SecretError, StorageError
-from memd.memory import place as files
-from memd.memory.checksum import flaw, with_checksum
-from memd.memory.naming import RESERVED_TOPICS, entry_name, one_line, slug, utf8
-from memd.secrets import find_secrets
 
 MAX_CONTENT_BYTES = 256 * 1024  # an entry is a fact with its reasons, not a document
 MAX_TAGS = 32  # arbitrary; keeps the front matter far below the 64 KiB that its reader takes
@@ -62,7 +62,7 @@ def write_entry(
     Raises:
         InvalidError: a value is empty, too long, reserved, a path, or not text.
         SecretError: a value holds a secret of a known shape.
-        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.memory.place says.
+        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
     """
     folder = slug(topic, kind="topic")
     front: dict[str, object] = {
@@ -95,7 +95,7 @@ def delete_entry(root: Path, path: str, *, force: bool) -> None:
     Raises:
         InvalidError: no entry can stand at *path*.
         ChangedError: the file there is not what memd wrote, and not *force*.
-        NotFoundError, UnsafeError, WorkspaceError, StorageError: as memd.memory.place says.
+        NotFoundError, UnsafeError, WorkspaceError, StorageError: as memd.entries.place says.
     """
     folder, name = _place_of(path)
     check = None if force else lambda raw: _check_untouched(raw, name, path)
