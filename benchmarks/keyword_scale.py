@@ -14,7 +14,7 @@ from benchmarks import latency, made_index, report
 from benchmarks.home import Home
 from memd.index.columns import mask_of
 from memd.index.index import Index
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
 

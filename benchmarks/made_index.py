@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.made_notes import word
 from memd import registry
 from memd.embedding.onnx import OnnxEmbedder
-from memd.index import derived
+from memd.index import chunk_text
 from memd.index.index import Index
 from memd.index.prepare import NewChunk, NewSource
 from memd.records import FileStamp
@@ -124,7 +124,7 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
     return NewSource(
         path=path,
         stamp=FileStamp(number + 1, number + 1, sum(map(len, texts)), number + 1),
-        hash=derived.hash_of(path),
+        hash=chunk_text.hash_of(path),
         title=f"Note {number}",
         tags=(),
         day=DAY,
@@ -175,7 +175,7 @@ def _embed(index: Index, file: Path) -> None:
 
 
 def _chunk(text: str, path: str, place: int) -> NewChunk:
-    words, trigrams = derived.searched(text, path, first=place == 0)
+    words, trigrams = chunk_text.searched(text, path, first=place == 0)
     return NewChunk(
         start_line=2 * place + 1,
         end_line=2 * place + 1,
@@ -183,7 +183,7 @@ def _chunk(text: str, path: str, place: int) -> NewChunk:
         heading="",
         text=text,
         context="",
-        hash=derived.hash_of(text),
+        hash=chunk_text.hash_of(text),
         words=words,
         trigrams=trigrams,
     )

@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
+from memd.index.ann_cache import Building, FirstPass
 from memd.index.columns import Columns, Mask, mask_of
 from memd.index.cosine import by_chunk, cosines
-from memd.index.first_pass import FirstPass
-from memd.index.first_pass_build import Building
 from memd.index.postings import TermPostings
+from memd.index.snapshot import Snapshot
 from memd.index.vectors import Rows
-from memd.index.view import Snapshot
 from memd.search.top import best
 from memd.search.vector import VectorArm
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from memd.index.first_pass import DamagedFileError
+from memd.index.ann_cache import DamagedFileError
 from memd.search.search import search
 
 

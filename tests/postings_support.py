@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from memd import analysis
-from memd.index.posting_list import counted
+from memd.index.postings import counted
 from memd.search.bm25 import bm25
 
 K1, B = 1.2, 0.75

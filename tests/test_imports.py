@@ -19,15 +19,12 @@ VOCABULARY = {
     # What every chunk is scored by.
     "memd.index.columns",
     "memd.index.cosine",
-    "memd.index.owners",
-    "memd.index.posting_list",
+    "memd.index.postings",
 }
 # What parts of the index stand on, from the disk up.
 STORE = VOCABULARY | {"memd.fsio", "memd.index.schema", "memd.index.database"}
-MATRICES = VOCABULARY | {"memd.fsio", "memd.index.ledger", "memd.index.store", "memd.index.vectors"}
-VIEW = {"memd.index.first_pass", "memd.index.inverted", "memd.index.postings", "memd.index.reader"} | {
-    "memd.index.vectors"
-}
+MATRICES = VOCABULARY | {"memd.fsio", "memd.index.vector_table", "memd.index.writer", "memd.index.vectors"}
+VIEW = {"memd.index.ann_cache", "memd.index.postings", "memd.index.reader"} | {"memd.index.vectors"}
 INDEX = {
     f"memd.index.{name}"
     for name in (
@@ -43,59 +40,56 @@ MAY_IMPORT = {
     "memd.entries.secrets": VOCABULARY,
     "memd.fsio": VOCABULARY,
     "memd.index.schema": VOCABULARY,
-    "memd.index.derived": VOCABULARY,
+    "memd.index.chunk_text": VOCABULARY,
     "memd.index.database": VOCABULARY | {"memd.fsio", "memd.index.schema"},
-    "memd.index.store": STORE,
+    "memd.index.writer": STORE,
     "memd.index.reader": VOCABULARY | {"memd.index.database"},
-    "memd.index.pool": VOCABULARY | {"memd.index.reader"},
-    "memd.index.prepare": VOCABULARY | {"memd.index.derived", "memd.sources"},
-    "memd.index.writer": STORE | {"memd.index.prepare", "memd.index.store"},
+    "memd.index.reader": VOCABULARY | {"memd.index.reader"},
+    "memd.index.prepare": VOCABULARY | {"memd.index.chunk_text", "memd.sources"},
+    "memd.index.writer": STORE | {"memd.index.prepare", "memd.index.writer"},
     "memd.index.vectors": VOCABULARY | {"memd.fsio"},
-    "memd.index.ledger": VOCABULARY | {"memd.index.store"},
+    "memd.index.vector_table": VOCABULARY | {"memd.index.writer"},
     "memd.index.matrices": MATRICES,
     "memd.index.ann": VOCABULARY,
-    "memd.index.first_pass": VOCABULARY | {"memd.index.ann"} | {"memd.fsio", "memd.index.vectors"},
-    "memd.index.first_pass_build": VOCABULARY
-    | {"memd.index.ann", "memd.fsio", "memd.index.first_pass", "memd.index.making"}
+    "memd.index.ann_cache": VOCABULARY | {"memd.index.ann"} | {"memd.fsio", "memd.index.vectors"},
+    "memd.index.ann_cache": VOCABULARY
+    | {"memd.index.ann", "memd.fsio", "memd.index.ann_cache", "memd.index.derived_file"}
     | {"memd.index.vectors"},
-    "memd.index.first_pass_keeper": MATRICES
-    | {"memd.index.first_pass", "memd.index.first_pass_build", "memd.index.matrices", "memd.index.writer"},
-    "memd.index.inverted": VOCABULARY | {"memd.fsio"},
-    "memd.index.inverted_build": VOCABULARY
-    | {"memd.fsio", "memd.index.inverted", "memd.index.making", "memd.index.view"},
-    "memd.index.making": VOCABULARY | {"memd.fsio"},
-    "memd.index.inverted_keeper": VOCABULARY
-    | {"memd.fsio", "memd.index.inverted", "memd.index.inverted_build", "memd.index.view"}
+    "memd.index.ann_cache": MATRICES | {"memd.index.ann_cache", "memd.index.matrices", "memd.index.writer"},
+    "memd.index.postings": VOCABULARY | {"memd.fsio"},
+    "memd.index.postings_cache": VOCABULARY
+    | {"memd.fsio", "memd.index.postings", "memd.index.derived_file", "memd.index.snapshot"},
+    "memd.index.derived_file": VOCABULARY | {"memd.fsio"},
+    "memd.index.postings_cache": VOCABULARY
+    | {"memd.fsio", "memd.index.postings", "memd.index.postings_cache", "memd.index.snapshot"}
     | {"memd.index.writer"},
-    "memd.index.inverted_check": VOCABULARY | {"memd.index.inverted", "memd.index.view"},
-    "memd.index.postings": VOCABULARY | {"memd.index.inverted"},
-    "memd.index.view": VOCABULARY | VIEW,
-    "memd.index.changes": MATRICES | {"memd.index.matrices", "memd.index.prepare", "memd.index.writer"},
+    "memd.index.check": VOCABULARY | {"memd.index.postings", "memd.index.snapshot"},
+    "memd.index.postings": VOCABULARY | {"memd.index.postings"},
+    "memd.index.snapshot": VOCABULARY | VIEW,
+    "memd.index.transaction": MATRICES | {"memd.index.matrices", "memd.index.prepare", "memd.index.writer"},
     "memd.index.compaction": MATRICES | {"memd.index.writer", "memd.index.matrices"},
-    "memd.index.snapshots": MATRICES
+    "memd.index.index": MATRICES
     | VIEW
-    | {"memd.index.changes", "memd.index.matrices", "memd.index.view", "memd.index.writer"},
+    | {"memd.index.transaction", "memd.index.matrices", "memd.index.snapshot", "memd.index.writer"},
     "memd.index.index": VOCABULARY | INDEX,
     "memd.index.indexer": VOCABULARY
-    | {"memd.index.changes", "memd.index.index", "memd.index.prepare", "memd.index.suspects"}
+    | {"memd.index.transaction", "memd.index.index", "memd.index.prepare", "memd.index.suspects"}
     | {"memd.index.writer", "memd.sources"},
     "memd.index.suspects": VOCABULARY,
-    "memd.index.finding": VOCABULARY,
-    "memd.index.rederived": VOCABULARY | {"memd.index.database", "memd.index.reader"},
-    "memd.index.ranked": VOCABULARY | {"memd.index.rederived", "memd.index.view"},
+    "memd.index.check": VOCABULARY,
+    "memd.index.check": VOCABULARY | {"memd.index.database", "memd.index.reader"},
+    "memd.index.check": VOCABULARY | {"memd.index.check", "memd.index.snapshot"},
     "memd.index.check": VOCABULARY
     | INDEX
-    | {"memd.index.finding", "memd.index.index", "memd.index.inverted_check", "memd.index.rederived"}
-    | {"memd.index.ranked", "memd.sources"},
-    "memd.index.repair": VOCABULARY
-    | INDEX
-    | {"memd.index.finding", "memd.index.index", "memd.index.rederived"},
+    | {"memd.index.check", "memd.index.index"}
+    | {"memd.index.check", "memd.sources"},
+    "memd.index.repair": VOCABULARY | INDEX | {"memd.index.check", "memd.index.index"},
     "memd.index.sidecar": VOCABULARY,
-    "memd.index.sidecar_bodies": VOCABULARY | {"memd.index.sidecar"},
-    "memd.index.sidecars": VOCABULARY | {"memd.index.sidecar", "memd.index.sidecar_bodies"},
-    "memd.index.portable": VOCABULARY
+    "memd.index.sidecars": VOCABULARY | {"memd.index.sidecar"},
+    "memd.index.sidecars": VOCABULARY | {"memd.index.sidecar", "memd.index.sidecars"},
+    "memd.index.sidecar_sync": VOCABULARY
     | {"memd.index.index", "memd.index.matrices", "memd.index.sidecar", "memd.index.sidecars"},
-    "memd.search": VOCABULARY | {"memd.index.reader", "memd.index.vectors", "memd.index.view"},
+    "memd.search": VOCABULARY | {"memd.index.reader", "memd.index.vectors", "memd.index.snapshot"},
     "memd.service": VOCABULARY
     | {"memd.service", "memd.search", "memd.index", "memd.embedding", "memd.sources", "memd.entries"}
     | {"memctl.lock", "memctl.paths", "memctl.protocol"},
@@ -110,7 +104,7 @@ IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "a
 # A library that is heavy, or that we may want to replace, is imported in one place.
 BUILD = {"memd.embedding.model.build", "memd.embedding.model.graph"}
 ONE_IMPORTER = {
-    "apsw": {"memd.index.database", "memd.index.reader", "memd.index.store", "memd.index.writer"},
+    "apsw": {"memd.index.database", "memd.index.reader", "memd.index.writer"},
     "watchfiles": {"memd.sources.watch"},
     "onnxruntime": {"memd.embedding.onnx", *BUILD},
     "tokenizers": {"memd.embedding.tokens"},

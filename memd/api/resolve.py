@@ -5,7 +5,7 @@ from pathlib import Path
 
 from memd.errors import NotFoundError
 from memd.index.reader import StoredChunk
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.records import Source
 
 

@@ -22,7 +22,7 @@ from memd.api.prepare import (
 from memd.api.resolve import chunk_of, source_of
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.rpc.context import Call
 from memd.search.judging import Request
 from memd.search.query import Query

@@ -16,9 +16,9 @@ from memd.api.search import _run
 from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
+from memd.index.check import rank_all
 from memd.index.columns import HAS_NUMPY
 from memd.index.database import sqlite_version
-from memd.index.ranked import rank_all
 from memd.rpc.context import Call, Limits
 from memd.workspace.open import Opened
 from memd.workspace.sync import Upkeep

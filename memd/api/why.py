@@ -10,7 +10,7 @@ from memd.api import why_text
 from memd.api.prepare import frame, ms_since, prepare, why_off
 from memd.api.resolve import below
 from memd.api.why_text import Finding
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.search.confidence import Confidence

@@ -2,28 +2,175 @@
 
 Reads only, by a connection of its own, so that it may run beside queries and saves; it sees one moment.
 What it finds is mended by `memd.index.repair`, in the writing thread.
+
+FTS5's own check can't know: the tables do not hold the text (`content=''`).
+
+FTS5's own check, with or without its rank, says ok where the lengths that ranking divides by are gone.
+Queries rank by memd's own count, so nothing else would notice.
 """
 
+import random
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.fsio import Failure
-from memd.index import derived
+from memd.index import chunk_text
+from memd.index.ann_cache import flaw
 from memd.index.columns import HAS_NUMPY, only_living, take
-from memd.index.finding import Finding
-from memd.index.first_pass import flaw
+from memd.index.database import open_scratch
 from memd.index.index import DATABASE, FILE_NAMES, Index
-from memd.index.inverted_check import false_terms
 from memd.index.matrices import matrix_name
-from memd.index.ranked import rank, without_length
-from memd.index.rederived import TABLES, Rederived, Texts
+from memd.index.postings import Inverted, agree, up_to
+from memd.index.reader import Reader
+from memd.index.snapshot import View
 from memd.index.vectors import Matrix
-from memd.index.view import View
 from memd.records import FileStamp, SourceText
 from memd.sources.scan import Rules, read_source, walk
+
+# Compared with FTS5, others each time: 1 s at a million chunks. All checksums say that the file is what was
+# written; this says that what was written was true.
+COMPARED = 200
+
+
+def false_terms(view: View, ends: Callable[[], None]) -> int:
+    """Return how many terms of the file of postings are not what was written, or not what FTS5 says.
+
+    Args:
+        view: of the moment that is looked at.
+        ends: called again and again; raises when there is no time left.
+    """
+    file = view.snapshot.postings.file
+    if file is None:
+        return 0
+    damaged = file.damaged_terms(ends)
+    if damaged:
+        return damaged
+    known = list(file.terms())
+    count = 0
+    for term in random.sample(known, min(COMPARED, len(known))):
+        ends()
+        count += not _agree(view, file, term)
+    return count
+
+
+def _agree(view: View, file: Inverted, term: tuple[str, bool]) -> bool:
+    """Tell whether file and FTS5 name the same live chunks and counts."""
+    stored = file.find(term)
+    if stored is None:
+        return False
+    truth = view.reader.counted(term[0], prefix=term[1])
+    columns = view.snapshot.columns
+    return agree(stored.part, up_to(truth, file.last), columns)
+
+
+TABLES: Final = {"words": "temp.postings", "trigrams": "temp.trigram_postings"}
+BATCH = 500  # chunks handed to FTS5 at once
+
+# A term's postings as a few numbers. A place that is missing, that is too much or that was moved changes
+# the first three; two errors would have to cancel out in all of them. 65,521 is the largest prime below
+# 2**16: products stay far below 2**63.
+SUMS = """
+    SELECT term, count(*), sum(doc), sum(offset), sum((doc % 65521) * (offset % 65521 + 1))
+    FROM {places} GROUP BY term
+"""
+
+Texts = tuple[int, str, str]  # chunk, what the words table indexes, what the trigrams table does
+
+
+class Rederived:
+    """Full-text tables made from the chunks once more, in a database of their own."""
+
+    def __init__(self) -> None:
+        self._database = open_scratch()
+
+    def fill(self, texts: Iterable[Texts]) -> None:
+        """Index the texts of all chunks, in the order of their ids."""
+        remaining = iter(texts)
+        while batch := list(islice(remaining, BATCH)):
+            with self._database:
+                self._database.executemany(
+                    "INSERT INTO words (rowid, text) VALUES (?, ?)", ((one[0], one[1]) for one in batch)
+                )
+                self._database.executemany(
+                    "INSERT INTO trigrams (rowid, text) VALUES (?, ?)", ((one[0], one[2]) for one in batch)
+                )
+
+    def differing(self, reader: Reader, table: str) -> int:
+        """Return how many terms of *table* have other postings than their texts say.
+
+        Raises:
+            IndexDamagedError: the table can't be read.
+        """
+        statement = SUMS.format(places=TABLES[table])
+        return _differences(iter(self._database.execute(statement)), reader.each(statement))
+
+    def close(self) -> None:
+        """Delete it."""
+        self._database.close()
+
+
+def _differences(expected: Iterator[tuple[object, ...]], found: Iterator[tuple[object, ...]]) -> int:
+    """Count the terms that two sorted lists do not have in common with the same numbers."""
+    one, other = next(expected, None), next(found, None)
+    count = 0
+    while one is not None or other is not None:
+        if one == other:
+            one, other = next(expected, None), next(found, None)
+            continue
+        count += 1
+        here = str(one[0]).encode() if one is not None else None
+        there = str(other[0]).encode() if other is not None else None
+        if there is None or (here is not None and here <= there):
+            one = next(expected, None)
+        if here is None or (there is not None and there <= here):
+            other = next(found, None)
+    return count
+
+
+# Kind → what mends it. Those of MENDED are mended by `memd.index.repair`.
+MENDED: Final[Mapping[str, str]] = {
+    "words": "the table is filled again from the chunks",
+    "trigrams": "the table is filled again from the chunks",
+    "chunk": "its source is cut again",
+    "rows": "they are embedded again",
+    "postings": "the file is dropped, and made again when there is time",
+    "codes": "the file is dropped, and made again when there is time",
+    "waiting": "who waits is found out anew",
+    "stray": "it is removed",
+    "sidecar": "it is removed, and written anew where it is needed",
+    "published": "the database is read again",
+    "unfinished": "it is removed",
+    "stale": "it is read again",
+    "unindexed": "it is read",
+    "absent": "it is looked for",
+}
+NOT_MENDED: Final[Mapping[str, str]] = {
+    "database": "the index is built anew: memctl index --rebuild",
+    "foreign": "look whose it is: memd neither reads nor removes it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    kind: str  # of MENDED or NOT_MENDED
+    text: str  # one line: what, where
+    names: tuple[str, ...] = ()  # of sources or files: what the repair needs
+    matrix: int = 0
+    rows: tuple[int, ...] = ()
+
+    @property
+    def repairable(self) -> bool:
+        """Whether `repair` can mend it; else only a new index does."""
+        return self.kind in MENDED
+
 
 NAMED = 20  # rows, ids or terms that one finding names; the others are counted
 # What else lives in the folder of an index.
@@ -219,10 +366,10 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
     )
     for number, source, path, context, text, digest, length in rows:
         ends()
-        read = derived.read_by_model(context, text)
-        words, trigrams = derived.searched(read, path, first=source not in seen)
+        read = chunk_text.read_by_model(context, text)
+        words, trigrams = chunk_text.searched(read, path, first=source not in seen)
         seen.add(source)
-        if derived.hash_of(read) != digest or view.reader.words_in(words) != length:
+        if chunk_text.hash_of(read) != digest or view.reader.words_in(words) != length:
             wrong.add(path)
         yield number, words, trigrams
         counts["chunks"] += 1
@@ -287,3 +434,31 @@ def _some(numbers: Iterable[int]) -> str:
     listed = sorted(numbers)
     shown = ", ".join(map(str, listed[:NAMED]))
     return shown if len(listed) <= NAMED else f"{shown} and {len(listed) - NAMED} more"
+
+
+def rank_all(view: View) -> None:
+    """Rank the chunks of one term of each full-text table by FTS5's score.
+
+    Raises:
+        IndexDamagedError: that can't be done.
+    """
+    for table in TABLES:
+        rank(view, table)
+
+
+def rank(view: View, table: str) -> None:
+    """Do it for one *table*.
+
+    Raises:
+        IndexDamagedError: as said above.
+    """
+    for [term] in view.reader.each(f"SELECT term FROM {TABLES[table]} WHERE term > '' LIMIT 1"):
+        expression = '"' + term.replace('"', '""') + '"'
+        ranked = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rank LIMIT 1"
+        list(view.reader.each(ranked, (expression,)))
+
+
+def without_length(view: View, table: str) -> int:
+    """Return of how many chunks a full-text *table* has lost the length."""
+    lost = view.reader.each(f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM {table}_docsize)")
+    return sum(int(row[0]) for row in lost)

@@ -14,8 +14,8 @@ from zlib import crc32
 import structlog
 
 from memd.errors import MemdError
-from memd.index.ledger import NewRow
 from memd.index.matrices import Held, Matrices
+from memd.index.vector_table import NewRow
 from memd.index.writer import Writer
 
 log = structlog.get_logger()

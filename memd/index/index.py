@@ -10,28 +10,108 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from memd import fsio
-from memd.errors import DeadlineError, StorageError
+from memd.errors import DeadlineError, IndexDamagedError, StorageError
 from memd.fsio import Failure
-from memd.index import first_pass, inverted, matrices, snapshots
-from memd.index.changes import Changes
+from memd.index import ann_cache, matrices, postings
+from memd.index.ann_cache import FirstPass, FirstPassKeeper
+from memd.index.chunk_text import read_by_model
+from memd.index.columns import HAS_NUMPY, Columns, live_up_to
 from memd.index.compaction import Compaction
-from memd.index.derived import read_by_model
-from memd.index.first_pass import FirstPass
-from memd.index.first_pass_keeper import FirstPassKeeper
-from memd.index.inverted import Inverted
-from memd.index.inverted_keeper import InvertedKeeper
 from memd.index.matrices import Matrices, matrix_name
-from memd.index.pool import Pool
-from memd.index.reader import Reader
+from memd.index.postings import Inverted, TermPostings
+from memd.index.postings_cache import InvertedKeeper
+from memd.index.reader import Pool, Reader
+from memd.index.snapshot import Snapshot, View
+from memd.index.transaction import Changes
 from memd.index.vectors import Rows
-from memd.index.view import Snapshot, View
 from memd.index.writer import Writer
 
+# The columns have a place for each id that was ever given. So many mean 800 MB: it is a flipped bit, or time
+# to begin anew with low ones.
+MAX_CHUNK_ID = 1 << 26
+MAX_LENGTH = 1 << 24  # in terms: a source has at most 4 MiB
+
+
+def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: FirstPass | None) -> Snapshot:
+    """Return the snapshot of what is committed; *file* knows the postings of its older chunks.
+
+    Raises:
+        IndexDamagedError: the values can't be those that were stored.
+    """
+    sources = writer.sources()
+    active = matrices.active
+    newest = matrices.ledger.newest_chunk()
+    columns = Columns.empty()
+    for chunks in matrices.ledger.live_chunks(active.number if active else None):
+        _expect_sound(chunks, sources.keys(), newest, matrices.rows.count)
+        columns = columns.changed(removed=[], added=chunks, embedded=[])
+    if HAS_NUMPY and live_up_to(columns, newest) != columns.count:
+        raise IndexDamagedError("chunks are there twice: memctl index --rebuild")
+    return Snapshot(
+        writer.number("generation") or 0,
+        sources,
+        columns,
+        matrices.rows,
+        active.model_id if active else "",
+        TermPostings(columns, newest, file),
+        first_pass,
+    )
+
+
+def changed(old: Snapshot, changes: Changes, writer: Writer, matrices: Matrices) -> Snapshot:
+    """Return the snapshot after *changes* were committed."""
+    sources = dict(old.sources)
+    for source_id in changes.sources_removed:
+        sources.pop(source_id, None)
+    sources.update(changes.sources_put)
+    columns = old.columns.changed(
+        removed=sorted(changes.removed),
+        added=list(changes.added.values()),
+        embedded=[pair for pair in changes.embedded.items() if pair[0] not in changes.removed],
+    )
+    return replace(
+        old,
+        generation=writer.number("generation") or 0,
+        sources=sources,
+        columns=columns,
+        rows=matrices.rows,
+        postings=old.postings.after(columns, max(old.postings.newest, *changes.added, 0)),
+    )
+
+
+def beside(old: Snapshot, file: Inverted | None) -> Snapshot:
+    """Return the same moment with another file of postings."""
+    return replace(old, postings=old.postings.beside(file))
+
+
+def _expect_sound(
+    chunks: list[tuple[int, int, int, int]], sources: AbstractSet[int], newest: int, rows: int
+) -> None:
+    if not chunks:
+        return
+    if set(map(type, chain.from_iterable(chunks))) != {int} or type(newest) is not int:
+        raise IndexDamagedError("chunks have values of wrong types: memctl index --rebuild")
+    ids, owners, places, lengths = zip(*chunks, strict=True)
+    is_sound = (
+        min(ids) > 0
+        and max(ids) <= newest <= MAX_CHUNK_ID
+        and len(set(ids)) == len(ids)
+        and set(owners) <= sources
+        and min(places) >= -1
+        and max(places) < rows
+        and min(lengths) >= 0
+        and max(lengths) <= MAX_LENGTH
+    )
+    if not is_sound:
+        raise IndexDamagedError("chunks have impossible values: memctl index --rebuild")
+
+
 DATABASE = "index.db"
-FILE_NAMES = (matrices.FILE_NAME, inverted.FILE_NAME, first_pass.FILE_NAME)  # of what stands beside it
+FILE_NAMES = (matrices.FILE_NAME, postings.FILE_NAME, ann_cache.FILE_NAME)  # of what stands beside it
 # Of SQLite's log: it cannot be cut while one moment of the database is held, as a check does for minutes.
 LONG_LOG_BYTES = 48 * 1024 * 1024
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far above that
@@ -156,7 +236,7 @@ class Index:
             if changes.visible:
                 self._writer.count_generation_up()
         if changes.visible:
-            self._published = snapshots.changed(self._published, changes, self._writer, self._matrices)
+            self._published = changed(self._published, changes, self._writer, self._matrices)
 
     def begin_model(self, model_id: str, dim: int) -> None:
         """Make *model_id* the model whose vectors are wanted: at once where there are none yet.
@@ -256,9 +336,7 @@ class Index:
         """Read what queries see from the database again."""
         self.inverted.look()
         self.first_pass.look()
-        self._published = snapshots.load(
-            self._writer, self._matrices, self.inverted.file, self.first_pass.loaded
-        )
+        self._published = load(self._writer, self._matrices, self.inverted.file, self.first_pass.loaded)
 
     def checkpoint(self) -> bool:
         """Write the log back into the database as far as readers allow; True when the log is empty."""
@@ -294,7 +372,7 @@ class Index:
         )
 
     def _beside(self, file: Inverted | None) -> None:
-        self._published = snapshots.beside(self._published, file)
+        self._published = beside(self._published, file)
 
     def _with_codes(self, first_pass: FirstPass | None) -> None:
         self._published = replace(self._published, first_pass=first_pass)

@@ -16,10 +16,10 @@ from pathlib import Path
 import structlog
 
 from memd.errors import IndexClosedError
-from memd.index.changes import Changes
 from memd.index.index import Index
 from memd.index.prepare import NewSource, prepare
 from memd.index.suspects import Suspects
+from memd.index.transaction import Changes
 from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.scan import Rules, changes, read_source, steps
 

@@ -14,9 +14,9 @@ import structlog
 
 from memd import fsio
 from memd.errors import IndexDamagedError
-from memd.index.ledger import Ledger, MatrixFacts
-from memd.index.store import Store
+from memd.index.vector_table import Ledger, MatrixFacts
 from memd.index.vectors import NO_ROWS, Matrix, Rows
+from memd.index.writer import Store
 
 log = structlog.get_logger()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 
-from memd.index import derived
+from memd.index import chunk_text
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, SourceText, Tokenizer
 from memd.sources.chunk import parse
 
@@ -85,7 +85,7 @@ def prepare(
 def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
     """Derive what the tables need."""
     read = chunk.embed_text
-    words, trigrams = derived.searched(read, path, first=first)
+    words, trigrams = chunk_text.searched(read, path, first=first)
     return NewChunk(
         start_line=chunk.start_line,
         end_line=chunk.end_line,
@@ -93,7 +93,7 @@ def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
         heading=chunk.heading,
         text=chunk.text,
         context=chunk.context,
-        hash=derived.hash_of(read),
+        hash=chunk_text.hash_of(read),
         words=words,
         trigrams=trigrams,
     )

@@ -8,10 +8,9 @@ import time
 from collections.abc import Iterable, Iterator
 
 from memd import fsio
-from memd.index import derived
-from memd.index.finding import Finding
+from memd.index import chunk_text
+from memd.index.check import TABLES, Finding
 from memd.index.index import FILE_NAMES, Index
-from memd.index.rederived import TABLES
 
 CHUNKS_AT_ONCE = 64  # put into a full-text table in one commit: some 20 ms
 
@@ -78,8 +77,8 @@ class Repair:
                     writer.finish_refill(table)
                     break
                 for chunk_id, path, context, text, is_first in chunks:
-                    read = derived.read_by_model(context, text)
-                    words, trigrams = derived.searched(read, path, first=is_first)
+                    read = chunk_text.read_by_model(context, text)
+                    words, trigrams = chunk_text.searched(read, path, first=is_first)
                     writer.refill(table, chunk_id, words if table == "words" else trigrams)
             yield
         self._index.publish_again()

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memd.index.columns import Columns, Scores, stretches
-from memd.index.posting_list import Ids, Part, Postings, known
+from memd.index.postings import Ids, Part, Postings, known
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np

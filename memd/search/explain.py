@@ -6,7 +6,7 @@ from typing import Literal
 
 from memd.errors import DeadlineError
 from memd.index.columns import Columns, mask_size, stretches, take
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.search import evidence, ranking
 from memd.search.explanation import (
     Decay,

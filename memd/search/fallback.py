@@ -11,8 +11,8 @@ from operator import mul
 
 from memd import analysis
 from memd.errors import DeadlineError
+from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES, Rows
-from memd.index.view import View
 from memd.records import Source
 from memd.search import ranking
 from memd.search.evidence import PLACES, SOURCE_SHARE

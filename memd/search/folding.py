@@ -18,7 +18,7 @@ from typing import Any
 from memd import analysis
 from memd.index.columns import HAS_NUMPY, Columns, take
 from memd.index.reader import StoredChunk
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.search.ranking import PER_SOURCE, Candidate
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called

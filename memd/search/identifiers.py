@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memd import analysis
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.records import Tokenizer
 from memd.search.keyword import KeywordArm, Term, phrase_expression
 from memd.search.query import STOP_WORDS

@@ -11,7 +11,7 @@ from typing import Literal
 
 from memd.config import Weights
 from memd.index.columns import Columns, Mask, mask_of, require_numpy, restrict, take
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.records import Source
 from memd.search import globs, ranking
 from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from memd import analysis
 from memd.index.columns import Mask, Scores, stretches, take
-from memd.index.posting_list import Postings, counted
-from memd.index.view import Snapshot, View
+from memd.index.postings import Postings, counted
+from memd.index.snapshot import Snapshot, View
 from memd.search import evidence
 from memd.search.bm25 import bm25, bm25_of_sources, count_between
 from memd.search.evidence import Grouped, Shares, keyword_scores

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.search.judging import Request
 from memd.search.search import Answer, search
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from memd.errors import DeadlineError
 from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.records import Source
 from memd.search import fallback, ranking
 from memd.search.confidence import Confidence, confidence

@@ -6,8 +6,8 @@ from dataclasses import replace
 from memd import analysis
 from memd.index.columns import require_numpy, take
 from memd.index.reader import StoredChunk
+from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES
-from memd.index.view import View
 from memd.search.judging import Request
 from memd.search.query import Query, content_words
 from memd.search.search import Answer, search

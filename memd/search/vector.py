@@ -11,8 +11,8 @@ from typing import Literal
 
 from memd.index.columns import Mask, Scores, mask_size, take
 from memd.index.cosine import Ids, best_of, by_chunk, cosines, cosines_at, ids_of
+from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES
-from memd.index.view import Snapshot, View
 from memd.search.keyword import POOL
 from memd.search.top import best, count_above
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from memd.index.columns import require_numpy
 from memd.index.reader import StoredChunk
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.records import Source
 from memd.search import ranking
 from memd.search.explain import explain_chunk, give_up_in_time, standing

@@ -12,7 +12,7 @@ import structlog
 from memd.entries import clear_leftovers, leftovers
 from memd.errors import DeadlineError, MemdError
 from memd.index import check
-from memd.index.finding import Finding
+from memd.index.check import Finding
 from memd.index.repair import Repair
 from memd.index.sidecars import SidecarFolder
 from memd.workspace.embed_loop import Write

@@ -15,7 +15,7 @@ import structlog
 from memd.embedding import Embedder
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import EmbedderError, MemdError, ModelMismatchError, NoSpaceError, StorageError
-from memd.index import portable
+from memd.index import sidecar_sync
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
@@ -153,7 +153,7 @@ class Vectorizing:
         if sidecars is None or not self.pending:
             return False
         adopted: int = await self._write(
-            lambda: portable.adopt(
+            lambda: sidecar_sync.adopt(
                 self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
                 tried=self._tried, limit=SIDECARS_AT_ONCE,
             )
@@ -175,7 +175,7 @@ class Vectorizing:
         sidecars = self.sidecars
         if embedder is not None and sidecars is not None:
             await self._write(
-                lambda: portable.prune(
+                lambda: sidecar_sync.prune(
                     self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim, now_s=now_s
                 )
             )
@@ -193,7 +193,7 @@ class Vectorizing:
         looked_at = SIDECARS_AT_ONCE
         while looked_at:
             looked_at = await self._write(
-                lambda: portable.export(
+                lambda: sidecar_sync.export(
                     self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
                     done=self._kept, limit=SIDECARS_AT_ONCE,
                 )

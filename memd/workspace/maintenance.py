@@ -14,9 +14,8 @@ from typing import Any
 import structlog
 
 from memd.errors import DeadlineError, MemdError
+from memd.index.ann_cache import Building, DamagedFileError, TooRoughError
 from memd.index.compaction import is_worth_it
-from memd.index.first_pass import DamagedFileError
-from memd.index.first_pass_build import Building, TooRoughError
 from memd.index.index import Index
 from memd.workspace.embed_loop import Vectorizing, Write
 

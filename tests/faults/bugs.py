@@ -12,8 +12,8 @@ import apsw
 from memd import fsio
 from memd.errors import StorageError
 from memd.fsio import Failure
-from memd.index import store
-from memd.index.ledger import Ledger, NewRow
+from memd.index import writer as store
+from memd.index.vector_table import Ledger, NewRow
 from memd.index.vectors import Matrix
 
 SLOW_DISK_S = 0.003  # between the two halves of a write that is in the wrong order: this disk is too fast

@@ -19,7 +19,7 @@ from daemon_process import Daemon, until
 from faults.site import put, tree_hash
 from faults.steps import word_of
 from memctl.client import RpcError, Unreachable
-from memd.index import inverted_build
+from memd.index import postings_cache
 from memd.index.index import Index
 
 NOTES = 24
@@ -225,7 +225,7 @@ class Household:
 
 def _make_postings(folder: Path) -> None:
     """Make the file of postings that only a far larger index would have, with all of its words."""
-    limit, inverted_build.MIN_DOCUMENTS = inverted_build.MIN_DOCUMENTS, 1
+    limit, postings_cache.MIN_DOCUMENTS = postings_cache.MIN_DOCUMENTS, 1
     index = Index(folder)
     try:
         building = index.inverted.begin(index.view_apart)
@@ -233,7 +233,7 @@ def _make_postings(folder: Path) -> None:
             pass
         assert index.inverted.adopt(building)
     finally:
-        inverted_build.MIN_DOCUMENTS = limit
+        postings_cache.MIN_DOCUMENTS = limit
         index.close()
 
 

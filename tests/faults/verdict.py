@@ -13,7 +13,7 @@ from tests_support import WordHashEmbedder
 from faults.site import LIMITS, MODELS, Figures, Site, vector_of
 from faults.steps import Truth, text_of, word_of
 from memd.index import check
-from memd.index.derived import read_by_model
+from memd.index.chunk_text import read_by_model
 from memd.index.index import Index
 from memd.index.matrices import Held
 from memd.sources.chunk import parse

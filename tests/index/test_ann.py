@@ -10,8 +10,8 @@ pytest.importorskip("faiss")
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index import ann
 from memd.index.ann import BLOCK_ROWS, Coder, Codes, Probes
+from memd.index.ann_cache import CANDIDATES
 from memd.index.columns import Columns, mask_of
-from memd.index.first_pass_build import CANDIDATES
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 NEAREST = 10

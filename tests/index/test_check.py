@@ -9,8 +9,7 @@ import pytest
 
 from memd.errors import DeadlineError
 from memd.index import index as index_module
-from memd.index.check import findings
-from memd.index.finding import MENDED, NOT_MENDED
+from memd.index.check import MENDED, NOT_MENDED, findings
 from memd.index.repair import Repair, repair
 
 NOTES = {

@@ -15,9 +15,8 @@ from tests_support import Notes, OtherHashEmbedder
 
 from memd import fsio
 from memd.errors import NoSpaceError, StorageError
-from memd.index import check, first_pass, first_pass_build, first_pass_keeper
-from memd.index.first_pass import DATA_AT
-from memd.index.first_pass_build import TooRoughError
+from memd.index import ann_cache, check
+from memd.index.ann_cache import DATA_AT, TooRoughError
 from memd.index.repair import repair
 from memd.search.vector import VectorArm
 
@@ -30,9 +29,9 @@ QUERIES = ["heron weir", "bread rye salt", "clay wheel kiln glaze", "word7", "pa
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Files for a handful of rows, and candidates that are few among them."""
-    monkeypatch.setattr(first_pass_keeper, "MIN_ROWS", 40)
-    monkeypatch.setattr(first_pass_build, "CANDIDATES", 150)
-    monkeypatch.setattr(first_pass_build, "SLICE_ROWS", 32)
+    monkeypatch.setattr(ann_cache, "MIN_ROWS", 40)
+    monkeypatch.setattr(ann_cache, "CANDIDATES", 150)
+    monkeypatch.setattr(ann_cache, "SLICE_ROWS", 32)
     monkeypatch.setattr("memd.search.vector.GATHERED", 3)
     monkeypatch.setattr("memd.search.vector.POOL", 20)
 
@@ -166,7 +165,7 @@ def test_a_flipped_bit_is_noticed(many, place):
     assert (many.index.first_pass.stored() is None) == (0 <= place < DATA_AT)
     assert not loaded(many)
     assert not list(many.state.glob("first_pass.*"))
-    assert many.index.writer.get(first_pass_keeper.NAMED) is None
+    assert many.index.writer.get(ann_cache.NAMED) is None
     assert agree(many)
     assert made(many)
 
@@ -383,8 +382,8 @@ def test_what_the_disk_changes_at_once_is_not_used(many, monkeypatch):
 
 def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
     """Measured before it counts; asked again when there are twice as many."""
-    monkeypatch.setattr(first_pass_build, "CANDIDATES", 1)
-    monkeypatch.setattr(first_pass_build, "MAX_CANDIDATES", 2)
+    monkeypatch.setattr(ann_cache, "CANDIDATES", 1)
+    monkeypatch.setattr(ann_cache, "MAX_CANDIDATES", 2)
     notes.save(texts(60))
     building = notes.index.first_pass.begin()
     with pytest.raises(TooRoughError):
@@ -398,7 +397,7 @@ def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
 
 def test_more_candidates_are_taken_where_that_helps(notes, monkeypatch):
     """The file says how many."""
-    monkeypatch.setattr(first_pass_build, "CANDIDATES", 2)
+    monkeypatch.setattr(ann_cache, "CANDIDATES", 2)
     notes.save(texts(200))
     assert made(notes)
     assert notes.index.snapshot.first_pass.facts.candidates > 8
@@ -442,7 +441,7 @@ def test_the_check_finds_codes_that_are_not_those_of_their_rows(many):
     path, facts = the_file(many), keeper.loaded.facts
     body = bytearray(path.read_bytes()[DATA_AT:])
     body[-3_000:] = bytes(3_000)
-    false = first_pass.header_of(replace(facts, crc=crc32(body)))
+    false = ann_cache.header_of(replace(facts, crc=crc32(body)))
     path.write_bytes(false + body)
     many.reopen()
     assert loaded(many)

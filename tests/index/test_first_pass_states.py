@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder
 
-from memd.index import first_pass_build, first_pass_keeper
+from memd.index import ann_cache
 from memd.search import vector
 
 pytest.importorskip("faiss")
@@ -39,8 +39,8 @@ WORDS = st.sampled_from(
 )
 TEXTS = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
 SMALL = {
-    (first_pass_keeper, "MIN_ROWS"): 20,
-    (first_pass_build, "SLICE_ROWS"): 32,
+    (ann_cache, "MIN_ROWS"): 20,
+    (ann_cache, "SLICE_ROWS"): 32,
     (vector, "GATHERED"): 2,
 }
 

@@ -12,9 +12,9 @@ from postings_support import made, the_file, truth, untruths
 
 from memd import fsio
 from memd.errors import MemdError
-from memd.index import inverted_build, inverted_keeper
-from memd.index.finding import Finding
-from memd.index.inverted import DATA_AT, HEADER
+from memd.index import postings_cache
+from memd.index.check import Finding
+from memd.index.postings import DATA_AT, HEADER
 from memd.index.repair import repair
 
 WORDS = [f"word{number}" for number in range(12)]
@@ -33,10 +33,10 @@ def texts(first: int, count: int) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def _frequent_is_twice(monkeypatch):
-    monkeypatch.setattr(inverted_build, "MIN_DOCUMENTS", 2)
-    monkeypatch.setattr(inverted_build, "TERMS_AT_ONCE", 5)
-    monkeypatch.setattr(inverted_build, "CHUNKS_AT_ONCE", 7)
-    monkeypatch.setattr(inverted_build, "SYNCED_BYTES", 100)
+    monkeypatch.setattr(postings_cache, "MIN_DOCUMENTS", 2)
+    monkeypatch.setattr(postings_cache, "TERMS_AT_ONCE", 5)
+    monkeypatch.setattr(postings_cache, "CHUNKS_AT_ONCE", 7)
+    monkeypatch.setattr(postings_cache, "SYNCED_BYTES", 100)
 
 
 @pytest.fixture
@@ -240,14 +240,14 @@ def test_the_check_finds_a_flipped_bit_and_the_repair_drops_the_file(filed):
 def test_the_check_finds_a_file_that_was_wrong_from_the_beginning(notes, monkeypatch):
     """Its checksums are right, and FTS5 says something else."""
     notes.save(texts(0, 30), embed=False)
-    real = inverted_build.Building._part
+    real = postings_cache.Building._part
 
     def without_the_first(building, view, term):
         part = real(building, view, term)
         return type(part)(part.ids[1:], part.counts[1:]) if term == ("zebra", False) else part
 
     with monkeypatch.context() as patch:
-        patch.setattr(inverted_build.Building, "_part", without_the_first)
+        patch.setattr(postings_cache.Building, "_part", without_the_first)
         assert made(notes)
     assert [text.split(":")[0] for text in notes.findings()] == ["postings"]
     notes.index.inverted.drop()
@@ -428,7 +428,7 @@ def test_what_is_asked_often_is_not_read_again(filed, monkeypatch):
 )
 def test_a_file_is_due_when_many_chunks_are_beyond_it(notes, monkeypatch, chunks, *, is_filed, busy, due):
     """A twentieth, or a quarter while there is other work; none at all for a small index."""
-    monkeypatch.setattr(inverted_keeper, "MIN_CHUNKS", 40)
+    monkeypatch.setattr(postings_cache, "MIN_CHUNKS", 40)
     notes.save(texts(0, 39 + is_filed), embed=False)
     assert not is_filed or made(notes)
     notes.save(texts(40, chunks - notes.index.snapshot.columns.count), embed=False)
@@ -458,4 +458,4 @@ def test_truth_is_not_empty(filed):
 
 def test_the_limits_are_those_that_are_documented():
     """Where FTS5 alone is fast enough no file is made."""
-    assert (inverted_keeper.MIN_CHUNKS, inverted_keeper.TAIL_SHARE) == (20_000, 1 / 20)
+    assert (postings_cache.MIN_CHUNKS, postings_cache.TAIL_SHARE) == (20_000, 1 / 20)

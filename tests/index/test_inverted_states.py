@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from postings_support import made, untruths
 from tests_support import Notes
 
-from memd.index import inverted_build
-from memd.index.finding import Finding
+from memd.index import postings_cache
+from memd.index.check import Finding
 from memd.index.repair import repair
 
 EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "12"))  # lives; more at night
@@ -28,8 +28,8 @@ class Life(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        self.kept = {name: getattr(inverted_build, name) for name in ("MIN_DOCUMENTS", "TERMS_AT_ONCE")}
-        inverted_build.MIN_DOCUMENTS, inverted_build.TERMS_AT_ONCE = 2, 3
+        self.kept = {name: getattr(postings_cache, name) for name in ("MIN_DOCUMENTS", "TERMS_AT_ONCE")}
+        postings_cache.MIN_DOCUMENTS, postings_cache.TERMS_AT_ONCE = 2, 3
         self.folder = Path(tempfile.mkdtemp(prefix="memd-postings-"))
         self.notes = Notes(self.folder)
         self.clock = self.crashes = 0
@@ -148,7 +148,7 @@ class Life(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "notes"):
             for name, value in self.kept.items():
-                setattr(inverted_build, name, value)
+                setattr(postings_cache, name, value)
             self._let_go()
             self.notes.index.close()
             shutil.rmtree(self.folder)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.index.columns import Columns, live_up_to, mask_of_ids
-from memd.index.posting_list import (
+from memd.index.postings import (
     Postings,
     agree,
     counted,

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from memd.errors import NoSpaceError, StorageError
 from memd.index.sidecar import REASONS, SidecarError, encode, key, name
-from memd.index.sidecar_bodies import KEPT_S
-from memd.index.sidecars import MAX_TRIED, SidecarFolder
+from memd.index.sidecars import KEPT_S, MAX_TRIED, SidecarFolder
 from memd.sources.scan import Rules, walk
 from memd.workspace.watcher import Meaning, meaning
 

@@ -17,7 +17,7 @@ from tests_support import Notes
 
 from memd import analysis
 from memd.index.columns import mask_of
-from memd.index.view import View
+from memd.index.snapshot import View
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
 from memd.search.snippet import snippet

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.index.columns import Columns, stretches, take
-from memd.index.posting_list import counted
+from memd.index.postings import counted
 from memd.search.bm25 import bm25, bm25_of_sources
 from memd.search.evidence import keyword_scores, places, vector_scores
 from memd.search.folding import _near

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memd.index.columns import Columns, mask_of
 from memd.index.cosine import by_chunk, cosines
-from memd.index.posting_list import counted
+from memd.index.postings import counted
 from memd.search.bm25 import bm25
 from memd.search.top import best
 

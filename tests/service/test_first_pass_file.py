@@ -9,7 +9,7 @@ import pytest
 from codes_support import answers, made, the_file
 
 from memd import fsio
-from memd.index import first_pass_build, first_pass_keeper
+from memd.index import ann_cache
 from memd.workspace import maintenance
 from memd.workspace.maintenance import Housekeeping
 
@@ -26,7 +26,7 @@ async def write(work, *args):
 def _small(monkeypatch):
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
     monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.001)
-    monkeypatch.setattr(first_pass_keeper, "MIN_ROWS", 40)
+    monkeypatch.setattr(ann_cache, "MIN_ROWS", 40)
     monkeypatch.setattr("memd.search.vector.GATHERED", 3)
 
 
@@ -134,7 +134,7 @@ def broken():
 
 def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, monkeypatch):
     """The exact scan goes on."""
-    monkeypatch.setattr(first_pass_build, "RECALL", 1.1)
+    monkeypatch.setattr(ann_cache, "RECALL", 1.1)
     notes.save(texts(60))
     look_around(keeper)
     assert notes.index.snapshot.first_pass is None
@@ -145,7 +145,7 @@ def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, m
 def test_who_stops_leaves_nothing_half_made(notes, keeper, monkeypatch):
     """A daemon that ends in the middle of it."""
     monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.05)
-    monkeypatch.setattr(first_pass_build, "SLICE_ROWS", 32)
+    monkeypatch.setattr(ann_cache, "SLICE_ROWS", 32)
     notes.save(texts(400))
     look_around(keeper, for_s=0.15)
     assert len(list(notes.state.glob("first_pass.*"))) == (notes.index.snapshot.first_pass is not None)

@@ -8,7 +8,7 @@ import pytest
 from postings_support import made, the_file, untruths
 
 from memd import fsio
-from memd.index import inverted_build, inverted_keeper
+from memd.index import postings_cache
 from memd.workspace import maintenance
 from memd.workspace.maintenance import Housekeeping
 
@@ -22,8 +22,8 @@ async def write(work, *args):
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
-    monkeypatch.setattr(inverted_build, "MIN_DOCUMENTS", 2)
-    monkeypatch.setattr(inverted_keeper, "MIN_CHUNKS", 10)
+    monkeypatch.setattr(postings_cache, "MIN_DOCUMENTS", 2)
+    monkeypatch.setattr(postings_cache, "MIN_CHUNKS", 10)
 
 
 @pytest.fixture
@@ -129,13 +129,13 @@ def test_housekeeping_that_ends_leaves_no_half_made_file(notes, keeper, monkeypa
     """Whoever stops the daemon does not wait for it."""
     notes.save(texts(12))
     begun = asyncio.Event()
-    real = inverted_build.Building._write
+    real = postings_cache.Building._write
 
     def slow(building, view):
         begun.set()
         return real(building, view) and False  # it never comes to its end
 
-    monkeypatch.setattr(inverted_build.Building, "_write", slow)
+    monkeypatch.setattr(postings_cache.Building, "_write", slow)
 
     async def stopped():
         running = asyncio.create_task(keeper.housekeeping.run())

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memd.errors import IndexDamagedError
+from memd.index.ann_cache import FirstPass
 from memd.index.columns import Columns, only_living, take
-from memd.index.first_pass import FirstPass
-from memd.index.posting_list import Part, Postings
-from memd.index.postings import TermPostings
+from memd.index.postings import Part, Postings, TermPostings
 from memd.index.reader import Reader, StoredChunk
 from memd.index.vectors import Rows
 from memd.records import Source
