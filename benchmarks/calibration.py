@@ -38,7 +38,7 @@ from memd.embedding.onnx import OnnxEmbedder
 from memd.search import evidence
 from memd.search.confidence import Confidence
 from memd.search.evidence import Shares
-from memd.search.judging import Mode
+from memd.search.score import Mode
 from memd.search.search import Answer
 
 HITS = 60  # enough for 10 documents; each has three at most

@@ -15,8 +15,8 @@ from memd.index.index import Index
 from memd.index.indexer import Compared, Indexer
 from memd.records import ChunkLimits
 from memd.search.identifiers import spelled
-from memd.search.judging import Request
 from memd.search.query import parse
+from memd.search.score import Request
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 

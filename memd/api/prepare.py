@@ -19,8 +19,8 @@ from memd.registry import Workspace
 from memd.rpc.context import Call
 from memd.search import globs
 from memd.search.identifiers import Word, spelled
-from memd.search.judging import Request
 from memd.search.query import Query, parse, restricted
+from memd.search.score import Request
 from memd.search.search import Answer
 from memd.workspace.open import Opened
 

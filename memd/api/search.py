@@ -10,8 +10,8 @@ from memd.api.prepare import answer_frame, ms_since, prepare, why_off
 from memd.errors import InvalidError
 from memd.rpc.context import Call
 from memd.search.explain import explain
-from memd.search.judging import Request
 from memd.search.recall import recall as fit
+from memd.search.score import Request
 from memd.search.search import Answer, searched
 from memd.workspace.open import Opened
 from memd.workspace.workspaces import Workspaces

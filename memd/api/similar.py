@@ -24,8 +24,8 @@ from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.rpc.context import Call
-from memd.search.judging import Request
 from memd.search.query import Query
+from memd.search.score import Request
 from memd.search.search import Answer
 from memd.search.similar import similar
 from memd.workspace.open import Opened

@@ -14,7 +14,7 @@ from memd.index.snapshot import View
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.search.confidence import Confidence
-from memd.search.judging import Request
+from memd.search.score import Request
 from memd.search.search import degraded
 from memd.search.why import Verdict, why
 from memd.sources.ignore import Refusal

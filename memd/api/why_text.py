@@ -7,10 +7,10 @@ from typing import Any
 
 from memd.api import results
 from memd.records import Source
-from memd.search.explanation import Explained
-from memd.search.judging import Request
+from memd.search.explain import Explained
 from memd.search.keyword import POOL
 from memd.search.ranking import PER_SOURCE
+from memd.search.score import Request
 from memd.search.why import Verdict
 from memd.sources.ignore import Refusal
 from memd.sources.refusal import told as refusal_told

@@ -12,7 +12,7 @@ from memd.eval import grep
 from memd.eval.index import TemporaryIndex
 from memd.eval.questions import Place, Question
 from memd.eval.scores import DEPTH
-from memd.search.judging import Mode
+from memd.search.score import Mode
 
 # memd shows three hits a source at most, so ten sources stand among so many hits. The answer for 10 is
 # the beginning of the answer for 30: what is measured is the order that a user sees.

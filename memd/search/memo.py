@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from memd.index.snapshot import View
-from memd.search.judging import Request
+from memd.search.score import Request
 from memd.search.search import Answer, search
 
 KEPT = 64  # answers; arbitrary: 10 kB each, as agents and editors ask

@@ -12,10 +12,10 @@ from memd.index.snapshot import View
 from memd.records import Source
 from memd.search import fallback, ranking
 from memd.search.confidence import Confidence, confidence
-from memd.search.folding import Folding, fold
+from memd.search.dedup import Folding, fold
 from memd.search.identifiers import reads_some
-from memd.search.judging import Judgement, Mode, Request, judge
 from memd.search.ranking import Candidate
+from memd.search.score import Judgement, Mode, Request, judge
 from memd.search.snippet import Snippet, snippet
 
 # A vector that counts is not what was written: words answered alone, and it is made again.

@@ -8,8 +8,8 @@ from memd.index.columns import require_numpy, take
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES
-from memd.search.judging import Request
 from memd.search.query import Query, content_words
+from memd.search.score import Request
 from memd.search.search import Answer, search
 
 # Words of a chunk that are looked for, the longest first: a chunk has two hundred, and short ones say little.

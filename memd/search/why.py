@@ -12,12 +12,11 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source
 from memd.search import ranking
-from memd.search.explain import explain_chunk, give_up_in_time, standing
-from memd.search.explanation import Explained, Filter
-from memd.search.judging import Judgement, Request, judge, passes
+from memd.search.explain import Explained, Filter, explain_chunk, give_up_in_time, standing
 from memd.search.keyword import phrase_expression
 from memd.search.query import Filters, Query
 from memd.search.ranking import Candidate
+from memd.search.score import Judgement, Request, judge, passes
 from memd.search.search import Place
 
 Stage = Literal[

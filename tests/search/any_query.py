@@ -16,7 +16,7 @@ from itertools import chain
 from search.any_query_model import HUGE, Note, bare, expected_of
 from tests_support import Notes
 
-from memd.search.judging import judge
+from memd.search.score import judge
 
 NOTES = 48
 FIRST_DAY = date(2026, 1, 1)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from memd.search.evidence import DATED, EVERGREEN
-from memd.search.judging import judge
+from memd.search.score import judge
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
 

@@ -11,10 +11,9 @@ from tests_support import DAY, Notes
 
 from memd.config import Weights
 from memd.errors import DeadlineError
-from memd.search.explain import explain
-from memd.search.explanation import Explained, Filter
-from memd.search.judging import judge
+from memd.search.explain import Explained, Filter, explain
 from memd.search.query import parse, restricted
+from memd.search.score import judge
 from memd.search.search import search
 
 WORDS = ("heron", "weir", "pond", "sluice", "reed", "会議", "東京都", "йод")

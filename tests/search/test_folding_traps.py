@@ -2,8 +2,8 @@
 
 import pytest
 
-from memd.search import folding
-from memd.search.folding import fingerprint, is_near
+from memd.search import dedup
+from memd.search.dedup import fingerprint, is_near
 
 # Two texts of each script, about different things, and not a Latin letter in them.
 PAIRS = {
@@ -64,7 +64,7 @@ def test_the_cost_of_folding_grows_with_the_candidates_and_not_with_their_square
         compared.append(None)
         return is_near(one, other)
 
-    monkeypatch.setattr(folding, "is_near", counted)
+    monkeypatch.setattr(dedup, "is_near", counted)
     template = " ".join(f"word{chr(97 + number % 26)}{number}" for number in range(60))
     notes.save(
         {f"n{number:03}.md": f"heron {template} x{'y' * number}\n" for number in range(90)}, embed=embed

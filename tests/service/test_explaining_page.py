@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from memd.api.why_text import _NOT_INDEXED, _OFF, STAGES
-from memd.search import explanation
+from memd.search import explain
 from memd.search.identifiers import Word
 from memd.sources.refusal import WHY_NOT
 
@@ -29,9 +29,9 @@ def test_stages_and_reasons_are_those_of_the_code():
 def test_every_number_of_an_explanation_is_named():
     """Records may grow, and the page with them."""
     records = (
-        explanation.Explained, explanation.VectorPart, explanation.KeywordPart, explanation.TermPart,
-        explanation.Length, explanation.Decay, explanation.Explanation, explanation.Stages,
-        explanation.Filter, explanation.NamedPart, Word,
+        explain.Explained, explain.VectorPart, explain.KeywordPart, explain.TermPart,
+        explain.Length, explain.Decay, explain.Explanation, explain.Stages,
+        explain.Filter, explain.NamedPart, Word,
     )  # fmt: skip
     named = {field.name for record in records for field in fields(record)} - {"hits"}
     assert {name for name in named if not re.search(rf"`(\w+\.)?{name}`", PAGE)} == set()

@@ -20,9 +20,9 @@ from benchmarks.others.engine import Way
 from memd.config import Weights
 from memd.index.columns import mask_of
 from memd.index.index import Index
-from memd.search.judging import Mode, Request
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
+from memd.search.score import Mode, Request
 from memd.search.search import search
 from memd.search.vector import vector_arm
 from memd.workspace.maintenance import FirstPassFile, PostingsFile
