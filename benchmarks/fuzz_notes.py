@@ -14,8 +14,7 @@ from memd.embedding.folder import SHIPPED
 from memd.embedding.tokens import WordPieces
 from memd.records import ChunkLimits, Document
 from memd.sources.chunk import parse
-from memd.sources.frontmatter import read_front_matter
-from memd.sources.lines import split_lines
+from memd.sources.markdown import read_front_matter, split_lines
 
 LIMITS = ChunkLimits(200, 50, 254)
 # What a line begins with, what stands in it, and how it ends.

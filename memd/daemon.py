@@ -29,7 +29,7 @@ from memd import diagnostics, logs, systemd, temporary
 from memd.api.methods import Handlers, deadline_s
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.rpc.server import BACKLOG, Server, serve
-from memd.sources.mounts import unsafe_for_database
+from memd.sources.filesystem import unsafe_for_database
 from memd.workspace.workspaces import Workspaces
 
 PING_S = 5.0  # a loop so slow is the watchdog's business; it is no sign of another daemon

@@ -118,10 +118,10 @@ ONE_IMPORTER = {
     "onnx": BUILD,
     "safetensors": BUILD,
     "pathspec": {"memd.sources.gitignore"},
-    "re2": {"memd.search.globs", "memd.sources.patterns"},
-    "yaml": {"memd.sources.frontmatter", "memd.entries.entry"},
+    "re2": {"memd.search.globs", "memd.sources.ignore"},
+    "yaml": {"memd.sources.markdown", "memd.entries.entry"},
     "rich": {"memctl.progress", "memctl.render.terminal"},
-    "markdown_it": {"memd.sources.blocks"},
+    "markdown_it": {"memd.sources.markdown"},
     "tomlkit": {"memd.config"},
     "mcp": {"memctl.mcp"},
 }

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memd.eval.words import content_words, words
-from memd.sources.blocks import MAX_TITLE_CHARS, Block, plain_title, read_blocks
-from memd.sources.frontmatter import closing_line
-from memd.sources.lines import split_lines
+from memd.sources.markdown import MAX_TITLE_CHARS, Block, closing_line, plain_title, read_blocks, split_lines
 
 MIN_CONTENT_WORDS = 2  # one word alone is a label: "Postgres" stands above a hundred different texts
 MIN_BELOW = 40  # letters and digits below a heading; arbitrary: half a line is no answer

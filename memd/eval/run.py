@@ -18,7 +18,7 @@ from memd.eval.questions import Place, Question
 from memd.records import Skipped, SourceText
 from memd.search.why import why
 from memd.sources.ignore import Refusal
-from memd.sources.lines import split_lines
+from memd.sources.markdown import split_lines
 from memd.sources.refusal import look
 from memd.sources.scan import Rules, read_source, walk
 

@@ -3,19 +3,347 @@
 The text is cut at headings; small neighbouring sections are joined, long ones are packed from their
 paragraphs, items and rows with some overlap, and only a line that is itself too long is cut inside.
 Pure: no file, no clock. It must not know where chunks are stored nor which model reads them.
+
+First into atoms, the largest blocks that fit: a list goes to pieces before its items do, and fences,
+tables and items only if they alone are too long for the model. Then atoms are packed in their order, each
+chunk beginning with the last lines of the one before.
+
+The text is tokenised once; every later question is two binary searches. The counts of stretches add up
+only nearly (a word that is cut makes other pieces): whoever needs certainty counts the final text.
 """
 
+import math
+import re
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from memd.records import Chunk, ChunkLimits, Document, Tokenizer
-from memd.sources.blocks import Block, read_blocks, read_plain
-from memd.sources.frontmatter import FrontMatter, read_front_matter
-from memd.sources.lines import Lines, split_lines
-from memd.sources.measure import Measure, Room, best_cut
-from memd.sources.packing import SLACK, pack
-from memd.sources.sections import Section, join_small, read_sections
+from memd.sources.markdown import (
+    Block,
+    FrontMatter,
+    Lines,
+    read_blocks,
+    read_front_matter,
+    read_plain,
+    segments,
+    split_lines,
+)
+
+# Tokenised at once: offsets of more cost the tokenizers library more time a character and memory.
+BATCH_CHARS = 32_000
+# A cut moves back so far to spare a sentence: at most 40 % of a part.
+_SENTENCE_FROM = 0.6
+# Longest run of combining marks that a cut respects; arbitrary, no script needs more.
+_MAX_MARKS = 16
+
+# Chinese and Japanese are written without spaces: there each character counts as a word, as each is a
+# word piece. Korean has spaces.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_SENTENCE_END = re.compile(
+    r"[.!?\u2026][\"'\u201d\u2019)\]]*\s+"  # as Latin, Greek and Cyrillic end it
+    r"|[\u3002\uff01\uff1f\uff1b][\u300d\u300f\u201d\u2019\uff09]*\s*"  # full-width marks need no space
+)
+_SPACE = re.compile(r"\s+")
+
+
+class Measure:
+    """Counts for any stretch [begin, stop) of one text, from line *first* on."""
+
+    def __init__(self, lines: Lines, first: int, tokenizer: Tokenizer) -> None:
+        self.lines = lines
+        self._pieces = array("I")
+        begin = lines.starts[first] if first < len(lines) else len(lines.text)
+        for start, stop in _batches(lines.text, begin):
+            self._pieces.extend([start + at for at, _ in tokenizer.spans(lines.text[start:stop])])
+        self._words = array("I", (match.start() for match in _WORD.finditer(lines.text, begin)))
+
+    def words(self, begin: int, stop: int) -> int:
+        """Return how many words begin in the stretch."""
+        return bisect_left(self._words, stop) - bisect_left(self._words, begin)
+
+    def pieces(self, begin: int, stop: int) -> int:
+        """Return how many word pieces begin in the stretch."""
+        return bisect_left(self._pieces, stop) - bisect_left(self._pieces, begin)
+
+    def offsets(self, blocks: Sequence[Block]) -> tuple[int, int]:
+        """Return where the first of neighbouring *blocks* begins and where the last stops."""
+        return self.lines.starts[blocks[0].start], self.lines.ends[blocks[-1].end - 1]
+
+    def after_pieces(self, begin: int, count: int) -> int:
+        """Return the offset at which the piece behind the next *count* pieces begins."""
+        index = bisect_left(self._pieces, begin) + count
+        return self._pieces[index] if index < len(self._pieces) else len(self.lines.text)
+
+    def after_words(self, begin: int, count: int) -> int:
+        """Return the offset at which the word behind the next *count* words begins."""
+        index = bisect_left(self._words, begin) + count
+        return self._words[index] if index < len(self._words) else len(self.lines.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a chunk may hold."""
+
+    words: float
+    pieces: int
+    chars: int
+
+    def holds(self, measure: Measure, begin: int, stop: int) -> bool:
+        """Tell whether the stretch fits."""
+        return (
+            stop - begin <= self.chars
+            and measure.pieces(begin, stop) <= self.pieces
+            and measure.words(begin, stop) <= self.words
+        )
+
+
+def best_cut(text: str, begin: int, limit: int) -> int:
+    """Return where to end a part of a line that begins at *begin* and may not go past *limit*.
+
+    Behind a sentence if one ends late enough, else behind white space, else right at the limit, but not
+    between a character and its accents.
+    """
+    late = begin + int((limit - begin) * _SENTENCE_FROM)
+    for pattern, start in ((_SENTENCE_END, late), (_SPACE, begin + (limit - begin) // 2)):
+        cut = max((match.end() for match in pattern.finditer(text, start, limit)), default=0)
+        if cut > begin:
+            return cut
+    marks = next((n for n in range(_MAX_MARKS) if not unicodedata.combining(text[limit - n])), 0)
+    return max(limit - marks, begin + 1)
+
+
+def _batches(text: str, begin: int) -> Iterator[tuple[int, int]]:
+    while begin < len(text):
+        stop = begin + BATCH_CHARS
+        if stop < len(text):
+            stop = max(text.rfind("\n", begin, stop), text.rfind(" ", begin, stop)) + 1 or stop
+        yield begin, min(stop, len(text))
+        begin = stop
+
+
+# A section with less than this part of a chunk's words is joined with its neighbour if both fit: alone it
+# says too little to be ranked by meaning, while longer ones keep a vector of their own. Arbitrary.
+SMALL = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and the blocks up to the next one."""
+
+    trail: tuple[Block, ...]  # the headings above and of it, outermost first
+    blocks: Sequence[Block]
+    lead: int  # so many of the blocks, from the first, are headings that end its trail
+
+    @property
+    def parent(self) -> tuple[Block, ...]:
+        """The headings above its first one."""
+        return self.trail[: len(self.trail) - self.lead]
+
+    @property
+    def title(self) -> str:
+        """The heading path as people read it."""
+        return " > ".join(heading.title for heading in self.trail if heading.title)
+
+
+def read_sections(blocks: Iterable[Block]) -> Iterator[Section]:
+    """Cut before headings.
+
+    A heading that has nothing but deeper headings under it goes with the first of them: a chunk that is
+    one bare heading finds nothing.
+    """
+    trail: tuple[Block, ...] = ()
+    inside: list[Block] = []
+    lead = 0
+    for block in blocks:
+        if block.kind == "heading":
+            above = tuple(heading for heading in trail if heading.level < block.level)
+            if lead == len(inside) > 0 and len(above) == len(trail):
+                lead += 1
+            else:
+                if inside:
+                    yield Section(trail, inside, lead)
+                inside, lead = [], 1
+            trail = (*above, block)
+        inside.append(block)
+    if inside:
+        yield Section(trail, inside, lead)
+
+
+def join_small(sections: Iterable[Section], measure: Measure, words: int, room: Room) -> Iterator[Section]:
+    """Join neighbours that fit into one chunk if one of them is small.
+
+    The later one must stand beside or below the first, under the same parent: what is joined belongs
+    together, and the first one's heading path says where. The result has the trail of its first section.
+    """
+    whole: Section | None = None
+    for section in sections:
+        if whole is None:
+            whole = section
+        elif _belong(whole, section, measure, words, room):
+            whole = Section(whole.trail, [*whole.blocks, *section.blocks], whole.lead)
+        else:
+            yield whole
+            whole = section
+    if whole is not None:
+        yield whole
+
+
+def _belong(first: Section, then: Section, measure: Measure, words: int, room: Room) -> bool:
+    if then.trail[: len(first.parent)] != first.parent:
+        return False
+    begin, middle, stop = (*measure.offsets(first.blocks), measure.offsets(then.blocks)[1])
+    small = min(measure.words(begin, middle), measure.words(middle, stop)) < words * SMALL
+    return small and room.holds(measure, begin, stop)
+
+
+# Prose this much longer than the words wanted is not cut yet: better than a rest of a few words.
+SLACK = 1.5
+# Overlap may be this much longer than wanted, since it is made of whole lines.
+OVERLAP_SLACK = 1.5
+
+# Cut only where the model's limit says so: half a fence or half a table is no Markdown.
+_SOLID = {"fence", "code_block", "html_block", "table", "list_item"}
+_LIMITLESS = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    begin: int
+    stop: int
+    block: Block | None  # what it is; None: a part of a line, which stands alone so that lines stay whole
+
+
+def pack(
+    measure: Measure, blocks: Sequence[Block], lead: int, room: Room, overlap_words: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the stretches [begin, stop) of a long section's chunks.
+
+    Args:
+        measure: of the text.
+        blocks: of the section, its headings first.
+        lead: how many of them are headings: they go with what follows, never alone.
+        room: of a chunk; words are a target, word pieces and characters are limits.
+        overlap_words: about so many are repeated in whole lines.
+    """
+    atoms = list(_section_atoms(measure, blocks, lead, room))
+    begin, at = atoms[0].begin, 0
+    while at < len(atoms):
+        following = at + 1
+        while following < len(atoms) and _goes_on(measure, begin, atoms, following, room):
+            following += 1
+        yield begin, atoms[following - 1].stop
+        if following < len(atoms):
+            begin = _overlap(measure, atoms[at:following], atoms[following], room, overlap_words)
+        at = following
+
+
+def _goes_on(measure: Measure, begin: int, atoms: Sequence[_Atom], index: int, room: Room) -> bool:
+    if atoms[index].block is None or atoms[index - 1].block is None:
+        return False
+    return room.holds(measure, begin, atoms[index].stop)
+
+
+def _section_atoms(measure: Measure, blocks: Sequence[Block], lead: int, room: Room) -> Iterator[_Atom]:
+    rest = blocks[lead:]
+    begin, after = measure.offsets(blocks)[0], measure.offsets(rest)[0] if rest else 0
+    half = Room(_LIMITLESS, room.pieces // 2, room.chars // 2)
+    if not lead or not rest or not half.holds(measure, begin, after):
+        for block in blocks:
+            yield from _atoms(measure, block, room)
+        return
+    less = replace(
+        room, pieces=room.pieces - measure.pieces(begin, after), chars=room.chars - (after - begin)
+    )
+    for index, block in enumerate(rest):
+        for number, atom in enumerate(_atoms(measure, block, room if index else less)):
+            yield atom if index or number else replace(atom, begin=begin)
+
+
+def _atoms(measure: Measure, block: Block, room: Room) -> Iterator[_Atom]:
+    lines = measure.lines
+    begin, stop = measure.offsets([block])
+    solid = block.kind in _SOLID
+    wanted = replace(room, words=_LIMITLESS if solid else room.words * SLACK)
+    if wanted.holds(measure, begin, stop):
+        yield _Atom(begin, stop, block)
+    elif block.children:
+        for segment in segments(lines, block):
+            yield from _atoms(measure, segment, room)
+    else:
+        for number in range(block.start, block.end):
+            if not lines.is_blank(number):
+                yield from _line_atoms(measure, Block(block.kind, number, number + 1), wanted)
+
+
+def _line_atoms(measure: Measure, line: Block, room: Room) -> Iterator[_Atom]:
+    begin, stop = measure.offsets([line])
+    if room.holds(measure, begin, stop):
+        yield _Atom(begin, stop, line)
+        return
+    text = measure.lines.text
+    for start, end in cut_line(measure, begin, stop, room):
+        part = text[start:end]
+        if part.strip():
+            yield _Atom(start + len(part) - len(part.lstrip()), start + len(part.rstrip()), None)
+
+
+def cut_line(measure: Measure, begin: int, stop: int, room: Room) -> Iterator[tuple[int, int]]:
+    """Yield parts of about equal length of a line that is too long, behind sentences where it can be."""
+    while begin < stop:
+        pieces, words = measure.pieces(begin, stop), measure.words(begin, stop)
+        parts = math.ceil(max(pieces / room.pieces, words / room.words, (stop - begin) / room.chars))
+        if parts <= 1:
+            yield begin, stop
+            return
+        limit = min(
+            measure.after_pieces(begin, min(math.ceil(pieces / parts * 1.1), room.pieces)),
+            begin + room.chars,
+            stop - 1,
+        )
+        cut = best_cut(measure.lines.text, begin, max(limit, begin + 1))
+        yield begin, cut
+        begin = cut
+
+
+def _overlap(
+    measure: Measure, before: Sequence[_Atom], following: _Atom, room: Room, overlap_words: int
+) -> int:
+    """Return where the chunk that has *following* begins: there, or some whole lines before."""
+    best = following.begin
+    if following.block is None:
+        return best
+    for start in _line_starts(measure, before):
+        words = measure.words(start, following.begin)
+        if words > overlap_words * OVERLAP_SLACK or not room.holds(measure, start, following.stop):
+            break
+        best = start
+        if words >= overlap_words:
+            break
+    return best
+
+
+def _line_starts(measure: Measure, atoms: Sequence[_Atom]) -> Iterator[int]:
+    """Yield, backwards, where an overlap may begin: never at the very first line, nor inside an item."""
+    for atom in reversed(atoms):
+        if atom.block is None:
+            return
+        for number in reversed(_entries(atom.block)):
+            start = measure.lines.starts[number]
+            if start > atoms[0].begin and not measure.lines.is_blank(number):
+                yield start
+
+
+def _entries(block: Block) -> Sequence[int]:
+    """Return the lines at which one may begin to read *block*."""
+    if block.kind in _SOLID:
+        return [block.start]
+    if block.children:
+        return [block.start, *(child.start for child in block.children[1:])]
+    return range(block.start, block.end)
+
 
 # The heading path, and again title with tags, may take this part of what the model reads.
 PREFIX_SHARE = 0.25

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from memd.sources import mounts
+from memd.sources import filesystem
 from memd.sources.dirty import Dirty, Waiting, merged
 from memd.sources.fdinfo import WatchTable
 
@@ -45,7 +45,7 @@ class WatchedRoot:
         self.suspect = True  # whether its watches must be compared with its folders
         self._order = order
         self._real = str(order.root)
-        self._mounts: list[mounts.Mount] = []
+        self._mounts: list[filesystem.Mount] = []
         self._remote = ""
         self._blind: set[str] = set()  # folders that are searched and send no events
         self._doubted: set[str] = set()  # may be blind
@@ -61,8 +61,8 @@ class WatchedRoot:
         """Look what there is to watch; tell whether there is anything."""
         self.identity = self.identity_now()
         self._real = os.path.realpath(self.root)
-        self._mounts = mounts.at_or_below(self.root)
-        self._remote = mounts.polled(self.root)
+        self._mounts = filesystem.at_or_below(self.root)
+        self._remote = filesystem.polled(self.root)
         self.explicit = {path for path in self.explicit | self._blind if is_folder(path)}
         self._blind, self._doubted, self._twice = set(), set(), ""
         self._held, self._unproved = None, frozenset()
@@ -89,7 +89,7 @@ class WatchedRoot:
 
     def was_remounted(self) -> bool:
         """Tell whether a mount hides or shows other folders than when it was armed."""
-        return mounts.at_or_below(self.root) != self._mounts
+        return filesystem.at_or_below(self.root) != self._mounts
 
     def prove(self, table: WatchTable | None, *, new: Iterable[str] = (), at_once: bool = False) -> None:
         """Compare the known folders, and *new* ones, with the watches; say what is found by that.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memd.__main__ import main
-from memd.sources import mounts, watch
+from memd.sources import filesystem, watch
 from memd.sources.dirty import Dirty
 
 EVERY = 50  # hints of notes, of which one is lost
@@ -70,7 +70,7 @@ def _have_storms() -> None:
 
 def _send_no_events() -> None:
     """Be on a file system that other machines change."""
-    mounts.polled = lambda _: "nfs4"
+    filesystem.polled = lambda _: "nfs4"
     _change_hints(lambda dirty: replace(dirty, paths=frozenset(), folders=frozenset(), cookies=frozenset()))
 
 

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from memd.sources.frontmatter import read_front_matter
-from memd.sources.lines import split_lines
+from memd.sources.markdown import read_front_matter, split_lines
 
 
 def read(text):

@@ -12,10 +12,9 @@ from tests_support import WordTokenizer
 from benchmarks import fuzz_notes
 from benchmarks.pathological import SHAPES, text
 from memd.records import ChunkLimits
-from memd.sources import blocks
-from memd.sources.blocks import Block, read_blocks
+from memd.sources import markdown
 from memd.sources.chunk import parse
-from memd.sources.lines import split_lines
+from memd.sources.markdown import Block, read_blocks, split_lines
 
 LIMITS = ChunkLimits(200, 50, 254)
 PLAIN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
@@ -36,13 +35,13 @@ def test_no_shape_loses_a_line(name):
 def test_the_work_of_a_shape_grows_with_its_size_alone(name, monkeypatch):
     """No shape makes more tokens than two for each of its characters."""
     made = Counter()
-    real = blocks._State.push
+    real = markdown._State.push
 
     def push(state, *args):
         made["tokens"] += 1
         return real(state, *args)
 
-    monkeypatch.setattr(blocks._State, "push", push)
+    monkeypatch.setattr(markdown._State, "push", push)
     note = text(name, 10_000)
     read_blocks(split_lines(note), 0)
     assert made["tokens"] <= 2 * len(note) + 100
@@ -76,14 +75,14 @@ def test_tables_are_those_of_the_library(seed, size):
     ]
     # Without blank lines at the end: the library counts them, and no block has them.
     note = "\n".join(chance.choices([*lines, *lines[:3] * 3], k=size % 60 + 1)).rstrip("\n")
-    ours, _ = blocks._parsed(split_lines(note), 0, len(split_lines(note)), 10**9)
-    assert ours == blocks._tree(PLAIN.parse(note), 0)
+    ours, _ = markdown._parsed(split_lines(note), 0, len(split_lines(note)), 10**9)
+    assert ours == markdown._tree(PLAIN.parse(note), 0)
 
 
 def test_beyond_its_budget_the_rest_is_plain_text(monkeypatch):
     """What was read before stays Markdown, all words are kept, and the warning names the line."""
-    monkeypatch.setattr(blocks, "WORK", 20_000)
-    monkeypatch.setattr(blocks, "SLICE_LINES", 100)
+    monkeypatch.setattr(markdown, "WORK", 20_000)
+    monkeypatch.setattr(markdown, "SLICE_LINES", 100)
     note = "# Title\n\ncalm words\n" + "\ncalm\n" * 60 + text("lazy quotes", 20_000) + "\n\nzebra\n"
     document = parsed(note)
     assert document.title == "Title"
@@ -103,7 +102,7 @@ def test_long_lists_of_short_words_are_no_attack():
 def test_a_text_of_too_many_lines_says_so():
     """More than 100,000 lines are plain text, and no longer in silence."""
     found, warnings = read_blocks(split_lines("- a\n" * 100_001), 0)
-    assert warnings == (blocks.TOO_LONG,)
+    assert warnings == (markdown.TOO_LONG,)
     assert isinstance(found[0], Block)
     assert found[0].kind == "paragraph"
 
@@ -114,7 +113,7 @@ def test_where_the_parser_itself_fails_the_lines_are_plain_text(monkeypatch):
     def fails(*_):
         raise IndexError
 
-    monkeypatch.setattr(blocks, "_tree", fails)
+    monkeypatch.setattr(markdown, "_tree", fails)
     document = parsed("# Title\n\nzebra\n")
     assert document.warnings == ("too-complex: lines 1 to 3 are indexed as plain text",)
     assert "zebra" in document.chunks[0].text

@@ -7,8 +7,14 @@ import time
 import pytest
 
 from memd.errors import ConfigError
-from memd.sources.ignore import Rules
-from memd.sources.patterns import MAX_PATTERN_BYTES, MAX_RULE_BYTES, MAX_RULE_LINES, Patterns, UnusableError
+from memd.sources.ignore import (
+    MAX_PATTERN_BYTES,
+    MAX_RULE_BYTES,
+    MAX_RULE_LINES,
+    Patterns,
+    Rules,
+    UnusableError,
+)
 
 DEFAULT = ("**/*.md", "**/*.markdown")
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.sources.lines import split_lines
+from memd.sources.markdown import split_lines
 
 
 def lines_of(text):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from watched_folder import REPOSITORY, USER_AND_MOUNTS, needs_mounts
 
-from memd.sources.mounts import (
+from memd.sources.filesystem import (
     Mount,
     at_or_below,
     filesystem_of,
@@ -106,7 +106,7 @@ def test_a_real_mount_is_found_through_any_name_and_any_link(tmp_path):
     place.mkdir()
     (tmp_path / "link").symlink_to(place)
     script = (
-        "import sys; from pathlib import Path; from memd.sources.mounts import *\n"
+        "import sys; from pathlib import Path; from memd.sources.filesystem import *\n"
         "place, link = map(Path, sys.argv[1:])\n"
         "inside = [mount.point for mount in at_or_below(place.parent)][1:]\n"
         "print(filesystem_of(place), filesystem_of(link / 'x'), inside == [str(place)])"
