@@ -15,7 +15,7 @@ from benchmarks import report
 from memd.embedding.model import MAX_SEQUENCE, MODEL_FILE, TOKENIZER_FILE
 from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
-from memd.embedding.tokens import WordPieces
+from memd.embedding.tokenizer import WordPieces
 from memd.records import ChunkLimits
 from memd.sources.chunk import parse
 

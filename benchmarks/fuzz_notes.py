@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import report
-from memd.embedding.folder import SHIPPED
-from memd.embedding.tokens import WordPieces
+from memd.embedding.model_folder import SHIPPED
+from memd.embedding.tokenizer import WordPieces
 from memd.records import ChunkLimits, Document
 from memd.sources.chunk import parse
 from memd.sources.markdown import read_front_matter, split_lines

@@ -170,7 +170,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 def main() -> None:
     from benchmarks import report
-    from memd.embedding.folder import SHIPPED
+    from memd.embedding.model_folder import SHIPPED
     from memd.records import ChunkLimits, FileStamp, SourceText
     from memd.workspace.parse_process import ParseProcess
 

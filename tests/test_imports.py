@@ -107,7 +107,7 @@ ONE_IMPORTER = {
     "apsw": {"memd.index.database", "memd.index.reader", "memd.index.writer"},
     "watchfiles": {"memd.sources.watch"},
     "onnxruntime": {"memd.embedding.onnx", *BUILD},
-    "tokenizers": {"memd.embedding.tokens"},
+    "tokenizers": {"memd.embedding.tokenizer"},
     "numpy": {
         *(f"memd.index.{name}" for name in ("ann", "columns", "cosine", "owners", "posting_list")),
         *(f"memd.search.{name}" for name in ("bm25", "evidence", "folding", "top")),

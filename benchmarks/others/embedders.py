@@ -66,7 +66,7 @@ class BareSession(Embedder):
 
     def __init__(self, batch: int) -> None:
         from memd.embedding.model import TOKENIZER_FILE
-        from memd.embedding.tokens import WordPieces
+        from memd.embedding.tokenizer import WordPieces
 
         self._batch = batch
         self._session = bare_session()

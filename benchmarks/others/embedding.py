@@ -113,7 +113,7 @@ def _agreement(embedders: Mapping[str, Remote], texts: Sequence[str]) -> tuple[f
 
 def _texts(folder: Path, limit: int) -> list[str]:
     from memd.embedding.model import TOKENIZER_FILE
-    from memd.embedding.tokens import WordPieces
+    from memd.embedding.tokenizer import WordPieces
 
     texts = chunk_texts(folder, WordPieces(TOKENIZER_FILE), limit)
     if len(texts) < limit:

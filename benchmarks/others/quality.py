@@ -21,7 +21,7 @@ from benchmarks.quality import HITS, Search
 from memd.embedding.model import MAX_SEQUENCE, TOKENIZER_FILE
 from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
-from memd.embedding.tokens import WordPieces
+from memd.embedding.tokenizer import WordPieces
 from memd.records import ChunkLimits
 from memd.sources.chunk import parse
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from memd.embedding import MODEL_FAILED, NUMPY_MISSING, UnavailableError
-from memd.embedding.folder import SHIPPED, ModelFolder, read_folder
-from memd.embedding.tokens import WordPieces
+from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
+from memd.embedding.tokenizer import WordPieces
 from memd.records import Tokenizer
 
 # Graph inputs that memd can fill. Any other name stands for a model of another kind.

@@ -20,7 +20,7 @@ from memd.api import params, prepare
 from memd.api.prepare import Asked
 from memd.config import WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
-from memd.embedding.providers import Providers
+from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import ConfigError, EmbedderError, IndexDamagedError, ModelMismatchError, StorageError
 from memd.index.index import DATABASE, FILE_NAMES, Index

@@ -16,7 +16,7 @@ import structlog
 from memctl import paths
 from memd import config as configuration
 from memd.config import WorkspaceConfig
-from memd.embedding.providers import Providers
+from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import ConfigError, IndexDamagedError, StorageError, is_full, storage_error
 from memd.index.index import Index

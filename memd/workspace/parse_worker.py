@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from memd.embedding.tokens import WordPieces
+from memd.embedding.tokenizer import WordPieces
 from memd.index.prepare import NewChunk, NewSource, prepare
 from memd.records import ChunkLimits, FileStamp, SourceText
 

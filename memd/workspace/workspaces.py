@@ -12,7 +12,7 @@ import structlog
 from memd import config as configuration
 from memd import registry as folders
 from memd.config import WorkspaceConfig, write_settings
-from memd.embedding.providers import Providers
+from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.entries import clear_leftovers
 from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError

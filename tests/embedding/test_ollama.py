@@ -14,10 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from memd.embedding import UnavailableError
-from memd.embedding.keeper import Keeper
 from memd.embedding.model import TOKENIZER_FILE
 from memd.embedding.ollama import OllamaEmbedder
-from memd.embedding.tokens import WordPieces
+from memd.embedding.queue import Keeper
+from memd.embedding.tokenizer import WordPieces
 
 DIGEST = "0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f"
 PIECES = WordPieces(TOKENIZER_FILE)

@@ -8,7 +8,7 @@ import pytest
 
 from memd.embedding import UnavailableError
 from memd.embedding.model import TOKENIZER_FILE
-from memd.embedding.tokens import READ_CHARACTERS, WordPieces
+from memd.embedding.tokenizer import READ_CHARACTERS, WordPieces
 
 PIECES = WordPieces(TOKENIZER_FILE)
 

@@ -11,7 +11,7 @@ from benchmarks.identifiers import KINDS, made, measure
 from benchmarks.indexed import Indexed, indexed
 from memd.config import Weights
 from memd.embedding.model import TOKENIZER_FILE
-from memd.embedding.tokens import WordPieces
+from memd.embedding.tokenizer import WordPieces
 from memd.search.identifiers import FEW, Word, spelled
 from memd.search.ranking import weights_read
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memd.embedding
-from memd.embedding.tokens import WordPieces
+from memd.embedding.tokenizer import WordPieces
 from memd.records import ChunkLimits
 from memd.sources.chunk import MAX_CHARS_PER_PIECE, parse
 from memd.sources.markdown import read_front_matter, split_lines

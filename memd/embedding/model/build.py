@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from memd.embedding.model import FOLDER, MAX_SEQUENCE, MODEL_FILE, REFERENCE_FILE, TOKENIZER_FILE, graph
-from memd.embedding.tokens import WordPieces
+from memd.embedding.tokenizer import WordPieces
 
 # The published weights, and no others: all that follows is checked against this model's vectors.
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

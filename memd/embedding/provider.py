@@ -6,10 +6,10 @@ from pathlib import Path
 
 from memd.config import BUILTIN_MODEL, WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
-from memd.embedding.folder import SHIPPED, ModelFolder, read_folder
+from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
-from memd.embedding.tokens import WordPieces
+from memd.embedding.tokenizer import WordPieces
 
 OLLAMA_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
 
