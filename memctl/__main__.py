@@ -61,12 +61,12 @@ def _run(argv: list[str]) -> int:
 
 
 def _command(name: str, argv: list[str]) -> int:
-    module = import_module(f"memctl.commands.{COMMANDS[name][0]}")
+    module = import_module(f"memctl.commands.{name}")
     try:
-        args = parse(parser_of(name, getattr(module, f"{name}_arguments")), argv)
+        args = parse(parser_of(name, module.arguments), argv)
     except SystemExit as leaving:  # argparse has said what is wrong, or printed the help
         return int(leaving.code or 0)
-    run: Callable[[Namespace], int] = getattr(module, f"run_{name}")
+    run: Callable[[Namespace], int] = module.run
     try:
         return run(args)
     except CommandError as error:

@@ -52,7 +52,7 @@ def parser_of(
     command: str, add_arguments: Callable[[argparse.ArgumentParser], None]
 ) -> argparse.ArgumentParser:
     """Return the parser of one command; *add_arguments* is its module's function."""
-    summary = COMMANDS[command][1]
+    summary = COMMANDS[command]
     parser = Parser(prog=f"memctl {command}", description=f"{summary[0].upper()}{summary[1:]}.")
     add_arguments(parser)
     parser.epilog = f"{parser.epilog or ''}\n{exits.HELP}".lstrip()
@@ -61,7 +61,7 @@ def parser_of(
 
 def overview() -> str:
     """Return the page of `memctl --help`."""
-    commands = "\n".join(f"  {name:<12}{summary}" for name, (_, summary) in COMMANDS.items())
+    commands = "\n".join(f"  {name:<12}{summary}" for name, summary in COMMANDS.items())
     return (
         "usage: memctl COMMAND [options]\n\n"
         "Search the memory that memd keeps: your Markdown notes and those of agents.\n\n"

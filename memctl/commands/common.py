@@ -9,11 +9,15 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any, Literal
 
-from memctl import exits, workspaces
+from memctl import exits, versions, workspaces
+from memctl.arguments import (
+    filters_of,
+)
 from memctl.client import Client, NoDaemonError, RpcError
 from memctl.exits import CommandError
 from memctl.progress import Progress
-from memctl.render.text import any_text, safe, to_json
+from memctl.render import hits
+from memctl.render.text import any_text, one_line, safe, to_json
 
 SEARCH_TIMEOUT_S = 10.0  # the daemon gives up at 5; the rest is for its start and a loaded machine
 
@@ -145,3 +149,48 @@ def words_of(args: Any) -> str:
     """Return the words of the command line as one text; "-" alone stands for stdin."""
     words: list[str] = args.words
     return read_stdin() if words == ["-"] else any_text(" ".join(words))
+
+
+NO_GOOD_MATCH = "no good match (--nearest shows the nearest there is)"
+
+
+_QUERY_HELP = 'what to look for; "-" reads it from stdin, after "--" words may begin with "-"'
+
+
+def status_of(answer: dict[str, Any]) -> int:
+    """Return the exit code: of hits, of none, or of none where not all could be searched."""
+    if answer["hits"]:
+        return exits.OK
+    return exits.NONE if hits.is_whole(answer) else exits.INCOMPLETE
+
+
+def _query(args: Namespace) -> str:
+    query = words_of(args)
+    if not query.strip():
+        raise CommandError("what should be looked for? memctl search WORD… (--help has examples)")
+    return query
+
+
+def _print_text(body: str) -> None:
+    """Print a note's text: shown safely on a terminal, as it is to a pipe."""
+    shown = safe(body) if sys.stdout.isatty() else body
+    sys.stdout.write(shown if not shown or shown.endswith("\n") else shown + "\n")
+
+
+HELLO_TIMEOUT_S = 5.0  # of a daemon that has just said that it is ready
+
+
+def _tell(client: Client, what: str) -> int:
+    hello = client.call("memd.hello", {}, timeout_s=HELLO_TIMEOUT_S)
+    print(f"memd {one_line(str(hello['server_version']))} {what} (process {hello['pid']})")
+    note(versions.warning(str(hello["server_version"])))
+    return exits.OK
+
+
+PING_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
+
+
+def _narrowed(args: Namespace) -> dict[str, object]:
+    """Return the filters that were given: --path has another name where `path` is the note."""
+    wanted = filters_of(args)
+    return {"glob" if name == "path" else name: value for name, value in wanted.items()}

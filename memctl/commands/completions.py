@@ -9,7 +9,7 @@ from memctl import exits
 SHELLS = ("bash", "zsh", "fish")
 
 
-def completions_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl completions`."""
     parser.add_argument("shell", choices=SHELLS, help="the shell that is to read the script")
     parser.epilog = """\
@@ -22,7 +22,7 @@ examples:
 """
 
 
-def run_completions(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """Print the script."""
     from memctl.completion.pages import pages  # it loads every command
 

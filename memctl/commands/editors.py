@@ -9,7 +9,7 @@ from memctl.exits import CommandError
 PLUGINS = Path(__file__).resolve().parents[1] / "editors"
 
 
-def editors_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl editors`."""
     parser.add_argument("editor", choices=("nvim",), help="the editor")
     parser.epilog = """\
@@ -23,7 +23,7 @@ Vim and Emacs read `memctl search --vimgrep`: the README has the lines for their
 """
 
 
-def run_editors(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """Print where the plugin is."""
     folder = PLUGINS / args.editor
     if not folder.is_dir():

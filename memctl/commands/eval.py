@@ -36,7 +36,7 @@ OURS = "hybrid"  # what a user gets who asks for nothing else; gates are about i
 Fields = dict[str, Any]
 
 
-def eval_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl eval`."""
     asked = parser.add_argument_group("questions").add_mutually_exclusive_group()
     asked.add_argument(
@@ -105,7 +105,7 @@ examples:
 """
 
 
-def run_eval(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """Have it measured, hold it against what was demanded, show it."""
     _check(args)
     workspace = workspaces.find(args.workspace)

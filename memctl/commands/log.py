@@ -20,7 +20,7 @@ MOST_LINES = 1_000_000_000  # journalctl takes no number of more than 31 bits
 LINES = 50  # arbitrary: a start, a day's troubles and a stop are on one page
 
 
-def log_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl log`."""
     parser.add_argument(
         "-n", "--lines", type=_lines, default=LINES, metavar="N", help=f"the last N lines (default: {LINES})"
@@ -40,7 +40,7 @@ example:
 """
 
 
-def run_log(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """Print the last lines, and what follows where that is wanted."""
     shown, marker = False, Marker("", colour=common.wants_colour())
     for record in _records(args.lines, follow=args.follow):

@@ -10,7 +10,8 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.client import Client, RpcError
 from memctl.commands import common
-from memctl.commands.find import good_hits, no_hits, output, status_of
+from memctl.commands.common import status_of
+from memctl.commands.search import good_hits, no_hits, output
 from memctl.exits import CommandError
 from memctl.render import hits
 from memctl.render.highlight import Marker

@@ -27,7 +27,7 @@ class Seen(NamedTuple):
     status: int  # the exit code of a single look
 
 
-def status_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl status`."""
     parser.add_argument(
         "--watch",
@@ -52,7 +52,7 @@ examples:
 """
 
 
-def run_status(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """Print what the daemon knows; at once, also while it indexes."""
     if args.watch is not None:
         _watch(args.watch, as_json=args.json)

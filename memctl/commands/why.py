@@ -6,14 +6,15 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from memctl import exits, workspaces
-from memctl.arguments import count, filter_options, filters_of, text, workspace_option
+from memctl.arguments import count, filter_options, text, workspace_option
 from memctl.commands import common
-from memctl.commands.find import output_options, place_of, show_hits
+from memctl.commands.common import _narrowed
+from memctl.commands.get import place_of
 from memctl.exits import CommandError
 from memctl.render import hits, verdict
 
 
-def why_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl why`."""
     parser.add_argument("source", type=text, metavar="PATH[:LINE]", help="the note, as memctl get takes it")
     parser.add_argument(
@@ -40,7 +41,7 @@ examples:
 """
 
 
-def run_why(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """Print which stage dropped a note, and what to do."""
     query = common.words_of(args)
     if not query.strip():
@@ -61,40 +62,6 @@ def run_why(args: Namespace) -> int:
         if answer.get("confidence") == "none":
             common.note("no hit of this query is a good match: memctl search shows it with --nearest alone")
     return exits.OK if answer["stage"] == "returned" else exits.NONE
-
-
-def similar_arguments(parser: ArgumentParser) -> None:
-    """Options of `memctl similar`."""
-    parser.add_argument("source", type=text, metavar="PATH[:LINE]", help="a note, as memctl get takes it")
-    workspace_option(parser)
-    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
-    filter_options(parser, ranking=False)
-    output_options(parser)
-    parser.epilog = """\
-Compares the vectors that are stored: with that of the chunk at LINE, or of the note's first one. Where there
-is none (yet), its words are compared. No hit is of the note itself, and age counts for nothing.
-
-examples:
-  memctl similar decisions/postgres.md
-  memctl similar --path 'daily/*.md' --files notes/genetics.md:12
-"""
-
-
-def run_similar(args: Namespace) -> int:
-    """Print the chunks of other notes that are most like one."""
-    workspace = workspaces.find(args.workspace)
-    place = place_of(args.source, workspace)
-    params = {"workspace": workspace, "path": place["path"], **_narrowed(args)}
-    params |= {"line": place["start_line"]} if "start_line" in place else {}
-    with common.daemon() as client:
-        answer = common.whole_answer(client, "similar", params, args)
-    return show_hits(answer, "", args)
-
-
-def _narrowed(args: Namespace) -> dict[str, object]:
-    """Return the filters that were given: --path has another name where `path` is the note."""
-    wanted = filters_of(args)
-    return {"glob" if name == "path" else name: value for name, value in wanted.items()}
 
 
 def _named(path: str, workspace: str) -> str:

@@ -48,9 +48,9 @@ class Page(NamedTuple):
 def pages() -> list[Page]:
     """Return a page for each command, in the order of the help page."""
     found = []
-    for name, (module, summary) in COMMANDS.items():
-        loaded = import_module(f"memctl.commands.{module}")
-        found.append(page_of((name,), summary, parser_of(name, getattr(loaded, f"{name}_arguments"))))
+    for name, summary in COMMANDS.items():
+        loaded = import_module(f"memctl.commands.{name}")
+        found.append(page_of((name,), summary, parser_of(name, loaded.arguments)))
     return found
 
 

@@ -7,8 +7,11 @@ import pytest
 
 from memctl.arguments import filters_of, overview, parse, parser_of
 from memctl.commands import COMMANDS
-from memctl.commands.find import recall_arguments, search_arguments
-from memctl.commands.setup import init_arguments, settings_of, workspaces_arguments
+from memctl.commands.init import arguments as init_arguments
+from memctl.commands.recall import arguments as recall_arguments
+from memctl.commands.search import arguments as search_arguments
+from memctl.commands.workspaces import arguments as workspaces_arguments
+from memctl.commands.workspaces import settings_of
 from memctl.exits import CommandError
 
 

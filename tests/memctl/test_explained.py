@@ -10,7 +10,7 @@ from sample_answers import found, hit
 
 from memctl import exits
 from memctl.__main__ import main
-from memctl.commands import find
+from memctl.commands import search
 from memctl.render import hits, verdict
 
 CWD = "/home/ada/work/notes"
@@ -313,5 +313,5 @@ def test_why_without_note_query_or_line_is_wrong_usage(root, capsys, argv):
 
 def test_most_searches_load_no_renderer_of_explanations(peer, capsys):
     """It is imported where there is something to explain."""
-    assert "explained" not in vars(find)
+    assert "explained" not in vars(search)
     assert "explained" not in vars(hits)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memctl import exits, workspaces
-from memctl.commands.find import place_of
+from memctl.commands.get import place_of
 from memctl.exits import CommandError
 
 

@@ -10,7 +10,7 @@ from memctl.commands import common
 PATIENCE_S = 15.0  # the daemon's own deadline
 
 
-def debug_arguments(parser: ArgumentParser) -> None:
+def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl debug`."""
     workspace_option(parser)
     parser.add_argument(
@@ -29,7 +29,7 @@ example:
 """
 
 
-def run_debug(args: Namespace) -> int:
+def run(args: Namespace) -> int:
     """Print what the running daemon knows of itself."""
     params = {"lag_s": args.lag} | ({"workspace": workspaces.find(args.workspace)} if args.workspace else {})
     with Client.connect(timeout_s=PATIENCE_S) as client:

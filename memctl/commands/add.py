@@ -1,0 +1,66 @@
+"""How does knowledge get in, and out again? add, forget, and the MCP server for agents."""
+
+from argparse import ArgumentParser, Namespace
+
+from memctl import exits, workspaces
+from memctl.arguments import text, workspace_option
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.render.text import one_line
+
+WRITE_TIMEOUT_S = 35.0  # the daemon gives up at 30
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl add`."""
+    parser.add_argument(
+        "words", nargs="*", metavar="CONTENT", help='Markdown; from stdin where absent or "-"'
+    )
+    parser.add_argument(
+        "--topic", type=text, required=True, help="the entry's folder below memory/, as deploy"
+    )
+    parser.add_argument("--title", type=text, required=True, help="what the entry says, in a line")
+    parser.add_argument("--tag", type=text, action="append", default=[], metavar="TAG", help="(repeatable)")
+    workspace_option(parser)
+    parser.add_argument(
+        "--origin",
+        choices=("human", "agent"),
+        default="human",
+        help="who says so; programs say agent (default: human)",
+    )
+    parser.add_argument("--json", action="store_true", help="one object: path, id, indexed, similar")
+    parser.epilog = """\
+The entry is on the disk when the command returns, and can be found unless it says otherwise. On stderr it
+names notes that are most like it.
+
+examples:
+  memctl add --topic deploy --title "Staging needs the VPN" --tag ops "Connect before make stage."
+  pbpaste | memctl add --topic reading --title "Notes on the CRDT paper"
+"""
+
+
+def run(args: Namespace) -> int:
+    """Write one entry and print its path."""
+    root = workspaces.find(args.workspace)
+    content = common.words_of(args) if args.words else common.read_stdin()
+    if not content.strip():
+        raise CommandError("the entry has no content: give it as an argument or on stdin")
+    params = {
+        "workspace": root,
+        "topic": args.topic,
+        "title": args.title,
+        "content": content,
+        "tags": args.tag,
+        "source": {"origin": args.origin, "client": "memctl"},
+    }
+    with common.daemon() as client:
+        answer = common.ask(client, "extract_memory", params, timeout_s=WRITE_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    else:
+        print(one_line(answer["path"]))
+        if not answer.get("indexed", True):  # an older daemon answers when it is
+            common.note("written, and not wholly searchable yet: the index follows by itself")
+        for similar in answer.get("similar") or ():
+            common.note(f"similar ({similar['score']:.2f}): {one_line(similar['path'])}")
+    return exits.OK

@@ -1,0 +1,28 @@
+"""Is it alive and well? health, check, ping and version."""
+
+from argparse import ArgumentParser, Namespace
+
+from memctl import exits, workspaces
+from memctl.arguments import workspace_option
+from memctl.commands import common
+
+HEALTH_TIMEOUT_S = 60.0  # a real search, after a cold start with the model to load
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl health`."""
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: ok, checks")
+    parser.epilog = (
+        "For scripts and units: exit code 0 or 9. Starts a daemon where none runs, as a search would.\n"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Run memd's own checks, one of them a real ranked search."""
+    root = workspaces.if_any(args.workspace)
+    params = {"workspace": root} if root else {}  # without one memd asks all that it has
+    with common.daemon() as client:
+        answer = common.ask(client, "health", params, timeout_s=HEALTH_TIMEOUT_S)
+    common.show("health", answer, as_json=args.json)
+    return exits.OK if answer["ok"] else exits.UNHEALTHY

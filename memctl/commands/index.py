@@ -1,0 +1,59 @@
+"""`memctl index`: bring the index up to date and wait for it."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.arguments import workspace_option
+from memctl.commands import common
+from memctl.render.facts import counted
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl index`."""
+    workspace_option(parser)
+    parser.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="read every source again; the old index answers until the new one is whole",
+    )
+    parser.add_argument(
+        "--purge", action="store_true", help="delete what is kept of sources that are gone, now and for good"
+    )
+    parser.add_argument(
+        "--no-wait", action="store_true", help="return at once; memctl status shows how far it is"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="one object: sources, chunks, vectors, skipped, took_ms"
+    )
+    parser.epilog = """\
+A source that is gone leaves every answer at once; what was indexed of it is kept for 24 hours, so that a
+disk that comes back costs nothing. --purge does not wait.
+"""
+
+
+def run(args: Namespace) -> int:
+    """Bring the index up to date."""
+    root = workspaces.find(args.workspace)
+    options = {"rebuild": args.rebuild} | ({"purge": True} if args.purge else {})
+    with common.daemon() as client:
+        if args.no_wait:
+            params = {"workspace": root, "wait": False, **options}
+            answer = common.ask(client, "index", params, timeout_s=common.SEARCH_TIMEOUT_S)
+        else:
+            answer = common.wait_for_index(client, root, **options)
+    if args.json:
+        common.print_json(answer)
+    elif args.no_wait:
+        print("indexing in the background: memctl status shows how far it is")
+    else:
+        print(_indexed(answer, purged=args.purge))
+    return exits.OK
+
+
+def _indexed(answer: dict[str, Any], *, purged: bool) -> str:
+    """Return what the index holds now, on one line."""
+    amounts = [counted(answer[f"{noun}s"], noun) for noun in ("source", "chunk", "vector")]
+    news = [] if answer.get("changed", True) else ["nothing changed"]
+    news += [f"{counted(answer['purged'], 'source')} purged"] if purged else []
+    return ", ".join([*amounts, f"{answer['skipped']:,} skipped", *news, f"{answer['took_ms'] / 1000:.1f} s"])

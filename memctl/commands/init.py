@@ -1,0 +1,112 @@
+"""`memctl init`: make a folder searchable."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+from shlex import quote
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.client import Client, RpcError
+from memctl.commands import common
+from memctl.render import hits
+from memctl.render.facts import counted
+from memctl.render.text import one_line
+
+ESTIMATE_S = 1.0  # of indexing tell how long the rest will take; a small folder is done by then
+
+
+SCAN_TIMEOUT_S = 120.0  # registering counts the sources, and a folder may be large or slow
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl init`."""
+    parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="(default: the current folder)")
+    parser.add_argument("--force", action="store_true", help="also for / and the home folder")
+    parser.add_argument(
+        "--nested",
+        action="store_true",
+        help="also for a folder in a workspace, whose index then loses the notes below DIR",
+    )
+    parser.add_argument("--json", action="store_true", help="one object: root, created, sources, config")
+    parser.epilog = """\
+Writes DIR/memory/config.toml and registers the folder; changes no note. Twice is as good as once. Indexing
+goes on in the background: by their words notes are found within seconds, by their meaning when their vectors
+are there, those that were changed last first. memctl status shows how far it is.
+
+example:
+  memctl init ~/notes
+"""
+
+
+def run(args: Namespace) -> int:
+    """Make a folder a workspace and say what to do next."""
+    folder = workspaces.absolute(args.folder)
+    with common.daemon() as client:
+        params = {"path": folder, "force": args.force, "nested": args.nested}
+        try:
+            answer = _added(client, params)
+        except RpcError as error:
+            if error.code != "MEMD_NESTED" or not _confirmed(str(error)):
+                raise
+            answer = _added(client, {**params, "nested": True})
+        index = {} if args.json else _index_soon(client, answer["root"])
+    if args.json:
+        common.print_json(answer)
+        return exits.OK
+    root = one_line(answer["root"])
+    print(f"{root}: {'made' if answer['created'] else 'already'} a workspace, "
+          f"{counted(answer['sources'], 'source')} found")  # fmt: skip
+    print(f"index:  {_progress(index)}")
+    print(f"config: {one_line(answer['config'])}")
+    if answer["created"]:
+        print(f"next:   cd {quote(root)} && memctl search WORD…")
+    for inner in answer.get("within") or ():
+        common.note(f"{inner} is a workspace of its own: its notes are not searched from here")
+    _advise()
+    return exits.OK
+
+
+def _added(client: Client, params: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = client.call("workspace.add", params, timeout_s=SCAN_TIMEOUT_S)
+    return answer
+
+
+def _confirmed(said: str) -> bool:
+    """Ask somebody at a terminal; False where there is none."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    common.note(said.rpartition(". ")[0])  # without the command that is about to be carried out
+    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _index_soon(client: Client, root: str) -> dict[str, Any]:
+    """Return how far the index is, for which small folders and an estimate of large ones need a moment."""
+    with suppress(RpcError):  # its time is over
+        client.call("index", {"workspace": root, "vectors": False}, timeout_s=ESTIMATE_S)
+    known: list[dict[str, Any]] = client.call(
+        "status", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S
+    )["workspaces"]
+    return known[0]
+
+
+def _progress(index: dict[str, Any]) -> str:
+    """Return what can be searched now, and what when."""
+    left_s = index.get("left_s") or {}
+    if index.get("first_words"):
+        words = f"searchable by words in about {hits.about(left_s['words'])}" if left_s.get("words") else ""
+        return f"{words or 'being made'}, by meaning later (memctl status shows how far it is)"
+    if not index.get("pending_vectors"):
+        meaning = "" if index.get("embedded") is None else " and by meaning"
+        return f"searchable by words{meaning}"
+    when = f"in about {hits.about(left_s['vectors'])}" if left_s.get("vectors") else "soon"
+    return f"searchable by words, by meaning {when}"
+
+
+def _advise() -> None:
+    """Say where systemd's walls do not fit what the workspaces ask for now."""
+    from memctl import network, paths, units
+
+    if units.managed():
+        common.note(network.advice(units.unit_dir(), paths.state_dir()))

@@ -1,0 +1,30 @@
+"""`memctl ping`: ask whether the daemon answers."""
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits
+from memctl.client import Client
+from memctl.commands import common
+from memctl.commands.common import PING_TIMEOUT_S
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl ping`."""
+    parser.add_argument("--no-start", action="store_true", help="do not start a daemon where none runs")
+    parser.add_argument("--json", action="store_true", help="one object: pong, pid, instance_id")
+
+
+def run(args: Namespace) -> int:
+    """Ask for a sign of life."""
+    connection = Client.connect(timeout_s=PING_TIMEOUT_S) if args.no_start else common.daemon()
+    with connection as client:
+        asked_s = time.perf_counter()
+        answer: dict[str, Any] = client.call("ping", {}, timeout_s=PING_TIMEOUT_S)
+        took_ms = (time.perf_counter() - asked_s) * 1000
+    if args.json:
+        common.print_json(answer)
+    else:
+        print(f"pong from process {answer['pid']} in {took_ms:.1f} ms")
+    return exits.OK

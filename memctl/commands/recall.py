@@ -1,0 +1,63 @@
+"""`memctl recall`: print what is known about something, ready for a prompt."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import workspaces
+from memctl.arguments import (
+    count,
+    filter_options,
+    filters_of,
+    nearest_option,
+    workspace_option,
+)
+from memctl.commands import common
+from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _print_text, _query, status_of
+from memctl.render import hits
+
+OMITTED_SHOWN = 3  # arbitrary: enough to see why; a prompt leaves dozens out
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl recall`."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help=_QUERY_HELP)
+    workspace_option(parser)
+    parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")
+    filter_options(parser)
+    nearest_option(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="one object: the text, its sources, what was left out"
+    )
+    parser.epilog = """\
+Tokens are estimated as UTF-8 bytes / 4, counted on what is printed. Where no note is a good match, nothing
+is printed and the exit code is 1; --nearest prints the nearest there is, and says so in the text.
+
+example:
+  memctl recall --budget 1000 "how do we deploy" | llm "Deploy the staging branch."
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print Markdown within a budget of tokens."""
+    params = {"workspace": workspaces.find(args.workspace), "query": _query(args), **filters_of(args)}
+    params |= {"budget_tokens": args.budget} if args.budget else {}
+    with common.daemon() as client:
+        answer = common.whole_answer(client, "recall", params, args)
+    is_hidden = hits.is_nearest(answer) and not args.nearest
+    if is_hidden:
+        answer |= {"text": "", "tokens": 0, "sources": [], "omitted": []}
+    if args.json:
+        common.print_json(answer)
+    else:
+        _print_text(answer["text"])
+        common.note(hits.notes(answer))
+        common.note(NO_GOOD_MATCH if is_hidden else _omitted(answer))
+    return status_of({**answer, "hits": answer["sources"]})
+
+
+def _omitted(answer: dict[str, Any]) -> str | None:
+    left_out = answer.get("omitted") or ()
+    places = [f"{item['path']}:{item['start_line']} ({item['reason']})" for item in left_out[:OMITTED_SHOWN]]
+    if more := len(left_out) - len(places):
+        places.append(f"and {more} more (--json has all)")
+    return f"left out: {', '.join(places)}" if places else None

@@ -1,0 +1,17 @@
+"""`memctl restart`: stop the daemon and start it again."""
+
+from argparse import ArgumentParser, Namespace
+
+from memctl import launch
+from memctl.commands.common import _tell
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl restart`: none."""
+    parser.epilog = "After an update of memd this takes the new version into use.\n"
+
+
+def run(_args: Namespace) -> int:
+    """Stop the daemon and start it again."""
+    with launch.restart() as started:
+        return _tell(started, "restarted")

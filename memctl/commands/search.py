@@ -1,0 +1,127 @@
+"""Which notes answer? search, recall and get."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import workspaces
+from memctl.arguments import (
+    count,
+    filter_options,
+    filters_of,
+    nearest_option,
+    workspaces_option,
+)
+from memctl.commands import common
+from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _query, status_of
+from memctl.exits import CommandError
+from memctl.render import hits
+from memctl.render.text import to_json
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl search`."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help=_QUERY_HELP)
+    workspaces_option(parser)
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
+    filter_options(parser)
+    output_options(parser)
+    nearest_option(parser)
+    parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
+    parser.epilog = """\
+In a query, "quoted words" stand together, -word excludes (after --); path: tag: since: until: after: before:
+filter, the last two without their day.
+Where no note is a good match, nothing is printed and the exit code is 1; --nearest shows the nearest there
+is, also with --json, whose "confidence" says it (strong, weak or none). memctl why says why another note is
+not among the hits.
+
+Several workspaces (-w A -w B, --all) are asked one after the other, and their hits merged by score, each with
+its workspace; paths are absolute. Scores of another model are no common measure: its hits come in a group of
+their own, each of at most N.
+
+examples:
+  memctl search breast cancer gene
+  memctl search --mode keyword --path 'daily/*.md' --since 2026-01-01 standup
+  memctl search --json -n 3 "error budget" | jq -r '.hits[].path'
+  memctl search --explain --limit 3 retry policy
+  memctl search -- '"release notes"' -draft
+  memctl search --all --files invoice
+  vim -q <(memctl search --vimgrep retry policy)
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print the hits; one round trip when the workspace is ready."""
+    query = _query(args)
+    if args.explain and (args.vimgrep or args.files or args.files0):
+        raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
+    params = {"query": query, **filters_of(args)} | ({"explain": True} if args.explain else {})
+    if args.all or len(args.workspace) > 1:
+        from memctl.commands import several  # most searches are of one
+
+        return several.search(params, args)
+    params["workspace"] = workspaces.find(next(iter(args.workspace), None))
+    with common.daemon() as client:
+        answer = common.whole_answer(client, "search", params, args)
+    return show_hits(answer, query, args)
+
+
+def output_options(parser: ArgumentParser) -> None:
+    """Add the forms that hits can have."""
+    output = parser.add_argument_group("output").add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="one object: hits and how the answer was made")
+    output.add_argument("--jsonl", action="store_true", help="one object a hit, on lines")
+    output.add_argument("--vimgrep", action="store_true", help="path:line:column:text, for a quickfix list")
+    output.add_argument("--files", action="store_true", help="the paths of the sources, each once")
+    output.add_argument(
+        "--files0", action="store_true", help="the same as raw bytes, NUL after each: xargs -0"
+    )
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
+    )
+
+
+def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
+    """Print the hits in the form that was asked for, what there is to say of them on stderr."""
+    shown = good_hits(answer, args)
+    if args.files0:
+        sys.stdout.buffer.write(hits.files0(shown, cwd=common.here()))
+    else:
+        sys.stdout.write(output(shown, query, args, cwd=common.here()))
+    sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
+    if not args.json:
+        common.note(hits.notes(shown))
+    if args.vimgrep or args.files:
+        common.note(hits.unnamed(shown, cwd=common.here(), colons=args.files))
+    if not shown["hits"] and not (args.json or args.jsonl):
+        common.note(no_hits(answer, shown))
+    return status_of(shown)
+
+
+def no_hits(answer: dict[str, Any], shown: dict[str, Any]) -> str:
+    """Return why nothing is shown of an answer."""
+    if shown != answer:
+        return NO_GOOD_MATCH
+    return "no hits" if hits.is_whole(answer) else "no hits, but not all could be searched"
+
+
+def good_hits(answer: dict[str, Any], args: Namespace) -> dict[str, Any]:
+    """Return *answer*, without its hits where none is a good match and --nearest does not ask for them."""
+    if hits.is_nearest(answer) and not getattr(args, "nearest", False):
+        return answer | {"hits": []}
+    return answer
+
+
+def output(answer: dict[str, Any], query: str, args: Namespace, *, cwd: str) -> str:
+    """Return what goes to stdout, in the form that was asked for; paths as seen from *cwd*."""
+    if args.json:
+        return to_json(answer, ascii_only=common.ascii_only()) + "\n"
+    if args.jsonl:
+        return hits.json_lines(answer, ascii_only=common.ascii_only())
+    if args.vimgrep:
+        return hits.vimgrep(answer, cwd=cwd)
+    if args.files:
+        return hits.files(answer, cwd=cwd)
+    colour = common.wants_colour(args.color)
+    links = colour and sys.stdout.isatty()
+    return hits.people(answer, query=query, cwd=cwd, colour=colour, links=links)

@@ -1,0 +1,44 @@
+"""`memctl service`: install, remove or show the systemd user units."""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits, service
+from memctl.commands import common
+from memctl.render.text import one_line
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl service`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+    actions.add_parser("install", help="write memd.socket and memd.service, listen now and after each login")
+    actions.add_parser("uninstall", help="stop memd and remove what install wrote")
+    shown = actions.add_parser("status", help="show what systemd knows")
+    shown.add_argument("--json", action="store_true", help="one object")
+    parser.epilog = """\
+The service may open no network socket. Where a workspace has provider = "ollama", install also writes the
+drop-in memd.service.d/ollama.conf, which allows it; run it again after you have changed a provider. On macOS
+it writes a launchd agent to ~/Library/LaunchAgents instead, which is untested.
+"""
+
+
+def run(args: Namespace) -> int:
+    """Let systemd look after the daemon, or no longer."""
+    if args.action == "install":
+        for path in service.install():
+            print(one_line(str(path)))
+        print("memd is looked after from now on, also after each login; its log: memctl log")
+        return exits.OK
+    if args.action == "uninstall":
+        print("removed" if service.uninstall() else "no unit of memd was installed")
+        return exits.OK
+    known: dict[str, Any] = service.status()
+    if args.json:
+        common.print_json(known)
+    elif known["installed"]:
+        print("".join(f"{one_line(path)}\n" for path in known["units"]), end="")
+        enabled = "at each login" if known["enabled"] else "not at login"
+        print(f"socket {known['socket']}, service {known['service']}, starts {enabled}")
+    else:
+        print("not installed (memctl service install); without it memctl starts memd by itself")
+    return exits.OK if known["installed"] else exits.NONE

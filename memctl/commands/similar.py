@@ -1,0 +1,38 @@
+"""`memctl similar`: find what other notes say nearly the same."""
+
+from argparse import ArgumentParser, Namespace
+
+from memctl import workspaces
+from memctl.arguments import count, filter_options, text, workspace_option
+from memctl.commands import common
+from memctl.commands.common import _narrowed
+from memctl.commands.get import place_of
+from memctl.commands.search import output_options, show_hits
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl similar`."""
+    parser.add_argument("source", type=text, metavar="PATH[:LINE]", help="a note, as memctl get takes it")
+    workspace_option(parser)
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
+    filter_options(parser, ranking=False)
+    output_options(parser)
+    parser.epilog = """\
+Compares the vectors that are stored: with that of the chunk at LINE, or of the note's first one. Where there
+is none (yet), its words are compared. No hit is of the note itself, and age counts for nothing.
+
+examples:
+  memctl similar decisions/postgres.md
+  memctl similar --path 'daily/*.md' --files notes/genetics.md:12
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print the chunks of other notes that are most like one."""
+    workspace = workspaces.find(args.workspace)
+    place = place_of(args.source, workspace)
+    params = {"workspace": workspace, "path": place["path"], **_narrowed(args)}
+    params |= {"line": place["start_line"]} if "start_line" in place else {}
+    with common.daemon() as client:
+        answer = common.whole_answer(client, "similar", params, args)
+    return show_hits(answer, "", args)

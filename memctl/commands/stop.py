@@ -1,0 +1,16 @@
+"""`memctl stop`: stop the daemon."""
+
+from argparse import ArgumentParser, Namespace
+
+from memctl import exits, launch
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl stop`: none."""
+    parser.epilog = "Also stops the systemd socket, which would start it again at the next command.\n"
+
+
+def run(_args: Namespace) -> int:
+    """Stop the daemon and wait until it is gone."""
+    print("stopped" if launch.stop_daemon() else "memd was not running")
+    return exits.OK

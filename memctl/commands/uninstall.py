@@ -1,0 +1,76 @@
+"""`memctl uninstall`: remove what memd put on this machine; never a note."""
+
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+from pathlib import Path
+
+from memctl import exits, launch, paths, service
+from memctl.client import RpcError, Unreachable
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.render.text import one_line
+
+REMOVE_TIMEOUT_S = 60.0  # an index may have gigabytes to delete
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl uninstall`."""
+    parser.add_argument(
+        "--purge", action="store_true", help="also forget all workspaces and delete their indexes"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.epilog = """\
+Stops memd and removes its systemd units. With --purge nothing of memd's own is left behind in this
+machine's state; notes, entries and each workspace's memory/config.toml stay, they are yours.
+"""
+
+
+def run(args: Namespace) -> int:
+    """Take memd off this machine; the package itself is pip's to remove."""
+    state = paths.state_dir()
+    what = f"stop memd, remove its units{f', forget all workspaces and delete {state}' if args.purge else ''}"
+    if not args.yes and not _confirmed(what):
+        return exits.NONE
+    roots = _forget_workspaces() if args.purge else []
+    launch.stop_daemon()
+    service.uninstall()
+    if args.purge:
+        for folder in (state, paths.runtime_dir()):
+            _delete(folder)
+        for root in roots:
+            print(f"kept: {one_line(root)}/memory")
+    print("done; to remove the program: pip uninstall memd")
+    return exits.OK
+
+
+def _confirmed(what: str) -> bool:
+    if not sys.stdin.isatty():
+        raise CommandError(f"this would {what}: say --yes where nobody can be asked")
+    print(f"This will {what}. No note is touched. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _forget_workspaces() -> list[str]:
+    """Let the daemon delete what it made, and return the roots; a daemon that is broken deletes nothing."""
+    try:
+        with launch.ensure_daemon() as client:
+            listed = client.call("workspace.list", {}, timeout_s=REMOVE_TIMEOUT_S)["workspaces"]
+            for known in listed:
+                client.call("workspace.remove", {"path": known["root"]}, timeout_s=REMOVE_TIMEOUT_S)
+    except (Unreachable, RpcError) as error:
+        # The indexes lie below the state folder, which goes as a whole.
+        common.note(f"memd could not forget its workspaces itself: {error}")
+        return []
+    return [str(known["root"]) for known in listed]
+
+
+def _delete(folder: Path) -> None:
+    if folder.is_symlink():
+        raise CommandError(
+            f"{folder} is a symbolic link, which memd never makes: look at it and remove it yourself"
+        )
+    with suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+        print(f"deleted: {one_line(str(folder))}")

@@ -1,0 +1,26 @@
+"""`memctl version`: print the versions of memctl and of the running daemon."""
+
+from argparse import ArgumentParser, Namespace
+
+from memctl import exits, versions
+from memctl.client import Client, RpcError, Unreachable
+from memctl.commands import common
+from memctl.commands.common import PING_TIMEOUT_S
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl version`: none."""
+
+
+def run(_args: Namespace) -> int:
+    """Print both versions; the daemon's only where one runs."""
+    print(f"memctl {versions.own()}")
+    try:
+        with Client.connect(timeout_s=PING_TIMEOUT_S) as client:
+            theirs = str(client.call("memd.hello", {}, timeout_s=PING_TIMEOUT_S)["server_version"])
+    except (Unreachable, RpcError):
+        print("memd   not running")
+        return exits.OK
+    print(f"memd   {theirs} (running)")
+    common.note(versions.warning(theirs))
+    return exits.OK

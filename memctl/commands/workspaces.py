@@ -1,0 +1,108 @@
+"""Which folders are searched, and is their index up to date? init, index and workspaces."""
+
+import re
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.arguments import workspace_option
+from memctl.commands import common
+from memctl.commands.init import SCAN_TIMEOUT_S, _advise
+from memctl.commands.init import arguments as init_arguments
+from memctl.commands.init import run as run_init
+from memctl.exits import CommandError
+from memctl.render.text import any_text, one_line
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl workspaces`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    shown = actions.add_parser("list", help="print each workspace (the default)")
+    shown.add_argument("--json", action="store_true", help="one object")
+    added = actions.add_parser("add", help="the same as memctl init")
+    init_arguments(added)
+    removed = actions.add_parser("remove", help="forget a workspace and delete its index; its notes stay")
+    removed.add_argument("folder", metavar="DIR", help="its root")
+    removed.add_argument("--json", action="store_true", help="one object")
+    configured = actions.add_parser("configure", help="change its memory/config.toml")
+    configured.add_argument(
+        "settings", nargs="+", metavar="KEY=VALUE", help="the value as TOML, as min_score=0.2"
+    )
+    workspace_option(configured)
+    configured.add_argument("--json", action="store_true", help="one object: root, config")
+    parser.epilog = """\
+examples:
+  memctl workspaces
+  memctl workspaces remove ~/old-notes
+  memctl workspaces configure -w ~/notes half_life_days=60 'ignore=["drafts/"]'
+"""
+
+
+def run(args: Namespace) -> int:
+    """Run the action that was named; list without one."""
+    actions = {"add": run_init, "remove": _remove, "configure": _configure}
+    return actions.get(args.action, _list)(args)
+
+
+def settings_of(pairs: list[str]) -> dict[str, Any]:
+    """
+    Return KEY=VALUE pairs with their values as TOML has them; a bare word is a text.
+
+    Raises:
+        CommandError: a pair has no "=", or its value is neither TOML nor a word.
+    """
+    settings: dict[str, Any] = {}
+    for pair in map(any_text, pairs):
+        key, equals, raw = pair.partition("=")
+        if not equals or not key.strip():
+            raise CommandError(f"{pair!r} is not KEY=VALUE, as min_score=0.2")
+        settings[key.strip()] = _toml_value(raw.strip(), pair)
+    return settings
+
+
+def _list(args: Namespace) -> int:
+    with common.daemon() as client:
+        answer: dict[str, Any] = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)
+    common.show("workspaces", answer, as_json=getattr(args, "json", False))
+    return exits.OK if answer["workspaces"] else exits.NONE
+
+
+def _remove(args: Namespace) -> int:
+    folder = workspaces.absolute(args.folder)
+    with common.daemon() as client:
+        answer: dict[str, Any] = client.call("workspace.remove", {"path": folder}, timeout_s=SCAN_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    else:
+        print(f"{one_line(answer['root'])}: forgotten, its index is deleted; every note is where it was")
+    return exits.OK
+
+
+def _configure(args: Namespace) -> int:
+    params = {"workspace": workspaces.find(args.workspace), "settings": settings_of(args.settings)}
+    with common.daemon() as client:
+        answer = common.ask(client, "workspace.configure", params, timeout_s=common.SEARCH_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    else:
+        print(f"{one_line(answer['root'])}: {', '.join(params['settings'])} set")
+    _advise()
+    return exits.OK
+
+
+def _toml_value(raw: str, pair: str) -> Any:
+    import tomllib
+
+    try:
+        table = tomllib.loads(f"value = {raw}")
+    except tomllib.TOMLDecodeError as error:
+        if re.fullmatch(r"[\w./~-]+", raw):
+            return raw
+        raise CommandError(
+            f"{pair!r}: the value is not TOML ({error}); quote texts, as 'model=\"a b\"'"
+        ) from None
+    # A line feed in the value would have smuggled in more keys; days travel as text.
+    if table.keys() != {"value"}:
+        raise CommandError(f"{pair!r}: one value a key, please")
+    value = table["value"]
+    return value if isinstance(value, bool | int | float | str | list | dict) else str(value)
