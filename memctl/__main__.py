@@ -15,8 +15,8 @@ from memctl.arguments import overview, parse, parser_of
 from memctl.client import MustMendError, RpcError, Unreachable
 from memctl.commands import COMMANDS
 from memctl.exits import CommandError
+from memctl.output.text import any_text, safe
 from memctl.paths import PathError
-from memctl.render.text import any_text, safe
 
 
 def main(argv: Sequence[str] | None = None) -> int:

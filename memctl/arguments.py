@@ -13,7 +13,7 @@ from datetime import date
 
 from memctl import exits
 from memctl.commands import COMMANDS
-from memctl.render.text import any_text
+from memctl.output.text import any_text
 
 MAX_SECONDS = 86_400.0  # arbitrary: a day; who waits longer has left
 DEFAULT_COLUMNS = 80  # where there is no terminal

@@ -33,7 +33,7 @@ from memctl.mcp_shapes import (
     Until,
     Written,
 )
-from memctl.render import hits
+from memctl.output import hits
 
 INSTRUCTIONS = """\
 memd is the user's long-term memory: a folder of Markdown notes, decisions and logs, and the entries that

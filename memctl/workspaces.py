@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memctl import exits, paths
 from memctl.exits import CommandError
-from memctl.render.text import safe
+from memctl.output.text import safe
 
 CONFIG = "memory/config.toml"
 

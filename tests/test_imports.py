@@ -120,7 +120,7 @@ ONE_IMPORTER = {
     "pathspec": {"memd.sources.gitignore"},
     "re2": {"memd.search.globs", "memd.sources.ignore"},
     "yaml": {"memd.sources.markdown", "memd.entries.entry"},
-    "rich": {"memctl.progress", "memctl.render.terminal"},
+    "rich": {"memctl.progress", "memctl.output.terminal"},
     "markdown_it": {"memd.sources.markdown"},
     "tomlkit": {"memd.config"},
     "mcp": {"memctl.mcp"},

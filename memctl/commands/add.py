@@ -6,7 +6,7 @@ from memctl import exits, workspaces
 from memctl.arguments import text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.render.text import one_line
+from memctl.output.text import one_line
 
 WRITE_TIMEOUT_S = 35.0  # the daemon gives up at 30
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
-from memctl.render import findings
+from memctl.output import check
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -28,6 +28,6 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        sys.stdout.write(findings.lines(answer))
-        common.note(findings.verdict(answer, repair=args.repair))
+        sys.stdout.write(check.lines(answer))
+        common.note(check.verdict(answer, repair=args.repair))
     return exits.OK if answer["ok"] else exits.UNHEALTHY

@@ -15,9 +15,9 @@ from memctl.arguments import (
 )
 from memctl.client import Client, NoDaemonError, RpcError
 from memctl.exits import CommandError
+from memctl.output import hits
+from memctl.output.text import any_text, one_line, safe, to_json
 from memctl.progress import Progress
-from memctl.render import hits
-from memctl.render.text import any_text, one_line, safe, to_json
 
 SEARCH_TIMEOUT_S = 10.0  # the daemon gives up at 5; the rest is for its start and a loaded machine
 
@@ -118,13 +118,13 @@ def show(kind: Literal["status", "health", "workspaces"], answer: dict[str, Any]
     if as_json:
         print_json(answer)
     elif width := terminal_width():
-        from memctl.render import terminal  # it loads rich
+        from memctl.output import terminal  # it loads rich
 
         sys.stdout.write(getattr(terminal, kind)(answer, width=width, colour=wants_colour()))
     else:
-        from memctl.render import pages
+        from memctl.output import status
 
-        sys.stdout.write(getattr(pages, kind)(answer))
+        sys.stdout.write(getattr(status, kind)(answer))
 
 
 def ascii_only() -> bool:

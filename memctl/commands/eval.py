@@ -13,11 +13,11 @@ from memctl import exits, launch, workspaces
 from memctl.arguments import count, text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
+from memctl.output import eval as page
+from memctl.output import plot
+from memctl.output.hits import reasons
+from memctl.output.status import counted
 from memctl.progress import Progress
-from memctl.render import eval as page
-from memctl.render import plot
-from memctl.render.facts import counted
-from memctl.render.hits import reasons
 
 QUESTIONS = 200  # so many make an interval of about ±0.06, and take seconds to ask
 

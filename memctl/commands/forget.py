@@ -6,7 +6,7 @@ from memctl import exits, workspaces
 from memctl.arguments import text, workspace_option
 from memctl.commands import common
 from memctl.commands.get import path_of
-from memctl.render.text import one_line
+from memctl.output.text import one_line
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
-from memctl.render.facts import counted
+from memctl.output.status import counted
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.client import Client, RpcError
 from memctl.commands import common
-from memctl.render import hits
-from memctl.render.facts import counted
-from memctl.render.text import one_line
+from memctl.output import hits
+from memctl.output.status import counted
+from memctl.output.text import one_line
 
 ESTIMATE_S = 1.0  # of indexing tell how long the rest will take; a small folder is done by then
 

@@ -13,7 +13,7 @@ from memctl.arguments import (
 )
 from memctl.commands import common
 from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _print_text, _query, status_of
-from memctl.render import hits
+from memctl.output import hits
 
 OMITTED_SHOWN = 3  # arbitrary: enough to see why; a prompt leaves dozens out
 

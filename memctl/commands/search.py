@@ -15,8 +15,8 @@ from memctl.arguments import (
 from memctl.commands import common
 from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _query, status_of
 from memctl.exits import CommandError
-from memctl.render import hits
-from memctl.render.text import to_json
+from memctl.output import hits
+from memctl.output.text import to_json
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -13,9 +13,9 @@ from memctl.commands import common
 from memctl.commands.common import status_of
 from memctl.commands.search import good_hits, no_hits, output
 from memctl.exits import CommandError
-from memctl.render import hits
-from memctl.render.highlight import Marker
-from memctl.render.text import one_line, to_json
+from memctl.output import hits
+from memctl.output.hits import Marker
+from memctl.output.text import one_line, to_json
 
 LIMIT = 10  # hits of a group, where --limit does not say: as one workspace has by default
 ABSOLUTE = "//"  # seen from here every path is absolute: none is below it

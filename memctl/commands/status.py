@@ -13,7 +13,7 @@ from memctl import exits, versions
 from memctl.arguments import seconds
 from memctl.client import Client, NoDaemonError, RpcError, Unreachable
 from memctl.commands import common
-from memctl.render.text import safe
+from memctl.output.text import safe
 
 STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
 EVERY_S = 2.0  # as watch(1) and top look: often enough to see work go on
@@ -94,8 +94,7 @@ def _nobody(state: str, trouble: str, status: int) -> Seen:
 
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     """Show it again and again; ends by Ctrl-C alone."""
-    from memctl.render.screen import Screen
-    from memctl.render.sightings import Sightings
+    from memctl.output.screen import Screen, Sightings
 
     sightings = Sightings()
     in_place = not as_json and common.terminal_width() is not None and os.environ.get("TERM") != "dumb"
@@ -131,10 +130,10 @@ def _page(seen: Seen, width: int | None) -> str:
     if seen.trouble:
         return f"{safe(seen.trouble)}\n"
     if width is None:
-        from memctl.render import pages
+        from memctl.output import status as pages
 
         return pages.status(seen.answer)
-    from memctl.render import terminal
+    from memctl.output import terminal
 
     return terminal.status(seen.answer, width=width, colour=common.wants_colour())
 

@@ -10,7 +10,7 @@ from memctl import exits, launch, paths, service
 from memctl.client import RpcError, Unreachable
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.render.text import one_line
+from memctl.output.text import one_line
 
 REMOVE_TIMEOUT_S = 60.0  # an index may have gigabytes to delete
 

@@ -7,7 +7,7 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
-from memctl.render import events
+from memctl.output import events
 
 
 def arguments(parser: ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from memctl.commands import common
 from memctl.commands.common import _narrowed
 from memctl.commands.get import place_of
 from memctl.exits import CommandError
-from memctl.render import hits, verdict
+from memctl.output import hits, why
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        sys.stdout.write(verdict.people(answer, colour=common.wants_colour(args.color)))
+        sys.stdout.write(why.people(answer, colour=common.wants_colour(args.color)))
         sys.stdout.flush()
         common.note(hits.notes(answer))
         if answer.get("confidence") == "none":

@@ -11,7 +11,7 @@ from memctl.commands.init import SCAN_TIMEOUT_S, _advise
 from memctl.commands.init import arguments as init_arguments
 from memctl.commands.init import run as run_init
 from memctl.exits import CommandError
-from memctl.render.text import any_text, one_line
+from memctl.output.text import any_text, one_line
 
 
 def arguments(parser: ArgumentParser) -> None:

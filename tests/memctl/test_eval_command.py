@@ -484,7 +484,7 @@ def test_other_commands_do_not_load_it():
     program = (
         "import sys; from memctl.__main__ import main; from memctl.commands import COMMANDS\n"
         "for name in COMMANDS: name == 'eval' or main([name, '--help'])\n"
-        "unwanted = ('memd', 'memctl.render.eval', 'subprocess')\n"
+        "unwanted = ('memd', 'memctl.output.eval', 'subprocess')\n"
         "sys.exit([name for name in sys.modules if name.startswith(unwanted)] or 0)\n"
     )
     done = subprocess.run(

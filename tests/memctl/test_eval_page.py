@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from memctl.render import eval as page
-from memctl.render import plot
+from memctl.output import eval as page
+from memctl.output import plot
 from memd.eval.arms import Answer
 from memd.eval.questions import Place, Question
 from memd.eval.report import failures, summed_up

@@ -11,7 +11,7 @@ from sample_answers import found, hit
 from memctl import exits
 from memctl.__main__ import main
 from memctl.commands import search
-from memctl.render import hits, verdict
+from memctl.output import hits, why
 
 CWD = "/home/ada/work/notes"
 
@@ -176,19 +176,19 @@ def test_no_good_match_is_said_where_there_are_hits():
 
 def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():
     """The stage first, for who reads only that."""
-    shown = verdict.people(WHY, colour=False)
+    shown = why.people(WHY, colour=False)
     assert shown.startswith(
         "outranked: a.md:1-2 would be hit 23, and 10 were asked for\nmemctl search --limit 23\n\n    score "
     )
     assert "    has      breast\n    lacks    gene, risk\n" in shown
     assert "\x1b" not in shown
-    assert "\x1b[1moutranked" in verdict.people(WHY, colour=True)
+    assert "\x1b[1moutranked" in why.people(WHY, colour=True)
 
 
 def test_a_verdict_without_scores_is_two_lines():
     """And hostile names do nothing to a terminal."""
     bare = WHY | {"stage": "missing", "text": "\x1b[2J.md\n does not exist", "facts": {"close": []}}
-    shown = verdict.people(bare, colour=False)
+    shown = why.people(bare, colour=False)
     assert shown.count("\n") == 2
     assert "\x1b" not in shown
 
@@ -196,7 +196,7 @@ def test_a_verdict_without_scores_is_two_lines():
 def test_a_page_of_lacking_words_is_cut():
     """A query may be a page."""
     many = WHY | {"facts": {**WHY["facts"], "lacks": [f"w{number}" for number in range(50)]}}
-    assert "w19 and 30 more" in verdict.people(many, colour=False)
+    assert "w19 and 30 more" in why.people(many, colour=False)
 
 
 def test_of_a_file_that_says_the_same_nothing_more_is_shown():

@@ -3,7 +3,7 @@
 import pytest
 from sample_answers import known, status
 
-from memctl.render import facts
+from memctl.output import status as facts
 
 ORDINARY = {
     "gone": 0,

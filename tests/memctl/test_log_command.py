@@ -13,9 +13,9 @@ from scripted_peer import AS_IN_A_TERMINAL
 from memctl import exits, units
 from memctl.__main__ import main
 from memctl.logs import file_lines
+from memctl.output.hits import Marker
+from memctl.output.log import from_line, line
 from memctl.paths import state_dir
-from memctl.render.highlight import Marker
-from memctl.render.records import from_line, line
 
 READY = {"version": "0.1.0", "pid": 7, "event": "ready", "level": "info", "timestamp": "2026-05-01T10:00:00Z"}
 # Takes down what it was asked for, prints what it was given, and ends as it is told.

@@ -6,9 +6,11 @@ import re
 import pytest
 from sample_answers import found, hit, known, status
 
-from memctl.render import facts, hits, pages, terminal
-from memctl.render.highlight import pattern_of
-from memctl.render.text import any_text, one_line, safe, to_json
+from memctl.output import hits, terminal
+from memctl.output import status as facts
+from memctl.output import status as pages
+from memctl.output.hits import pattern_of
+from memctl.output.text import any_text, one_line, safe, to_json
 
 CWD = "/home/ada/work/notes"
 ELSEWHERE = "/srv"

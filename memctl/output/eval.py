@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
-from memctl.render.facts import counted
-from memctl.render.hits import FAINT, HEADING, PATH
-from memctl.render.text import one_line
+from memctl.output.hits import FAINT, HEADING, PATH
+from memctl.output.status import counted
+from memctl.output.text import one_line
 
 Fields = dict[str, Any]
 

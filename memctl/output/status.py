@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from memctl.render.hits import reasons
-from memctl.render.text import one_line
+from memctl.output.hits import reasons
+from memctl.output.text import one_line
 
 SKIPPED_SHOWN = 5  # a page; all that memd keeps are in --json
 
@@ -216,3 +216,38 @@ def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
     facts = [("skipped", f"{one_line(file['path'])} ({one_line(file['reason'])})") for file in skipped]
     more = (known.get("skipped_total") or len(facts)) - len(facts)
     return [*facts, ("skipped", f"{more} more: memctl status --json")] if more > 0 else facts
+
+
+_LABEL_WIDTH = 12  # the longest label and two spaces
+
+
+def status(answer: dict[str, Any]) -> str:
+    """Return all that `status` knows, a line a fact."""
+    sections = [server(answer), *map(workspace, answer["workspaces"])]
+    return "\n".join(map(_section, sections)) + ("" if answer["workspaces"] else f"\n{NO_WORKSPACES}\n")
+
+
+def health(answer: dict[str, Any]) -> str:
+    """Return a line a check, then the verdict."""
+    lines = [f"{'ok  ' if ok else 'FAIL'}  {name}  {detail}".rstrip() for ok, name, detail in checks(answer)]
+    return "\n".join([*lines, "healthy" if answer["ok"] else "not healthy", ""])
+
+
+def workspaces(answer: dict[str, Any]) -> str:
+    """Return a line a workspace: root, state, sources, chunks, parted by tabs."""
+    if not answer["workspaces"]:
+        return f"{NO_WORKSPACES}\n"
+    return "".join(
+        f"{one_line(known['root'])}\t{one_line(known['state'])}"
+        f"\t{counted(known.get('sources'), 'source')}\t{counted(known.get('chunks'), 'chunk')}\n"
+        for known in answer["workspaces"]
+    )
+
+
+NO_WORKSPACES = "no workspaces yet. Make one: memctl init DIR"
+
+
+def _section(section: Section) -> str:
+    return "\n".join(
+        [section.title, *(f"  {label:<{_LABEL_WIDTH}}{value}" for label, value in section.facts), ""]
+    )

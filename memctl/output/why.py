@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from memctl.render.explained import labelled, listed, off, score_lines
-from memctl.render.highlight import Marker
-from memctl.render.hits import HEADING
-from memctl.render.text import one_line
+from memctl.output.explain import labelled, listed, off, score_lines
+from memctl.output.hits import HEADING, Marker
+from memctl.output.text import one_line
 
 
 def people(answer: dict[str, Any], *, colour: bool) -> str:

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from memctl.render.facts import counted
-from memctl.render.text import one_line
+from memctl.output.status import counted
+from memctl.output.text import one_line
 
 PATHS_SHOWN = 3  # arbitrary: a line stays a line; --json has all that memd names
 

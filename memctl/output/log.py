@@ -8,8 +8,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from memctl.render.highlight import Marker
-from memctl.render.text import one_line, to_json
+from memctl.output.hits import Marker
+from memctl.output.text import one_line, to_json
 
 _STYLES = {"error": "1;31", "critical": "1;31", "warning": "33"}  # SGR
 _SHOWN_FIRST = ("timestamp", "level", "event")  # in columns of their own

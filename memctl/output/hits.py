@@ -1,14 +1,70 @@
 """How do hits read: on a page, in a quickfix list, line by line for programs?
 
 Colours by hand and not through a library: loading one would take longer than the search.
+
+A display matter only: what matched is the daemon's knowledge, this marks what a reader looks for.
 """
 
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
-from memctl.render.highlight import Marker
-from memctl.render.text import one_line, safe, to_json
+from memctl.output.text import one_line, safe, to_json
+
+MATCH = "1;31"  # bold red, as grep marks its matches
+
+# Texts until a query is to be marked: compiling them would cost each start a millisecond.
+_FILTER = r"(?<!\S)(?:path|tag|since|until|after|before):\S*|(?<!\S)-\w\S*"
+# Scripts without spaces between words: Han, kana, Hangul.
+_UNSPACED = "\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+_RUN = f"[{_UNSPACED}]+"
+# A word ends where letters of another kind begin: \b would not see the end of "API" in "API設計".
+_EDGE_LEFT, _EDGE_RIGHT = rf"(?<![^\W{_UNSPACED}])", rf"(?![^\W{_UNSPACED}])"
+_MAX_WORDS = 64  # a query may be a page; marking every word of it would mark everything
+
+
+class Marker:
+    """Paints text; keeps the query's words compiled for all hits of an answer."""
+
+    def __init__(self, query: str, *, colour: bool) -> None:
+        self._colour = colour
+        self._words = pattern_of(query) if colour else None
+
+    def paint(self, text: str, sgr: str) -> str:
+        """Return *text* in the style *sgr*, or as it is without colours."""
+        return f"\x1b[{sgr}m{text}\x1b[0m" if self._colour and text else text
+
+    def mark(self, text: str, base: str = "") -> str:
+        """Return *text* with the query's words marked, the rest in the style *base*."""
+        if self._words is None:
+            return self.paint(text, base) if base else text
+        parts = self._words.split(text)
+        # split with one group gives plain, match, plain, match, …
+        return "".join(
+            self.paint(part, MATCH) if position % 2 else (self.paint(part, base) if base else part)
+            for position, part in enumerate(parts)
+        )
+
+
+def pattern_of(query: str) -> re.Pattern[str] | None:
+    """Return what finds the words of *query* in a text, as one group; None where it has no word."""
+    import unicodedata
+
+    composed = unicodedata.normalize("NFC", re.sub(_FILTER, " ", query))
+    words = {word for word in re.findall(r"\w+", re.sub(_RUN, " ", composed)) if len(word) > 1}
+    alternatives = [
+        rf"{_EDGE_LEFT}{re.escape(word)}{_EDGE_RIGHT}" for word in sorted(words, key=len, reverse=True)
+    ]
+    alternatives += [re.escape(piece) for run in re.findall(_RUN, composed) for piece in _pieces(run)]
+    alternatives = alternatives[:_MAX_WORDS]
+    return re.compile(f"({'|'.join(alternatives)})", re.IGNORECASE) if alternatives else None
+
+
+def _pieces(run: str) -> list[str]:
+    """Return a run whole, then its pairs: what the n-grams of the keyword arm may have found."""
+    return [run, *(run[at : at + 2] for at in range(len(run) - 1) if len(run) > 2)]  # noqa: PLR2004
+
 
 Answer = dict[str, Any]
 Hit = dict[str, Any]
@@ -47,9 +103,9 @@ def people(answer: Answer, *, query: str, cwd: str, colour: bool, links: bool = 
         _entry(hit, answer["workspace"], cwd=cwd, marker=marker, links=links) for hit in answer["hits"]
     ]
     if answer.get("explanation"):
-        from memctl.render import explained  # most answers are not explained
+        from memctl.output import explain  # most answers are not explained
 
-        entries.append(explained.summary(answer, marker))
+        entries.append(explain.summary(answer, marker))
     return "\n".join(entries)
 
 
@@ -205,9 +261,9 @@ def _entry(hit: Hit, workspace: str, *, cwd: str, marker: Marker, links: bool) -
         body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
     page = [head, *(f"    {line}" for line in [title, *body] if line)]
     if explanation := hit.get("explanation"):
-        from memctl.render import explained
+        from memctl.output import explain
 
-        page += ["", *(f"    {line}" for line in explained.score_lines(explanation, marker))]
+        page += ["", *(f"    {line}" for line in explain.score_lines(explanation, marker))]
     return "".join(f"{line}\n" for line in page)
 
 

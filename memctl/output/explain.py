@@ -6,9 +6,8 @@ Every line is a sum or a product that a reader can do again; the sums are of num
 from collections.abc import Iterable
 from typing import Any
 
-from memctl.render.highlight import Marker
-from memctl.render.hits import DEGRADED, FAINT, HEADING
-from memctl.render.text import one_line
+from memctl.output.hits import DEGRADED, FAINT, HEADING, Marker
+from memctl.output.text import one_line
 
 Fields = dict[str, Any]
 

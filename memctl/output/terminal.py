@@ -11,9 +11,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from memctl.render import facts, pages
-from memctl.render.facts import Section
-from memctl.render.text import one_line
+from memctl.output import status as facts
+from memctl.output import status as pages
+from memctl.output.status import Section
+from memctl.output.text import one_line
 
 _STATE_STYLES = {
     "ready": "green",

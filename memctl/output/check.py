@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from memctl.render.facts import counted
-from memctl.render.text import one_line
+from memctl.output.status import counted
+from memctl.output.text import one_line
 
 
 def lines(answer: dict[str, Any]) -> str:

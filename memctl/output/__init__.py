@@ -1,0 +1,1 @@
+"""How an answer reads: for people, for editors, for programs."""
