@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl import units
+from memctl import systemd
 from memctl.client import Client, MustMendError, NoDaemonError, Unreachable
 from memctl.lock import Holder, holder_of
 from memctl.paths import PathError, make_private_dir, open_own, reason_and_cure, socket_path, state_dir
@@ -66,9 +66,9 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
     if connected := _connected():
         return connected
     deadline = time.monotonic() + timeout_s
-    if units.managed():
+    if systemd.managed():
         return _start_by_systemd(deadline)
-    if runtime_dir := units.unnamed_runtime_dir():
+    if runtime_dir := systemd.unnamed_runtime_dir():
         raise Unreachable(
             "systemd starts memd for you, and XDG_RUNTIME_DIR is not set: "
             f"export XDG_RUNTIME_DIR={runtime_dir}"
@@ -85,10 +85,10 @@ def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         Unreachable: it does not answer, or does not end.
     """
     ran = False
-    if units.managed():
-        ran = units.systemctl("is-active", units.SERVICE, check=False) == "active"
+    if systemd.managed():
+        ran = systemd.systemctl("is-active", systemd.SERVICE, check=False) == "active"
         # The socket as well, else the next client starts the service again.
-        units.systemctl("stop", units.SOCKET, units.SERVICE)
+        systemd.systemctl("stop", systemd.SOCKET, systemd.SERVICE)
     client = _connected()
     if client is None:
         return ran
@@ -129,11 +129,11 @@ def _connected() -> Client | None:
 
 
 def _start_by_systemd(deadline: float) -> Client:
-    units.systemctl("start", units.SOCKET)
+    systemd.systemctl("start", systemd.SOCKET)
     if connected := _connected():
         return connected
     # The unit is active and its socket file is gone: somebody removed it.
-    units.systemctl("restart", units.SOCKET)
+    systemd.systemctl("restart", systemd.SOCKET)
     return _connect_until(deadline)
 
 

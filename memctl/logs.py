@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memctl.paths import open_own
-from memctl.units import SERVICE, ServiceError
+from memctl.systemd import SERVICE, ServiceError
 
 LOOK_S = 0.25  # as tail -f where the system tells it nothing; nobody reads faster
 

@@ -1,7 +1,7 @@
 """How does memd become a systemd user service, and how does it stop being one?
 
 Writes two units into the user's own folder, and a drop-in where a workspace needs the network. What else the
-user keeps beside them is not touched. On macOS memctl.agent does the same for launchd.
+user keeps beside them is not touched. On macOS memctl.launchd does the same for launchd.
 """
 
 import os
@@ -12,10 +12,10 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from memctl import agent, network
+from memctl import launchd, systemd
 from memctl.launch import default_command, source_tree, stop_daemon
 from memctl.paths import state_dir
-from memctl.units import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, unit_dir
+from memctl.systemd import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, unit_dir
 
 # The places that memctl and memd must agree on, and that systemd does not take from a shell.
 _SHARED_VARIABLES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
@@ -37,8 +37,8 @@ def install(executable: str | None = None) -> list[Path]:
     command = [executable] if executable else memd_command()
     if sys.platform == "darwin":
         stop_daemon()
-        path = agent.write(Path.home(), command, state_dir=state_dir(), environment=os.environ)
-        agent.load(path)
+        path = launchd.write(Path.home(), command, state_dir=state_dir(), environment=os.environ)
+        launchd.load(path)
         return [path]
     if not manager_runs():
         raise ServiceError(
@@ -55,7 +55,7 @@ def install(executable: str | None = None) -> list[Path]:
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    more = network.update(folder, state_dir())
+    more = systemd.update(folder, state_dir())
     systemctl("daemon-reload")
     systemctl("enable", SOCKET)
     systemctl("start", SOCKET)
@@ -65,7 +65,7 @@ def install(executable: str | None = None) -> list[Path]:
 def uninstall() -> bool:
     """Stop memd and remove its units; False if none of them was there."""
     if sys.platform == "darwin":
-        return agent.remove(Path.home())
+        return launchd.remove(Path.home())
     folder = unit_dir()
     paths = [path for name in (SOCKET, SERVICE) if (path := folder / name).exists()]
     if paths and manager_runs():
@@ -74,7 +74,7 @@ def uninstall() -> bool:
     (folder / "sockets.target.wants" / SOCKET).unlink(missing_ok=True)
     for path in paths:
         path.unlink()
-    network.remove(folder)
+    systemd.remove(folder)
     if paths and manager_runs():
         systemctl("daemon-reload")
         systemctl("reset-failed", SOCKET, SERVICE, check=False)
@@ -84,8 +84,8 @@ def uninstall() -> bool:
 def status() -> dict[str, Any]:
     """Return {"installed", "units", "enabled", "socket", "service"}; states are systemd's words."""
     if sys.platform == "darwin":
-        return agent.status(Path.home())
-    places = [unit_dir() / SOCKET, unit_dir() / SERVICE, network.drop_in(unit_dir())]
+        return launchd.status(Path.home())
+    places = [unit_dir() / SOCKET, unit_dir() / SERVICE, systemd.drop_in(unit_dir())]
     paths = [str(path) for path in places if path.exists()]
     asked = manager_runs()
 

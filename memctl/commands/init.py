@@ -106,7 +106,7 @@ def _progress(index: dict[str, Any]) -> str:
 
 def _advise() -> None:
     """Say where systemd's walls do not fit what the workspaces ask for now."""
-    from memctl import network, paths, units
+    from memctl import paths, systemd
 
-    if units.managed():
-        common.note(network.advice(units.unit_dir(), paths.state_dir()))
+    if systemd.managed():
+        common.note(systemd.advice(systemd.unit_dir(), paths.state_dir()))

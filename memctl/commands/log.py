@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 
-from memctl import exits, paths, units
+from memctl import exits, paths, systemd
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.launch import LOG_NAME
@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
 
 
 def _records(count: int, *, follow: bool) -> Iterator[Record]:
-    if units.managed():
+    if systemd.managed():
         return map(from_journal, journal_lines(count, follow=follow))
     path = paths.state_dir() / LOG_NAME
     if not path.exists():
@@ -70,7 +70,7 @@ def _records(count: int, *, follow: bool) -> Iterator[Record]:
 
 
 def _nothing() -> str:
-    if not units.managed():
+    if not systemd.managed():
         return f"{paths.state_dir() / LOG_NAME} is empty: memd has had nothing to say since it was made"
     return (
         "the journal has nothing of memd.service: it has not run yet (memctl start), or journald has "

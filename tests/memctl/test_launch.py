@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl import launch, units
+from memctl import launch, systemd
 from memctl.client import Client, MustMendError, NoDaemonError, Unreachable
 from memctl.launch import ensure_daemon, restart, stop_daemon
 from memctl.lock import holder_of, write
@@ -188,7 +188,7 @@ def test_a_daemon_that_is_just_ending_is_waited_for(home):
 
 def test_where_systemd_starts_memd_the_line_to_set_is_told(home, monkeypatch, tmp_path):
     """Its units are installed and this environment does not lead to it: nothing is started beside them."""
-    monkeypatch.setattr(units, "unnamed_runtime_dir", lambda: "/run/user/1000")
+    monkeypatch.setattr(systemd, "unnamed_runtime_dir", lambda: "/run/user/1000")
     with pytest.raises(Unreachable, match=r"export XDG_RUNTIME_DIR=/run/user/1000$"):
         ensure_daemon(command=FAKE)
     assert starts() == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl import agent
+from memctl import launchd
 from memctl.paths import PathError
 
 COMMAND = ["/Users/ada/bin & more/memd"]
@@ -19,14 +19,14 @@ KNOWN = {
 
 def parsed(**environment):
     """Return the agent as launchd would read it."""
-    return plistlib.loads(agent.plist(COMMAND, state_dir=Path("/state/memd"), environment=environment))
+    return plistlib.loads(launchd.plist(COMMAND, state_dir=Path("/state/memd"), environment=environment))
 
 
 def test_it_goes_where_launchd_looks_for_a_users_agents():
     """The file is named by its label, as Apple recommends."""
     home = Path("/Users/ada")
-    assert agent.agent_path(home) == home / "Library/LaunchAgents/local.memd.plist"
-    assert parsed()["Label"] == agent.agent_path(home).stem
+    assert launchd.agent_path(home) == home / "Library/LaunchAgents/local.memd.plist"
+    assert parsed()["Label"] == launchd.agent_path(home).stem
 
 
 def test_it_runs_this_installations_memd_and_logs_where_memctl_looks():
@@ -57,8 +57,8 @@ def test_it_promises_what_the_systemd_unit_promises():
 
 def test_it_says_that_nobody_has_tried_it():
     """In the file that is shipped and in the one that is written."""
-    written = agent.plist(COMMAND, state_dir=Path("/state"), environment={})
-    for text in (agent.TEMPLATE.read_bytes(), written):
+    written = launchd.plist(COMMAND, state_dir=Path("/state"), environment={})
+    for text in (launchd.TEMPLATE.read_bytes(), written):
         assert b"<!--\n  UNTESTED ON macOS" in text
 
 
@@ -66,12 +66,12 @@ def test_it_is_written_for_the_user_whose_home_it_is(tmp_path):
     """Folders that are missing are made, the log's for this user alone; twice is as good as once."""
     state = tmp_path / "state/memd"
     for _ in range(2):
-        path = agent.write(tmp_path / "home", COMMAND, state_dir=state, environment={})
-        assert path == agent.agent_path(tmp_path / "home")
+        path = launchd.write(tmp_path / "home", COMMAND, state_dir=state, environment={})
+        assert path == launchd.agent_path(tmp_path / "home")
         assert plistlib.loads(path.read_bytes())["ProgramArguments"] == COMMAND
     assert state.stat().st_mode & 0o777 == 0o700
-    assert agent.status(tmp_path / "nobody")["installed"] is False
-    assert agent.remove(tmp_path / "nobody") is False
+    assert launchd.status(tmp_path / "nobody")["installed"] is False
+    assert launchd.remove(tmp_path / "nobody") is False
 
 
 def test_a_state_folder_that_others_can_read_is_refused(tmp_path):
@@ -80,8 +80,8 @@ def test_a_state_folder_that_others_can_read_is_refused(tmp_path):
     state.mkdir()
     state.chmod(0o755)
     with pytest.raises(PathError, match="chmod 700"):
-        agent.write(tmp_path, COMMAND, state_dir=state, environment={})
-    assert not agent.agent_path(tmp_path).exists()
+        launchd.write(tmp_path, COMMAND, state_dir=state, environment={})
+    assert not launchd.agent_path(tmp_path).exists()
 
 
 def test_it_is_loaded_and_removed_through_launchctl(tmp_path, monkeypatch):
@@ -91,10 +91,10 @@ def test_it_is_loaded_and_removed_through_launchctl(tmp_path, monkeypatch):
     program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    path = agent.write(tmp_path, COMMAND, state_dir=tmp_path / "memd", environment={})
-    agent.load(path)
-    assert agent.status(tmp_path)["service"] == "loaded"
-    assert agent.remove(tmp_path)
+    path = launchd.write(tmp_path, COMMAND, state_dir=tmp_path / "memd", environment={})
+    launchd.load(path)
+    assert launchd.status(tmp_path)["service"] == "loaded"
+    assert launchd.remove(tmp_path)
     assert not path.exists()
     domain = f"gui/{os.getuid()}"
     assert (tmp_path / "asked").read_text().splitlines() == [

@@ -10,7 +10,7 @@ import time
 import pytest
 from scripted_peer import AS_IN_A_TERMINAL
 
-from memctl import exits, units
+from memctl import exits, systemd
 from memctl.__main__ import main
 from memctl.logs import file_lines
 from memctl.output.hits import Marker
@@ -67,9 +67,9 @@ def journal(root, monkeypatch):
     monkeypatch.delenv("MEMD_SOCKET")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    units.unit_dir().mkdir(parents=True)
-    (units.unit_dir() / units.SOCKET).touch()
-    assert units.managed()
+    systemd.unit_dir().mkdir(parents=True)
+    (systemd.unit_dir() / systemd.SOCKET).touch()
+    assert systemd.managed()
     yield root
     monkeypatch.undo()
     time.tzset()

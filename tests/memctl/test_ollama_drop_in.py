@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl import network, service, units
+from memctl import service, systemd
 from memctl.__main__ import main
 
 TREE = Path(service.__file__).parents[1]
@@ -93,9 +93,9 @@ def places(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("MEMD_SOCKET", raising=False)
     (tmp_path / "run").mkdir()
-    units.unit_dir().mkdir(parents=True)
+    systemd.unit_dir().mkdir(parents=True)
     (tmp_path / "state/memd").mkdir(parents=True)
-    return units.unit_dir(), tmp_path / "state/memd"
+    return systemd.unit_dir(), tmp_path / "state/memd"
 
 
 def register(state, *configs):
@@ -127,9 +127,9 @@ def test_without_a_workspace_that_asks_ollama_there_is_no_drop_in(places, config
     """Nor with configurations that nobody can read; an old one is removed."""
     folder, state = places
     register(state, 'provider = "ollama"')
-    assert network.update(folder, state)
+    assert systemd.update(folder, state)
     register(state, *configs)
-    assert network.update(folder, state) == []
+    assert systemd.update(folder, state) == []
     assert list(folder.iterdir()) == []
 
 
@@ -138,15 +138,15 @@ def test_a_registry_that_cannot_be_read_opens_nothing(places):
     folder, state = places
     for text in ("", "[]", '{"workspaces": [{}]}', '{"workspaces": 3}'):
         (state / "workspaces.json").write_text(text)
-        assert network.update(folder, state) == []
+        assert systemd.update(folder, state) == []
 
 
 def test_the_drop_in_says_for_whom_it_is_and_adds_no_more_than_it_must(places):
     """One of several workspaces is enough; the two families are all that it sets."""
     folder, state = places
     roots = register(state, 'provider = "onnx"', '\ufeffprovider = "ollama"\nmodel = "nomic-embed-text"')
-    assert network.update(folder, state) == [folder / "memd.service.d/ollama.conf"]
-    text = network.drop_in(folder).read_text()
+    assert systemd.update(folder, state) == [folder / "memd.service.d/ollama.conf"]
+    text = systemd.drop_in(folder).read_text()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert lines == ["[Service]", "RestrictAddressFamilies=AF_INET AF_INET6"]
     assert str(roots[1]) in text
@@ -156,7 +156,7 @@ def test_the_drop_in_says_for_whom_it_is_and_adds_no_more_than_it_must(places):
 
 def test_a_folders_name_does_not_get_out_of_its_comment(places):
     """A line feed in a name would be a setting."""
-    text = network.text([Path("/notes\nExecStart=/bin/false")])
+    text = systemd.text([Path("/notes\nExecStart=/bin/false")])
     assert "ExecStart" not in [line.partition("=")[0] for line in text.splitlines()]
 
 
@@ -164,10 +164,10 @@ def test_drop_ins_of_the_user_stay(places):
     """Beside ours, and with the folder they are in."""
     folder, state = places
     register(state, 'provider = "ollama"')
-    network.update(folder, state)
+    systemd.update(folder, state)
     own = folder / "memd.service.d/override.conf"
     own.write_text("[Service]\nNice=5\n")
-    network.remove(folder)
+    systemd.remove(folder)
     assert list(own.parent.iterdir()) == [own]
 
 
@@ -179,14 +179,14 @@ def test_systemd_finds_no_fault_in_the_unit_with_its_drop_in(places, tmp_path):
     program = tmp_path / "memd"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    (folder / units.SOCKET).write_text(service._template(units.SOCKET))
-    text = service._with_command(service._template(units.SERVICE), [str(program)])
-    (folder / units.SERVICE).write_text(text)
-    network.update(folder, state)
-    command = ["systemd-analyze", "--user", "verify", str(folder / units.SERVICE)]
+    (folder / systemd.SOCKET).write_text(service._template(systemd.SOCKET))
+    text = service._with_command(service._template(systemd.SERVICE), [str(program)])
+    (folder / systemd.SERVICE).write_text(text)
+    systemd.update(folder, state)
+    command = ["systemd-analyze", "--user", "verify", str(folder / systemd.SERVICE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    with network.drop_in(folder).open("a") as drop_in:
+    with systemd.drop_in(folder).open("a") as drop_in:
         drop_in.write("RestrictAddressFamilies=AF_NONSENSE\n")
     assert "AF_NONSENSE" in subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
@@ -195,8 +195,8 @@ def test_the_service_status_names_the_drop_in(places):
     """With the units."""
     folder, state = places
     register(state, 'provider = "ollama"')
-    network.update(folder, state)
-    assert service.status()["units"] == [str(network.drop_in(folder))]
+    systemd.update(folder, state)
+    assert service.status()["units"] == [str(systemd.drop_in(folder))]
 
 
 def configured(folder, root, provider, monkeypatch):
@@ -204,7 +204,7 @@ def configured(folder, root, provider, monkeypatch):
     runtime = Path(os.environ["XDG_RUNTIME_DIR"])
     (runtime / "systemd/private").mkdir(parents=True, exist_ok=True)
     (runtime / "memd").mkdir(mode=0o700, exist_ok=True)
-    (folder / units.SOCKET).touch()
+    (folder / systemd.SOCKET).touch()
     if not (runtime / "memd/memd.sock").is_symlink():
         (runtime / "memd/memd.sock").symlink_to(root / "s")
     monkeypatch.setenv("MEMD_WORKSPACE", str(root))
@@ -224,7 +224,7 @@ def test_who_changes_a_provider_under_systemd_hears_what_to_do(peer, places, roo
         ("none", False, ""),
     ):
         register(state, 'provider = "ollama"' if drop_in else "")
-        network.update(folder, state)
+        systemd.update(folder, state)
         register(state, f'provider = "{provider}"')
         assert configured(folder, root, provider, monkeypatch) == 0
         err = capsys.readouterr().err

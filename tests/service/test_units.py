@@ -8,7 +8,7 @@ from tempfile import NamedTemporaryFile
 
 import pytest
 
-from memctl import service, units
+from memctl import service, systemd
 from memctl.client import Unreachable
 from memctl.service import memd_command
 
@@ -168,16 +168,16 @@ def test_systemd_finds_no_fault_in_the_units(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / '50% "state" $x'))
-    (tmp_path / units.SOCKET).write_text(service._template(units.SOCKET))
-    text = service._with_command(service._template(units.SERVICE), [str(program)])
-    (tmp_path / units.SERVICE).write_text(text)
+    (tmp_path / systemd.SOCKET).write_text(service._template(systemd.SOCKET))
+    text = service._with_command(service._template(systemd.SERVICE), [str(program)])
+    (tmp_path / systemd.SERVICE).write_text(text)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     command = [
         "systemd-analyze",
         "--user",
         "verify",
-        str(tmp_path / units.SOCKET),
-        str(tmp_path / units.SERVICE),
+        str(tmp_path / systemd.SOCKET),
+        str(tmp_path / systemd.SERVICE),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -185,7 +185,7 @@ def test_systemd_finds_no_fault_in_the_units(tmp_path, monkeypatch):
 
 def test_the_service_has_nothing_that_breaks_it():
     """Each of these options was seen to delete the socket, move the state or keep the unit from starting."""
-    lines = service._template(units.SERVICE).splitlines()
+    lines = service._template(systemd.SERVICE).splitlines()
     names = {line.partition("=")[0] for line in lines if line and not line.startswith(("#", "["))}
     forbidden = {
         "RuntimeDirectory",
@@ -233,9 +233,9 @@ def test_systemd_is_the_starter_only_of_its_own_socket(monkeypatch, tmp_path, va
     for name in ("XDG_CONFIG_HOME", "MEMD_SOCKET"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "run" / "systemd" / "private").mkdir(parents=True)
-    assert not units.managed()
-    units.unit_dir().mkdir(parents=True)
-    (units.unit_dir() / units.SOCKET).touch()
+    assert not systemd.managed()
+    systemd.unit_dir().mkdir(parents=True)
+    (systemd.unit_dir() / systemd.SOCKET).touch()
     if variable:
         monkeypatch.setenv(variable, str(tmp_path / "own.sock"))
-    assert units.managed() is managed
+    assert systemd.managed() is managed

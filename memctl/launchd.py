@@ -13,7 +13,7 @@ from typing import Any
 
 from memctl.launch import LOG_NAME, source_tree
 from memctl.paths import make_private_dir
-from memctl.units import ServiceError
+from memctl.systemd import ServiceError
 
 LABEL = "local.memd"
 TEMPLATE = Path(__file__).resolve().parent / "launchd" / f"{LABEL}.plist"
