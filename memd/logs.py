@@ -13,10 +13,15 @@ import traceback
 from collections import defaultdict
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
 import structlog
+
+from memd.errors import MemdError
+
+log = structlog.get_logger()
 
 # Of one event; a peer that breaks the protocol as fast as it can must not fill a disk.
 MOST_ALIKE = 20
@@ -102,3 +107,12 @@ def catch_the_rest(loop: asyncio.AbstractEventLoop) -> None:
 def _places(error: BaseException | None) -> list[str]:
     trace = error.__traceback__ if error else None
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]
+
+
+def log_unforeseen(error: BaseException, method: str) -> None:
+    """Log where an error came from, without its text and without any parameter."""
+    if isinstance(error, MemdError):
+        return
+    frames = traceback.extract_tb(error.__traceback__)
+    where = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
+    log.error("request failed", method=method, error=type(error).__name__, where=where)

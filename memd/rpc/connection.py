@@ -30,8 +30,9 @@ from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reade
 from memd import diagnostics
 from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, MethodError, StoppingError
 from memd.events import Listener, Unlisten
+from memd.logs import log_unforeseen
 from memd.rpc.context import Call, Deadlines, Handler, Limits
-from memd.rpc.encode import event_frame, frame_of, log_unforeseen, wire_error
+from memd.rpc.encode import event_frame, frame_of, wire_error
 
 
 def _most_descriptors() -> int:

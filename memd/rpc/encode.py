@@ -4,14 +4,13 @@ Errors are `[0 | 1, "CODE: text"]`, the one shape whose text Neovim shows. What 
 by its class and place alone: an exception's text may quote a note, and this peer may not know it.
 """
 
-import traceback
-from pathlib import Path
 from typing import Any
 
 import structlog
 
 from memctl.protocol import FrameTooLargeError, Notification, Response, pack
 from memd.errors import InvalidError, MemdError
+from memd.logs import log_unforeseen
 
 log = structlog.get_logger()
 
@@ -48,12 +47,3 @@ def event_frame(fields: dict[str, Any]) -> bytes:
     except Exception as error:  # noqa: BLE001 - whoever told of the event is in the middle of other work
         log_unforeseen(error, "event")
         return b""
-
-
-def log_unforeseen(error: BaseException, method: str) -> None:
-    """Log where an error came from, without its text and without any parameter."""
-    if isinstance(error, MemdError):
-        return
-    frames = traceback.extract_tb(error.__traceback__)
-    where = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
-    log.error("request failed", method=method, error=type(error).__name__, where=where)

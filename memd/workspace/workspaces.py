@@ -18,8 +18,8 @@ from memd.entries import clear_leftovers
 from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
 from memd.events import Feed
 from memd.index.database import translated
+from memd.logs import log_unforeseen
 from memd.registry import Registry, Workspace
-from memd.rpc.encode import log_unforeseen
 from memd.sources.watch import Watcher
 from memd.workspace.check import Checking
 from memd.workspace.folder_writer import FolderWriter

@@ -15,8 +15,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from memd.embedding import UnavailableError
-from memd.embedding.model import MODEL_FILE, MODEL_SHA256, TOKENIZER_FILE, TOKENIZER_SHA256, build
+from memd.embedding.model import MODEL_FILE, MODEL_SHA256, TOKENIZER_FILE, TOKENIZER_SHA256
 from memd.embedding.onnx import OnnxEmbedder, _saturates
+from tools import build_model
 
 
 def cosine(one: bytes, other: bytes) -> float:
@@ -25,7 +26,7 @@ def cosine(one: bytes, other: bytes) -> float:
 
 def test_vectors_agree_with_sentence_transformers(shipped: OnnxEmbedder):
     """Every recorded text, short or long, in any script, has a cosine of at least 0.98."""
-    texts, recorded = build.reference()
+    texts, recorded = build_model.reference()
     vectors = np.stack([np.frombuffer(vector, "<f4") for vector in shipped.embed_documents(texts)])
     cosines = (vectors * recorded).sum(axis=1)
     assert len(texts) >= 40
@@ -42,17 +43,17 @@ def test_the_shipped_files_are_those_that_were_built():
 def test_the_build_takes_no_other_weights(tmp_path: Path):
     """Weights with another sum stop the build before they are read as weights."""
     (tmp_path / "model.safetensors").write_bytes(b"not the published ones")
-    with pytest.raises(build.BuildError, match="published weights 53aa5117"):
-        build.build(tmp_path)
+    with pytest.raises(build_model.BuildError, match="published weights 53aa5117"):
+        build_model.build(tmp_path)
 
 
 def test_the_build_refuses_vectors_that_stray():
     """A stage below its least cosine, or with a NaN, stops the build."""
     recorded = np.eye(2, dtype=np.float32)
-    build._demand("float32", recorded, recorded, 0.9999)
+    build_model._demand("float32", recorded, recorded, 0.9999)
     for vectors in (recorded * 0.9998, recorded * np.nan):
-        with pytest.raises(build.BuildError, match=r"needed is 0\.9999"):
-            build._demand("float32", vectors, recorded, 0.9999)
+        with pytest.raises(build_model.BuildError, match=r"needed is 0\.9999"):
+            build_model._demand("float32", vectors, recorded, 0.9999)
 
 
 def test_a_vector_depends_on_its_text_alone(shipped: OnnxEmbedder):

@@ -11,7 +11,7 @@ MODEL_FILE = FOLDER / "model.onnx"
 TOKENIZER_FILE = FOLDER / "tokenizer.json"
 REFERENCE_FILE = FOLDER / "reference.json"
 
-# Of the two files that `python -m memd.embedding.model.build` writes. A model in a user's folder may
+# Of the two files that `python tools/build_model.py` writes. A model in a user's folder may
 # change under its name; these may not: every stored vector depends on them.
 MODEL_SHA256 = "49c51f0b42ab26a578ce13264f3b2a83bacdef2666ddb7952a43c867617a1eb8"
 TOKENIZER_SHA256 = "5fd1c882abbd30517dced455a2c9768945ec726b96727927e4959348d9de550b"

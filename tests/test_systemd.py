@@ -8,7 +8,7 @@ import pytest
 
 from memd import systemd
 
-TREE = Path(systemd.__file__).parents[2]
+TREE = Path(systemd.__file__).parents[1]
 
 # Becomes a process as systemd would start it: descriptor 3 is a socket, the variables tell of it.
 ACTIVATED = """

@@ -13,7 +13,7 @@ from memctl.client import Unreachable
 from memctl.service import memd_command
 
 HERE = Path(__file__).resolve().parent
-TREE = HERE.parents[1]
+TREE = HERE.parent
 BOX = TREE / "tests" / "systemd-box"
 FAKE = TREE / "tests" / "memctl" / "fake_memd.py"
 

@@ -34,8 +34,8 @@ class Room:
         )  # fmt: skip
         self.opened = Opened(place, WorkspaceConfig(), notes.index, upkeep, None)
 
-    def why(self, path: str, query: str = "heron", **params) -> dict:
-        question = params.convert({"path": path, "query": query, **params}, params.Why)
+    def why(self, path: str, query: str = "heron", **fields) -> dict:
+        question = params.convert({"path": path, "query": query, **fields}, params.Why)
         call = Call(1, {}, None, lambda _: None, lambda _: None, lambda: False, lambda _: None)
         return asyncio.run(_why(self.workspaces, self.opened, question, call))
 

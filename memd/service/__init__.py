@@ -1,1 +1,0 @@
-"""Who asks, and how long may it take?"""

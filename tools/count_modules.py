@@ -1,0 +1,133 @@
+"""Counts the project's modules whose code runs for one search and for one saved file.
+
+Starts the daemon in this process, on a temporary folder of notes, and profiles every thread while one request
+is answered. Code that runs at import time or between requests (timers, the watchdog) does not count, nor does
+the client. Run it from the root of a checkout:
+
+    python tools/count_modules.py [--names]
+"""
+
+import argparse
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = str(ROOT / "memd") + os.sep
+READY_TIMEOUT_S = 60.0  # a cold start with the model takes a few seconds
+SETTLE_S = 2.0  # after which nothing of the start or of a request runs any more
+NOTES = {
+    "brca1.md": "# Genes\n\nBRCA1 mutation analysis of the second cohort.\n",
+    "tabs.md": "# Code style\n\nTabs, never spaces.\n",
+}
+
+
+class Recorder:
+    """Collects the files of the package whose functions are called while it is on."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.on = False
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        """Take one event of the profiler."""
+        if self.on and event == "call" and frame.f_code.co_name != "<module>":
+            name = frame.f_code.co_filename
+            if name.startswith(PACKAGE):
+                self.files.add(name.removeprefix(PACKAGE))
+
+
+def main() -> int:
+    """Count, print, stop the daemon."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--names", action="store_true", help="name the modules, too")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="memd-count-") as scratch:
+        base = Path(scratch)
+        for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"):
+            (base / variable).mkdir(mode=0o700)
+            os.environ[variable] = str(base / variable)
+        os.environ.pop("MEMD_SOCKET", None)
+        notes = base / "notes"
+        notes.mkdir()
+        for name, text in NOTES.items():
+            (notes / name).write_text(text, encoding="utf-8")
+        _count(notes, names=arguments.names)
+    return 0
+
+
+def _count(notes: Path, *, names: bool) -> None:
+    recorder = Recorder()
+    threading.setprofile(recorder)
+    sys.setprofile(recorder)
+    failed: list[BaseException] = []
+
+    def client() -> None:
+        try:
+            _ask(notes, recorder, names=names)
+        except BaseException as error:  # noqa: BLE001 - it is raised again where the daemon has ended
+            failed.append(error)
+        finally:
+            os.kill(os.getpid(), 15)
+
+    asking = threading.Thread(target=client, name="client")
+    _daemon(asking)
+    sys.setprofile(None)
+    threading.setprofile(None)  # type: ignore[arg-type]  # the documented way to switch it off
+    if failed:
+        raise failed[0]
+
+
+def _daemon(asking: threading.Thread) -> None:
+    """Live in this thread; *asking* begins when clients can connect."""
+    from memd import daemon, logs
+
+    with Path(os.devnull).open("w", encoding="utf-8") as silent:
+        logs.configure(silent, terminal=False, verbose=False)
+        daemon.run(lambda told: asking.start() if told == "READY" else print(told, file=sys.stderr))
+
+
+def _ask(notes: Path, recorder: Recorder, *, names: bool) -> None:
+    from memctl import paths
+    from memctl.client import Client
+
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(READY_TIMEOUT_S)
+        probe.connect(str(paths.socket_path()))
+    with Client.connect() as memd:
+        memd.call("workspace.add", {"path": str(notes)})
+        memd.call("index", {"workspace": str(notes)})
+        query = {"query": "breast cancer gene", "workspace": str(notes)}
+        memd.call("search", query)
+        other = {**query, "query": "indentation"}
+        _measure(recorder, "search", lambda: memd.call("search", other), names=names)
+
+        def save() -> None:
+            (notes / "new.md").write_text("# New\n\nA quinquagenarian zebra.\n", encoding="utf-8")
+
+        _measure(recorder, "saved file, to its words and its vector", save, names=names)
+
+
+def _measure(recorder: Recorder, what: str, work: Callable[[], object], *, names: bool) -> None:
+    time.sleep(SETTLE_S)
+    recorder.files.clear()
+    recorder.on = True
+    work()
+    if what != "search":
+        time.sleep(SETTLE_S)
+    recorder.on = False
+    found = sorted(recorder.files)
+    print(f"{what}: {len(found)} modules")
+    if names:
+        print("\n".join(f"  {name}" for name in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
