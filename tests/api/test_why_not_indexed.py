@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from tests_support import Notes
 
+from memd.api import params
 from memd.api.resolve import below
 from memd.api.why import _why
 from memd.api.why_text import _NOT_INDEXED, _OFF, _SAYINGS, STAGES
