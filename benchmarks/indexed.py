@@ -18,7 +18,7 @@ from memd.index.indexer import Indexer
 from memd.records import ChunkLimits
 from memd.search.identifiers import spelled
 from memd.search.query import parse
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
 
 TODAY = date(2026, 1, 1)  # arbitrary: benchmarks have no dated notes
@@ -55,7 +55,7 @@ class Indexed:
             "spelled": spelled(query.text, self.embedder.tokenizer),
         }
         with self.index.view() as view:
-            return search(view, Request(**fields | changes))
+            return search(view, SearchRequest(**fields | changes))
 
     def _vector(self, text: str) -> bytes | None:
         if text not in self.vectors:

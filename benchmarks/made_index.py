@@ -22,7 +22,7 @@ from memd import registry
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index import chunk_text
 from memd.index.index import Index
-from memd.index.prepare import NewChunk, NewSource
+from memd.index.source_rows import NewChunk, NewSource
 from memd.records import FileStamp
 from memd.registry import Registry
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
-from memd.index.ann_cache import Building, FirstPass
+from memd.index.ann_cache import CodesBuild, FirstPass
 from memd.index.columns import Columns, Mask, mask_of
 from memd.index.cosine import by_chunk, cosines
 from memd.index.postings import TermPostings
@@ -127,7 +127,7 @@ def questions(folder: Path, count: int) -> np.ndarray:
 def coded(folder: Path, rows: Rows) -> tuple[FirstPass, float]:
     """Make the codes as the daemon does, without its pauses."""
     started = perf_counter()
-    building = Building(folder, 1, rows)
+    building = CodesBuild(folder, 1, rows)
     while not building.step(1.0):
         pass
     assert building.made is not None

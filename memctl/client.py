@@ -34,11 +34,11 @@ from memctl.paths import (
 from memctl.protocol import (
     ANSWERS,
     MAX_ID,
+    Decoder,
     FrameTooLargeError,
     Message,
     Notification,
     ProtocolError,
-    Reader,
     Request,
     Response,
     pack,
@@ -90,7 +90,7 @@ class Client:
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
-        self._reader = Reader(ANSWERS)
+        self._reader = Decoder(ANSWERS)
         self._last_id = 0
         self._inbox: deque[Message] = deque()  # received, and not looked at yet
         self._events: deque[dict[str, Any]] = deque()  # that came while something else was waited for

@@ -110,7 +110,7 @@ def pack(message: Request | Response | Notification) -> bytes:
     return packed
 
 
-class Reader:
+class Decoder:
     """Turns one connection's bytes into messages; dead after its first error."""
 
     def __init__(self, limits: FrameLimits = REQUESTS) -> None:

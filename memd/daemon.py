@@ -24,7 +24,7 @@ import structlog
 from memctl import lock as lock_file
 from memctl import paths
 from memctl.lock import LOCK_NAME
-from memctl.protocol import ProtocolError, Reader, Request, Response, pack
+from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
 from memd import diagnostics, logs, systemd, temporary
 from memd.api.methods import Handlers, deadline_s
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
@@ -86,7 +86,7 @@ async def _asked(path: str) -> Response | None:
     incoming, outgoing = await asyncio.open_unix_connection(sock=connected)
     try:
         outgoing.write(pack(Request(1, "ping", {})))
-        reader = Reader()
+        reader = Decoder()
         while received := await incoming.read(1 << 16):
             for message in reader.feed(received):
                 if isinstance(message, Response):
@@ -239,10 +239,10 @@ async def _beat(workspaces: Workspaces) -> None:
 
 def _summary(workspaces: Workspaces) -> str:
     """Return a line for `systemctl status`: how many workspaces are in which state, and how much waits."""
-    states = Counter(opened.upkeep.state for opened in workspaces.opened) + Counter(
+    states = Counter(opened.sync.state for opened in workspaces.opened) + Counter(
         error=len(workspaces.faults)
     )
-    pending = sum(opened.upkeep.facts["pending"] for opened in workspaces.opened)
+    pending = sum(opened.sync.facts["pending"] for opened in workspaces.opened)
     told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     return f"workspaces: {told or 'none'}" + (f"; {pending:,} files and vectors wait" if pending else "")
 

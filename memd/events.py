@@ -13,7 +13,7 @@ Listener = Callable[[Event], None]
 Unlisten = Callable[[], None]
 
 
-class Feed:
+class EventBus:
     """Hands events on as they happen. For the event loop's thread."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from memd.index.ann_cache import DamagedFileError
+from memd.index.ann_cache import DamagedCodesError
 from memd.search.search import search
 
 
@@ -24,7 +24,7 @@ def loaded(notes) -> bool:
     if read is not None:
         try:
             keeper.take(read())
-        except (DamagedFileError, OSError):
+        except (DamagedCodesError, OSError):
             keeper.drop()
     return notes.index.snapshot.first_pass is not None
 

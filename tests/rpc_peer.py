@@ -4,7 +4,7 @@ import asyncio
 import socket
 from contextlib import asynccontextmanager
 
-from memctl.protocol import ANSWERS, Reader, Request, pack
+from memctl.protocol import ANSWERS, Decoder, Request, pack
 from memd.rpc.server import serve
 
 
@@ -12,7 +12,7 @@ class Peer:
     """A client that sends what it likes."""
 
     def __init__(self, reader, writer):
-        self.reader, self.writer, self._decoder, self._got = reader, writer, Reader(ANSWERS), []
+        self.reader, self.writer, self._decoder, self._got = reader, writer, Decoder(ANSWERS), []
 
     async def send(self, *messages):
         self.writer.write(b"".join(m if isinstance(m, bytes) else pack(m) for m in messages))

@@ -1,4 +1,4 @@
-from memd.events import Feed
+from memd.events import EventBus
 
 
 def heard(feed, root=None):
@@ -9,7 +9,7 @@ def heard(feed, root=None):
 
 def test_an_event_says_where_and_when():
     """Root and time are added; what the publisher says of them stands."""
-    feed = Feed()
+    feed = EventBus()
     events, _ = heard(feed)
     feed.publish("/a", {"event": "state", "state": "ready"})
     feed.publish("/a", {"event": "state", "at": 7.0})
@@ -19,7 +19,7 @@ def test_an_event_says_where_and_when():
 
 def test_who_follows_one_workspace_hears_of_no_other():
     """Who follows all hears everything, in order."""
-    feed = Feed()
+    feed = EventBus()
     (one, _), (every, _) = heard(feed, "/a"), heard(feed)
     for number, root in enumerate(("/a", "/ab", "/a")):
         feed.publish(root, {"number": number})
@@ -29,7 +29,7 @@ def test_who_follows_one_workspace_hears_of_no_other():
 
 def test_who_ends_it_hears_nothing_more():
     """Also in the middle of an event, also twice; others go on."""
-    feed = Feed()
+    feed = EventBus()
     ends = []
     feed.listen(lambda _: ends[0]())
     events, end = heard(feed)
@@ -42,7 +42,7 @@ def test_who_ends_it_hears_nothing_more():
 
 def test_the_same_listener_may_listen_twice():
     """Ending one leaves the other."""
-    feed = Feed()
+    feed = EventBus()
     events = []
     listen = events.append
     end = feed.listen(listen)

@@ -16,7 +16,7 @@ from memd.index.indexer import Compared, Indexer
 from memd.records import ChunkLimits
 from memd.search.identifiers import spelled
 from memd.search.query import parse
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 
@@ -146,7 +146,9 @@ class Notes:
         with self.index.view() as view:
             return search(view, self.request(text, **changes))
 
-    def request(self, text: str, *, mode: str = "keyword", limit: int = 10, **changes: object) -> Request:
+    def request(
+        self, text: str, *, mode: str = "keyword", limit: int = 10, **changes: object
+    ) -> SearchRequest:
         query = parse(text)
         settings: dict[str, object] = {
             "query": query,
@@ -163,7 +165,7 @@ class Notes:
             "expired": lambda: False,
             "spelled": () if mode == "keyword" else spelled(query.text, self.embedder.tokenizer),
         }
-        return Request(**{**settings, **changes})
+        return SearchRequest(**{**settings, **changes})
 
     def found(self, text: str, **settings: object) -> list[str]:
         return [hit.source.path for hit in self.search(text, **settings).hits]

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.made_notes import VOCABULARY, word
-from memctl.protocol import ANSWERS, Reader, Request, Response, pack
+from memctl.protocol import ANSWERS, Decoder, Request, Response, pack
 
 PATIENCE_S = 30.0  # an answer that has not come by then is lost
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 1.0  # after MEMD_BUSY: doubled each time, with chance in it
@@ -79,7 +79,7 @@ class Client:
         self._outgoing.close()
 
     async def _read(self) -> None:
-        reader = Reader(ANSWERS)
+        reader = Decoder(ANSWERS)
         while received := await self._incoming.read(1 << 18):
             for message in reader.feed(received):
                 if isinstance(message, Response) and not (waiting := self._open.pop(message.id)).done():

@@ -12,7 +12,7 @@ from memctl import exits, paths, systemd
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.launch import LOG_NAME
-from memctl.logs import file_lines, journal_lines
+from memctl.log_lines import file_lines, journal_lines
 from memctl.output.hits import Marker
 from memctl.output.log import Record, as_object, from_journal, from_line, line
 

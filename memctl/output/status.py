@@ -18,18 +18,18 @@ COLUMNS = ("workspace", "state", *NUMBERS, "model")  # of the table of workspace
 _ORDINARY = {"last scan", "last index", "last check", "size"}
 
 
-class Section(NamedTuple):
+class StatusSection(NamedTuple):
     """A title with what is known below it."""
 
     title: str
     facts: list[tuple[str, str]]
 
 
-def server(status: dict[str, Any]) -> Section:
+def server(status: dict[str, Any]) -> StatusSection:
     """Return what is known of the daemon itself."""
     about = status["server"]
     memory_mb = about.get("memory_mb")
-    return Section(
+    return StatusSection(
         f"memd {one_line(str(about.get('version', '')))}",
         [
             ("process", f"{about.get('pid')}, up {duration(about.get('uptime_s') or 0)}"),
@@ -41,11 +41,11 @@ def server(status: dict[str, Any]) -> Section:
     )
 
 
-def workspace(known: dict[str, Any]) -> Section:
+def workspace(known: dict[str, Any]) -> StatusSection:
     """Return what is known of one workspace."""
     errors = [("error", one_line(str(error))) for error in known.get("errors") or ()]
     if "sources" not in known:  # it could not be opened: nothing but the reason is known
-        return Section(one_line(known["root"]), [("state", _state(known)), *errors])
+        return StatusSection(one_line(known["root"]), [("state", _state(known)), *errors])
     amounts = [counted(known.get(f"{noun}s"), noun) for noun in ("source", "chunk", "vector")]
     facts = [
         ("state", _state(known)),
@@ -59,7 +59,7 @@ def workspace(known: dict[str, Any]) -> Section:
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
-    return Section(one_line(known["root"]), facts + errors + _skipped(known) + _warnings(known))
+    return StatusSection(one_line(known["root"]), facts + errors + _skipped(known) + _warnings(known))
 
 
 def row(known: dict[str, Any]) -> tuple[str, ...]:
@@ -72,13 +72,13 @@ def row(known: dict[str, Any]) -> tuple[str, ...]:
     return one_line(known["root"]), state, *numbers, model_of(known)
 
 
-def beyond_row(known: dict[str, Any], *, ordinary: bool) -> Section:
+def beyond_row(known: dict[str, Any], *, ordinary: bool) -> StatusSection:
     """Return what a row does not say; *ordinary*: also what there is to say of a workspace that is well."""
     told = {"content", "model"} | (set() if ordinary else _ORDINARY)
     told |= set() if known.get("pending") else {"pending"}
     told |= set() if known.get("lag_ms") else {"state"}
     section = workspace(known)
-    return Section(section.title, [fact for fact in section.facts if fact[0] not in told])
+    return StatusSection(section.title, [fact for fact in section.facts if fact[0] not in told])
 
 
 def checks(health: dict[str, Any]) -> list[tuple[bool, str, str]]:
@@ -247,7 +247,7 @@ def workspaces(answer: dict[str, Any]) -> str:
 NO_WORKSPACES = "no workspaces yet. Make one: memctl init DIR"
 
 
-def _section(section: Section) -> str:
+def _section(section: StatusSection) -> str:
     return "\n".join(
         [section.title, *(f"  {label:<{_LABEL_WIDTH}}{value}" for label, value in section.facts), ""]
     )

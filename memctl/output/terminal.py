@@ -13,7 +13,7 @@ from rich.text import Text
 
 from memctl.output import status as facts
 from memctl.output import status as pages
-from memctl.output.status import Section
+from memctl.output.status import StatusSection
 from memctl.output.text import one_line
 
 _STATE_STYLES = {
@@ -85,7 +85,7 @@ def _workspaces(known: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _table(section: Section) -> Table:
+def _table(section: StatusSection) -> Table:
     table = _grid()
     for label, value in section.facts:
         text = _state(value) if label == "state" else Text(value, _LABEL_STYLES.get(label, ""))

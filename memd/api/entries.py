@@ -20,7 +20,7 @@ from memd.entries import Written, delete_entry, write_entry
 from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.index.index import Index
 from memd.rpc.context import Call
-from memd.workspace.open import Opened
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 # For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
@@ -78,11 +78,11 @@ async def _extract(workspaces: Workspaces, root: Path, asked: requests.ExtractMe
 async def _indexed(workspaces: Workspaces, root: Path, path: str, give_up: float) -> list[Fields] | None:
     """Index an entry; return what is like it, None where it is not wholly searchable by *give_up*."""
 
-    async def index(opened: Opened) -> list[Fields] | None:
+    async def index(opened: OpenWorkspace) -> list[Fields] | None:
         try:
-            await opened.upkeep.indexing.index_now(path)
+            await opened.sync.index_loop.index_now(path)
         except MemdError:
-            opened.upkeep.indexing.hint([path])  # again, when there is space
+            opened.sync.index_loop.hint([path])  # again, when there is space
             raise
         return await similar_to_entry(workspaces, opened, path, give_up)
 
@@ -124,12 +124,12 @@ async def _forget(workspaces: Workspaces, root: Path, path: str, asked: requests
     if deleted is None:
         call.outlives(FILE_GONE)
 
-    async def clean(opened: Opened) -> str:
+    async def clean(opened: OpenWorkspace) -> str:
         if deleted is not None and not await workspaces.write(_is_known, opened.index, path):
             raise deleted
         title = _title(opened, path)
-        await opened.upkeep.indexing.index_now(path)  # it is gone, and so it leaves every answer
-        await opened.upkeep.housekeeping.purge_now(path)
+        await opened.sync.index_loop.index_now(path)  # it is gone, and so it leaves every answer
+        await opened.sync.maintenance.purge_now(path)
         return title
 
     return await workspaces.using(str(root), clean)
@@ -148,6 +148,6 @@ def _is_known(index: Index, path: str) -> bool:
     return index.writer.stamp(path) is not None or index.writer.gone_hash(path) is not None
 
 
-def _title(opened: Opened, path: str) -> str:
+def _title(opened: OpenWorkspace, path: str) -> str:
     known = (one.title for one in opened.index.snapshot.sources.values() if one.path == path)
     return next(known, PurePosixPath(path).stem)

@@ -9,7 +9,7 @@ from memd.errors import InvalidError, NotFoundError
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.sources.scan import read_source
-from memd.workspace.open import Opened
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 Fields = dict[str, Any]
@@ -23,7 +23,7 @@ async def get_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
     return await workspaces.using(asked.workspace, lambda opened: _get(workspaces, opened, asked))
 
 
-async def _get(workspaces: Workspaces, opened: Opened, asked: requests.Get) -> Fields:
+async def _get(workspaces: Workspaces, opened: OpenWorkspace, asked: requests.Get) -> Fields:
     source, start, end = await workspaces.read(_place, opened, asked)
     path = source.path
     found = await workspaces.read(lambda: read_source(opened.workspace.root, path, now_ns=time.time_ns()))
@@ -47,7 +47,7 @@ async def _get(workspaces: Workspaces, opened: Opened, asked: requests.Get) -> F
     }
 
 
-def _place(opened: Opened, asked: requests.Get) -> tuple[Source, int, int | None]:
+def _place(opened: OpenWorkspace, asked: requests.Get) -> tuple[Source, int, int | None]:
     """Return source and lines of what is asked for; only what is indexed can be had."""
     with opened.index.view() as view:
         if asked.id is not None:

@@ -12,8 +12,8 @@ from memd.api.prepare import ms_since
 from memd.errors import NestedError
 from memd.registry import root_for
 from memd.rpc.context import Call
-from memd.workspace.check import Checking
-from memd.workspace.open import Opened
+from memd.workspace.check import WorkspaceCheck
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.sync import REPORT_EVERY_S, Report
 from memd.workspace.workspaces import Workspaces
 
@@ -32,14 +32,14 @@ async def sync_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields
     asked = requests.convert(params, requests.Sync)
     timeout_s = (asked.timeout_ms or SYNC_DEFAULT_MS) / 1000
 
-    async def synced(opened: Opened) -> Fields:
+    async def synced(opened: OpenWorkspace) -> Fields:
         left_s = timeout_s - (time.perf_counter() - started) - REPLY_S
-        reached = await opened.upkeep.synced(left_s)
+        reached = await opened.sync.synced(left_s)
         return {
             "workspace": str(opened.workspace.root),
             "synced": reached,
             "generation": opened.index.snapshot.generation,
-            "index": opened.upkeep.facts,
+            "index": opened.sync.facts,
         }
 
     return {**await workspaces.using(asked.workspace, synced), "took_ms": ms_since(started)}
@@ -65,14 +65,14 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
             await _followed(rebuilding, lambda: workspaces.rebuilding(root), report)
     purged = 0
 
-    async def bring_up_to_date(opened: Opened) -> Opened:
+    async def bring_up_to_date(opened: OpenWorkspace) -> OpenWorkspace:
         nonlocal purged
-        opened.upkeep.rescan()
+        opened.sync.rescan()
         if asked.wait or asked.purge:
-            await opened.upkeep.caught_up(report, vectors=asked.vectors)
+            await opened.sync.caught_up(report, vectors=asked.vectors)
         if asked.purge:
             purged += await call.to_the_end(
-                opened.upkeep.housekeeping.purge_now(), "the purge goes on until memd stops"
+                opened.sync.maintenance.purge_now(), "the purge goes on until memd stops"
             )
         return opened
 
@@ -81,12 +81,12 @@ async def index_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     snapshot = opened.index.snapshot
     return {
         "workspace": str(opened.workspace.root),
-        "state": opened.upkeep.state,
+        "state": opened.sync.state,
         "sources": len(snapshot.sources),
         "chunks": snapshot.columns.count,
-        "vectors": opened.upkeep.vector_count,
-        "skipped": len(opened.upkeep.scanning.skipped),
-        "gone": opened.upkeep.housekeeping.gone,
+        "vectors": opened.sync.vector_count,
+        "skipped": len(opened.sync.scanner.skipped),
+        "gone": opened.sync.maintenance.gone,
         "purged": purged,
         "changed": snapshot.generation != before,
         "took_ms": round((time.perf_counter() - started) * 1000),
@@ -108,9 +108,9 @@ async def check_method(workspaces: Workspaces, params: Fields, call: Call) -> Fi
     """``check``: compare database, matrix, full text, sidecars and folder; mend what differs if asked to."""
     asked = requests.convert(params, requests.Check)
 
-    async def checked(opened: Opened) -> Fields:
+    async def checked(opened: OpenWorkspace) -> Fields:
         report = call.progress if asked.progress else None
-        checking = Checking(
+        checking = WorkspaceCheck(
             opened,
             apart=workspaces.apart,
             write=workspaces.write,
@@ -143,7 +143,7 @@ def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
             )
 
 
-def _around(workspaces: Workspaces, root: Path) -> list[Opened]:
+def _around(workspaces: Workspaces, root: Path) -> list[OpenWorkspace]:
     """Return the open workspaces that a folder is in."""
     return [opened for opened in workspaces.opened if opened.workspace.root in root.parents]
 

@@ -20,9 +20,9 @@ from memd.rpc.context import Call
 from memd.search import globs
 from memd.search.identifiers import Word, spelled
 from memd.search.query import Query, parse, restricted
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.search import Answer
-from memd.workspace.open import Opened
+from memd.workspace.open import OpenWorkspace
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5
@@ -47,7 +47,7 @@ class Askable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class QueryVector:
     """A query's vector, or why there is none."""
 
     vector: bytes | None
@@ -62,14 +62,14 @@ class Meaning:
 class Asked:
     """A question that is ready to be put to a view."""
 
-    request: Request
-    meaning: Meaning
+    request: SearchRequest
+    meaning: QueryVector
     synced: Fields  # {} where nobody asked to wait
     waited_ms: float = 0.0  # for what was saved, and for the model
 
 
 async def prepare(
-    opened: Opened, question: params.Question, call: Call, *, glob: str | None, limit: int | None
+    opened: OpenWorkspace, question: params.Question, call: Call, *, glob: str | None, limit: int | None
 ) -> Asked:
     """Wait for what was saved, if that is asked for; parse, embed, decide.
 
@@ -108,7 +108,7 @@ async def decided(
     return Asked(request, meaning, {})
 
 
-def request_of(opened: Askable, asked: params.Narrowed, query: Query, expired: Expired) -> Request:
+def request_of(opened: Askable, asked: params.Narrowed, query: Query, expired: Expired) -> SearchRequest:
     """Return a search by words with the workspace's settings."""
     config = opened.config
     return replace(
@@ -120,10 +120,10 @@ def request_of(opened: Askable, asked: params.Narrowed, query: Query, expired: E
     )
 
 
-def plain_request(opened: Askable) -> Request:
+def plain_request(opened: Askable) -> SearchRequest:
     """Return a search for nothing with the workspace's settings, that takes as long as it takes."""
     config = opened.config
-    return Request(
+    return SearchRequest(
         query=Query(""),
         query_vec=None,
         model_id="",
@@ -154,7 +154,7 @@ def narrowed(query: Query, asked: params.Narrowed, glob: str | None) -> Query:
 
 
 def frame(
-    opened: Opened,
+    opened: OpenWorkspace,
     asked: Asked,
     *,
     mode: str,
@@ -163,13 +163,13 @@ def frame(
     degraded: tuple[str, ...] = (),
 ) -> Fields:
     """Return what every answer says of how it was made; *degraded*: what the search itself could not use."""
-    facts = opened.upkeep.facts
+    facts = opened.sync.facts
     codes = [*asked.meaning.degraded, *degraded]
     if not HAS_NUMPY and NUMPY_MISSING not in codes:
         codes.append(NUMPY_MISSING)
     if facts["state"] == "missing":
         codes.append("root-missing")
-    if asked.meaning.vector is not None and facts["pending_vectors"] and opened.upkeep.vectors.failing:
+    if asked.meaning.vector is not None and facts["pending_vectors"] and opened.sync.vectors.failing:
         codes.append("vectors-incomplete")
     return {
         "workspace": str(opened.workspace.root),
@@ -181,7 +181,7 @@ def frame(
     }
 
 
-def answer_frame(opened: Opened, asked: Asked, answer: Answer) -> Fields:
+def answer_frame(opened: OpenWorkspace, asked: Asked, answer: Answer) -> Fields:
     """Return the same of the answer of a search, which also says how good its best match is."""
     made = frame(
         opened,
@@ -194,7 +194,9 @@ def answer_frame(opened: Opened, asked: Asked, answer: Answer) -> Fields:
     return {"confidence": answer.confidence, "model_id": asked.meaning.model_id or None, **made}
 
 
-async def wait_for_sync(opened: Opened, asked: params.Narrowed, call: Call, *, vectors: bool) -> Fields:
+async def wait_for_sync(
+    opened: OpenWorkspace, asked: params.Narrowed, call: Call, *, vectors: bool
+) -> Fields:
     """Wait, where that is asked for, until what was saved before is searchable; say whether it is."""
     if not asked.sync:
         return {}
@@ -202,10 +204,10 @@ async def wait_for_sync(opened: Opened, asked: params.Narrowed, call: Call, *, v
     if call.deadline is not None:
         timeout_s = min(timeout_s, call.deadline - time.monotonic() - ANSWER_S)
     stop = time.monotonic() + timeout_s
-    synced = await opened.upkeep.synced(timeout_s)
+    synced = await opened.sync.synced(timeout_s)
     if vectors and synced:
-        await opened.upkeep.embedded(timeout_s=stop - time.monotonic())
-        synced = not opened.upkeep.vectors.pending
+        await opened.sync.embedded(timeout_s=stop - time.monotonic())
+        synced = not opened.sync.vectors.pending
     return {"synced": synced}
 
 
@@ -221,24 +223,24 @@ def why_off(asked: Asked, mode: str, missing: tuple[str, ...] = ()) -> str:
     return "other-model" if mode == "keyword" else ""
 
 
-async def wait_for_model(opened: Opened, call: Call) -> None:
+async def wait_for_model(opened: OpenWorkspace, call: Call) -> None:
     """Wait for a model that loads; at a first index also for its matrix, and for vectors if they are few."""
-    embedding, upkeep = opened.embedding, opened.upkeep
+    embedding, sync = opened.embedding, opened.sync
     if embedding is None:
         return
     stop = _soon(call)
     while _loads(opened, embedding) and time.monotonic() < stop:  # noqa: ASYNC110 - see LOADING_POLL_S
         await asyncio.sleep(LOADING_POLL_S)
-    if upkeep.first and not upkeep.first_words and upkeep.vectors.pending <= FEW_VECTORS:
-        await upkeep.embedded(timeout_s=_soon(call) - time.monotonic())
+    if sync.first and not sync.first_words and sync.vectors.pending <= FEW_VECTORS:
+        await sync.embedded(timeout_s=_soon(call) - time.monotonic())
 
 
-def _loads(opened: Opened, embedding: EmbeddingQueue) -> bool:
+def _loads(opened: OpenWorkspace, embedding: EmbeddingQueue) -> bool:
     """Tell whether the model will be there soon, or the empty matrix that its vectors go to."""
     model = embedding.embedder_or_none()
     if model is None:
         return embedding.state == "loading"
-    return opened.upkeep.first and not opened.upkeep.vectors.failing and not opened.index.snapshot.model_id
+    return opened.sync.first and not opened.sync.vectors.failing and not opened.index.snapshot.model_id
 
 
 def _soon(call: Call) -> float:
@@ -252,26 +254,26 @@ def ms_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-async def _meaning(opened: Askable, query: Query, mode: str) -> Meaning:
+async def _meaning(opened: Askable, query: Query, mode: str) -> QueryVector:
     """Return the query's vector; where there is none, the answer comes from the keyword arm and says why."""
     embedding = opened.embedding
     if mode == "keyword" or not query.text.strip():
-        return Meaning(None, "", off="mode" if mode == "keyword" else "no-words")
+        return QueryVector(None, "", off="mode" if mode == "keyword" else "no-words")
     if embedding is None:
-        return Meaning(None, "", ("no-provider",) if mode == "vector" else (), off="no-provider")
+        return QueryVector(None, "", ("no-provider",) if mode == "vector" else (), off="no-provider")
     started = time.perf_counter()
     try:
         embedder = embedding.embedder()
         if mode == "hybrid" and not analysis.readable(query.text, embedder.scripts):
-            return Meaning(None, "", off="script")
+            return QueryVector(None, "", off="script")
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
-            return Meaning(None, "", ("vectors-building",))
+            return QueryVector(None, "", ("vectors-building",))
         vector = await asyncio.wrap_future(embedding.query(query.text, timeout_s=EMBED_TIMEOUT_S))
     except UnavailableError as error:
-        return Meaning(None, "", (error.reason,), took_ms=ms_since(started))
+        return QueryVector(None, "", (error.reason,), took_ms=ms_since(started))
     words = spelled(query.text, embedder.tokenizer)
-    return Meaning(vector, embedder.model_id, took_ms=ms_since(started), spelled=words)
+    return QueryVector(vector, embedder.model_id, took_ms=ms_since(started), spelled=words)
 
 
 def _alive(opened: Askable) -> Callable[[str], bool]:

@@ -11,9 +11,9 @@ from memd.errors import InvalidError
 from memd.rpc.context import Call
 from memd.search.explain import explain
 from memd.search.recall import recall as fit
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.search import Answer, searched
-from memd.workspace.open import Opened
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 TURN_S = 0.05  # some five searches
@@ -59,7 +59,7 @@ async def _answered(
 
 async def _run(
     workspaces: Workspaces,
-    opened: Opened,
+    opened: OpenWorkspace,
     question: requests.Search | requests.Recall,
     call: Call,
     limit: int | None,
@@ -69,7 +69,7 @@ async def _run(
     return answer, answer_frame(opened, asked, answer)
 
 
-def _search(opened: Opened, request: Request) -> Answer:
+def _search(opened: OpenWorkspace, request: SearchRequest) -> Answer:
     # Two threads that search wait for each other at each step of numpy: one after the other, both are done
     # sooner, and so is a ping. For a slow search nobody waits long.
     has_turn = _TURN.acquire(timeout=TURN_S)
@@ -90,7 +90,7 @@ async def explained_search(workspaces: Workspaces, question: requests.Search, ca
     if question.limit is not None and question.limit > MAX_EXPLAINED:
         raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {question.limit}")
 
-    async def run(opened: Opened) -> Fields:
+    async def run(opened: OpenWorkspace) -> Fields:
         limit = question.limit or min(opened.config.max_results, MAX_EXPLAINED)
         asked = await prepare(opened, question, call, glob=question.path, limit=limit)
         answer, told = await workspaces.read(_explained, opened, asked.request)
@@ -106,7 +106,7 @@ async def explained_search(workspaces: Workspaces, question: requests.Search, ca
     return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
 
 
-def _explained(opened: Opened, request: Request) -> tuple[Answer, Fields]:
+def _explained(opened: OpenWorkspace, request: SearchRequest) -> tuple[Answer, Fields]:
     with opened.index.view(request.expired) as view:
         answer, judged = searched(view, request)
         return answer, results.record(explain(view, request, judged, answer.hits))

@@ -10,7 +10,7 @@ from memd.api import results
 from memd.api.prepare import (
     ANSWER_S,
     Asked,
-    Meaning,
+    QueryVector,
     frame,
     ms_since,
     narrowed,
@@ -25,10 +25,10 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.rpc.context import Call
 from memd.search.query import Query
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.search import Answer
 from memd.search.similar import similar
-from memd.workspace.open import Opened
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 ENTRY_NOTES = 5  # that an agent is told of: enough to see a repetition, few enough to read
@@ -47,16 +47,18 @@ async def similar_method(workspaces: Workspaces, params: Fields, call: Call) -> 
     if asked.line is not None and asked.path is None:
         raise InvalidError("$.line: a line is one of path")
 
-    async def run(opened: Opened) -> Fields:
+    async def run(opened: OpenWorkspace) -> Fields:
         return await _similar(workspaces, opened, asked, call)
 
     return {**await workspaces.using(asked.workspace, run), "took_ms": ms_since(started)}
 
 
-async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Similar, call: Call) -> Fields:
+async def _similar(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: requests.Similar, call: Call
+) -> Fields:
     started = time.perf_counter()
     synced = await wait_for_sync(opened, asked, call, vectors=True)
-    if asked.wait and opened.upkeep.first:  # else the vectors are there, and no model is needed
+    if asked.wait and opened.sync.first:  # else the vectors are there, and no model is needed
         await wait_for_model(opened, call)
     waited_ms = ms_since(started)
     request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call.is_over)
@@ -64,7 +66,7 @@ async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Simil
     degraded = answer.degraded
     if answer.mode == "keyword" and not degraded:
         degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
-    made = Asked(request, Meaning(None, "", degraded), synced, waited_ms)
+    made = Asked(request, QueryVector(None, "", degraded), synced, waited_ms)
     return {
         "to": {"path": place, **results.chunk(chunk)},
         "hits": [results.hit(hit) for hit in answer.hits],
@@ -73,20 +75,20 @@ async def _similar(workspaces: Workspaces, opened: Opened, asked: requests.Simil
 
 
 async def similar_to_entry(
-    workspaces: Workspaces, opened: Opened, path: str, give_up: float
+    workspaces: Workspaces, opened: OpenWorkspace, path: str, give_up: float
 ) -> list[Fields] | None:
     """Return which notes an entry is like; None where it does not have its vector by *give_up*."""
-    upkeep = opened.upkeep
+    sync = opened.sync
     while True:
         found: list[Fields] | None = await workspaces.read(_like_entry, opened, path, give_up)
         left_s = give_up - time.monotonic()
-        if found is not None or upkeep.vectors.failing or left_s <= 0:
+        if found is not None or sync.vectors.failing or left_s <= 0:
             return found
         # Its own vector is among the next; all of them may take an hour.
         await asyncio.sleep(min(VECTOR_POLL_S, left_s))
 
 
-def _like_entry(opened: Opened, path: str, give_up: float) -> list[Fields] | None:
+def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Fields] | None:
     request = replace(
         plain_request(opened), limit=ENTRY_CHUNKS, expired=lambda: time.monotonic() > give_up + ANSWER_S
     )
@@ -113,13 +115,15 @@ def _like_entry(opened: Opened, path: str, give_up: float) -> list[Fields] | Non
     return list(best.values())[:ENTRY_NOTES]
 
 
-def _found(opened: Opened, asked: requests.Similar, request: Request) -> tuple[StoredChunk, str, Answer]:
+def _found(
+    opened: OpenWorkspace, asked: requests.Similar, request: SearchRequest
+) -> tuple[StoredChunk, str, Answer]:
     with opened.index.view(request.expired) as view:
         chunk = _named(view, opened, asked)
         return chunk, view.snapshot.sources[chunk.source].path, similar(view, chunk, request)
 
 
-def _named(view: View, opened: Opened, asked: requests.Similar) -> StoredChunk:
+def _named(view: View, opened: OpenWorkspace, asked: requests.Similar) -> StoredChunk:
     """Return the chunk that is meant: of a path the first one, or the first at its line."""
     if asked.id is not None:
         return chunk_of(view, asked.id)

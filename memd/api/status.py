@@ -20,8 +20,8 @@ from memd.index.check import rank_all
 from memd.index.columns import HAS_NUMPY
 from memd.index.database import sqlite_version
 from memd.rpc.context import Call, Limits
-from memd.workspace.open import Opened
-from memd.workspace.sync import Upkeep
+from memd.workspace.open import OpenWorkspace
+from memd.workspace.sync import WorkspaceSync
 from memd.workspace.workspaces import Workspaces
 
 PROTOCOL = 1
@@ -106,65 +106,65 @@ def _not_open(workspaces: Workspaces) -> list[Fields]:
     ]
 
 
-def workspace_facts(workspaces: Workspaces, opened: Opened) -> Fields:
+def workspace_facts(workspaces: Workspaces, opened: OpenWorkspace) -> Fields:
     """Return all that is known of one workspace."""
-    upkeep = opened.upkeep
+    sync = opened.sync
     snapshot = opened.index.snapshot
-    skipped = sorted(upkeep.scanning.skipped.items())
-    warnings = sorted(upkeep.indexing.warnings.items())
-    trouble_of_watch = upkeep.watching.trouble
+    skipped = sorted(sync.scanner.skipped.items())
+    warnings = sorted(sync.index_loop.warnings.items())
+    trouble_of_watch = sync.watcher.trouble
     return {
         "root": str(opened.workspace.root),
         **_counts(opened),
-        **upkeep.facts,
-        "vectors": upkeep.vector_count,
+        **sync.facts,
+        "vectors": sync.vector_count,
         "skipped": [{"path": path, "reason": reason} for path, reason in skipped[:SHOWN_SKIPPED]],
         "skipped_total": len(skipped),
         "warnings": [{"path": path, "warning": text} for path, text in warnings[:SHOWN_SKIPPED]],
         "warnings_total": len(warnings),
-        "last_scan": upkeep.scanning.last,
-        "last_index": upkeep.last_index,
+        "last_scan": sync.scanner.last,
+        "last_index": sync.last_index,
         "last_health": opened.last_health,
         "model_id": snapshot.model_id,
         "provider": opened.config.provider,
         "last_check": opened.last_check,
-        "watching": upkeep.watching.kind,
-        "gone": upkeep.housekeeping.gone,
-        "held": upkeep.housekeeping.held,
-        "building": upkeep.vectors.building,
+        "watching": sync.watcher.kind,
+        "gone": sync.maintenance.gone,
+        "held": sync.maintenance.held,
+        "building": sync.vectors.building,
         "rebuilding": workspaces.rebuilding(opened.workspace.root),
-        "sidecars": _sidecars(upkeep),
-        "errors": [*upkeep.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
+        "sidecars": _sidecars(sync),
+        "errors": [*sync.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
         "damaged_rows": opened.index.damaged_rows,
         "size_bytes": opened.index.size_bytes(),
         "degraded": _degraded(opened),
     }
 
 
-def _degraded(opened: Opened) -> list[str]:
+def _degraded(opened: OpenWorkspace) -> list[str]:
     """Return the code of everything that is not as it should be."""
     codes = [
         None if HAS_NUMPY else NUMPY_MISSING,
         _trouble(opened.embedding) if opened.embedding is not None else None,
-        "root-missing" if opened.upkeep.state == "missing" else None,
-        "watch-limited" if opened.upkeep.watching.trouble else None,
-        "vectors-incomplete" if opened.upkeep.vectors.fault is not None else None,
-        "vectors-building" if opened.upkeep.vectors.building else None,
+        "root-missing" if opened.sync.state == "missing" else None,
+        "watch-limited" if opened.sync.watcher.trouble else None,
+        "vectors-incomplete" if opened.sync.vectors.fault is not None else None,
+        "vectors-building" if opened.sync.vectors.building else None,
     ]
     return list(dict.fromkeys(code for code in codes if code))
 
 
-def _sidecars(upkeep: Upkeep) -> Fields | None:
-    folder = upkeep.vectors.sidecars
+def _sidecars(sync: WorkspaceSync) -> Fields | None:
+    folder = sync.vectors.sidecars
     if folder is None:
         return None
     return {"read": folder.read, "written": folder.written, "ignored": dict(folder.ignored)}
 
 
-def _counts(opened: Opened) -> Fields:
+def _counts(opened: OpenWorkspace) -> Fields:
     snapshot = opened.index.snapshot
     return {
-        "state": opened.upkeep.state,
+        "state": opened.sync.state,
         "sources": len(snapshot.sources),
         "chunks": snapshot.columns.count,
     }
@@ -288,7 +288,7 @@ async def health_method(workspaces: Workspaces, params: Fields, call: Call) -> F
 
 
 async def _health_of(workspaces: Workspaces, root: str, call: Call) -> Fields:
-    async def probed(opened: Opened) -> Fields:
+    async def probed(opened: OpenWorkspace) -> Fields:
         await workspaces.read(_rank_all, opened)
         probe = requests.Search(query="memory health", mode="hybrid")
         answer, frame = await _run(workspaces, opened, probe, call, 1)
@@ -302,6 +302,6 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> Fields:
         return {"name": root, "ok": False, "detail": str(error)}
 
 
-def _rank_all(opened: Opened) -> None:
+def _rank_all(opened: OpenWorkspace) -> None:
     with opened.index.view() as view:
         rank_all(view)

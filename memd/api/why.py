@@ -9,18 +9,18 @@ from memd.api import params as requests
 from memd.api import why_text
 from memd.api.prepare import frame, ms_since, prepare, why_off
 from memd.api.resolve import below
-from memd.api.why_text import Finding
+from memd.api.why_text import Diagnosis
 from memd.index.snapshot import View
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.search.confidence import Confidence
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.search import degraded
 from memd.search.why import Verdict, why
 from memd.sources.ignore import Refusal
 from memd.sources.refusal import look
 from memd.sources.scan import Rules
-from memd.workspace.open import Opened
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 CLOSE_NAMES = 3  # that are offered in place of one that does not exist
@@ -33,7 +33,7 @@ async def why_method(workspaces: Workspaces, params: Fields, call: Call) -> Fiel
     started = time.perf_counter()
     question = requests.convert(params, requests.Why)
 
-    async def run(opened: Opened) -> Fields:
+    async def run(opened: OpenWorkspace) -> Fields:
         return await _why(workspaces, opened, question, call)
 
     return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
@@ -52,7 +52,7 @@ class _Seen:
     confidence: Confidence | None = None  # of the answer that it is in
 
 
-async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, call: Call) -> Fields:
+async def _why(workspaces: Workspaces, opened: OpenWorkspace, question: requests.Why, call: Call) -> Fields:
     asked = await prepare(opened, question, call, glob=question.glob, limit=question.limit)
     root = opened.workspace.root
     path = below(root, question.path)
@@ -62,7 +62,7 @@ async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, c
         seen = await workspaces.read(_look, opened, asked.request, path, question.line)
         stage = await _stage(workspaces, opened, seen, path)
     mode = "keyword" if asked.meaning.vector is None or seen.degraded else asked.request.mode
-    finding = Finding(
+    finding = Diagnosis(
         stage=stage,
         root=str(root),
         path=path or question.path,
@@ -80,7 +80,7 @@ async def _why(workspaces: Workspaces, opened: Opened, question: requests.Why, c
     return {"path": finding.path, "line": finding.line, **told, "confidence": seen.confidence, **made}
 
 
-def _look(opened: Opened, request: Request, path: str, line: int | None) -> _Seen:
+def _look(opened: OpenWorkspace, request: SearchRequest, path: str, line: int | None) -> _Seen:
     """Walk what is indexed through the search; look at the disk where that does not return it."""
     with opened.index.view(request.expired) as view:
         generation = view.snapshot.generation
@@ -98,7 +98,7 @@ def _look(opened: Opened, request: Request, path: str, line: int | None) -> _See
     return _Seen(generation, source, verdict, disk, close, missing)
 
 
-async def _stage(workspaces: Workspaces, opened: Opened, seen: _Seen, path: str) -> str:
+async def _stage(workspaces: Workspaces, opened: OpenWorkspace, seen: _Seen, path: str) -> str:
     """Return the first stage that dropped a path."""
     if seen.verdict is not None and seen.verdict.stage == "returned":
         return "returned"
@@ -115,23 +115,23 @@ async def _stage(workspaces: Workspaces, opened: Opened, seen: _Seen, path: str)
     return seen.verdict.stage
 
 
-def _stored(opened: Opened, path: str) -> tuple[bytes | None, bool]:
+def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
     """Return, in the writing thread, the hash of what is indexed, and whether it was there before."""
     writer = opened.index.writer
     stamp = writer.stamp(path)
     return stamp[1] if stamp else None, writer.gone_hash(path) is not None
 
 
-def _reason(opened: Opened, seen: _Seen, path: str) -> str:
+def _reason(opened: OpenWorkspace, seen: _Seen, path: str) -> str:
     """Return why a source is not indexed, or not as it is now."""
-    upkeep = opened.upkeep
-    if upkeep.scanning.skipped.get(path) == "failed":
+    sync = opened.sync
+    if sync.scanner.skipped.get(path) == "failed":
         return "failed"
     if seen.source is not None:
         return "changed"
-    if upkeep.indexing.waits(path):
+    if sync.index_loop.waits(path):
         return "waiting"
-    scanning = upkeep.scanning
+    scanning = sync.scanner
     is_due = scanning.running or scanning.last is None or scanning.since is not None
     return "scanning" if is_due else "unnoticed"
 

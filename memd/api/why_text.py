@@ -10,7 +10,7 @@ from memd.records import Source
 from memd.search.explain import Explained
 from memd.search.keyword import POOL
 from memd.search.ranking import PER_SOURCE
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.why import Verdict
 from memd.sources.ignore import Refusal
 from memd.sources.refusal import told as refusal_told
@@ -36,14 +36,14 @@ STAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """What is known of a source that was asked about."""
 
     stage: str  # a key of STAGES
     root: str
     path: str
     line: int | None
-    request: Request
+    request: SearchRequest
     off: str  # why the vector arm did not run; "" where it could
     source: Source | None = None
     verdict: Verdict | None = None  # what became of it in the search; None where it is not indexed
@@ -52,7 +52,7 @@ class Finding:
     close: tuple[str, ...] = ()  # of missing: sources with such a name
 
 
-def facts(finding: Finding) -> dict[str, Any]:
+def facts(finding: Diagnosis) -> dict[str, Any]:
     """Return what the sentence was made of, and the scores where there are some."""
     known: dict[str, Any] = {}
     if finding.stage == "not-a-source":
@@ -66,7 +66,7 @@ def facts(finding: Finding) -> dict[str, Any]:
     return known | (_facts_of_search(finding, finding.verdict) if finding.verdict else {})
 
 
-def _facts_of_search(finding: Finding, verdict: Verdict) -> dict[str, Any]:
+def _facts_of_search(finding: Diagnosis, verdict: Verdict) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "rank": verdict.rank,
         "limit": finding.request.limit,
@@ -125,51 +125,51 @@ _WAYS_OUT = {
 }
 
 
-def told(finding: Finding) -> dict[str, Any]:
+def told(finding: Diagnosis) -> dict[str, Any]:
     """Return stage, sentence, advice and facts as they travel."""
     text, advice = _SAYINGS[finding.stage](finding)
     return {"stage": finding.stage, "text": text, "advice": advice, "facts": facts(finding)}
 
 
-def _outside(finding: Finding) -> tuple[str, str]:
+def _outside(finding: Diagnosis) -> tuple[str, str]:
     return (
         f"{finding.path} is outside of the workspace {finding.root}",
         "Ask in the workspace that it is in (--workspace DIR), or make its folder one: memctl init DIR",
     )
 
 
-def _missing(finding: Finding) -> tuple[str, str]:
+def _missing(finding: Diagnosis) -> tuple[str, str]:
     close = f"Is it {' or '.join(finding.close)}?" if finding.close else "Paths are relative to the workspace"
     return f"{finding.path} does not exist, and was not indexed", close
 
 
-def _not_a_source(finding: Finding) -> tuple[str, str]:
+def _not_a_source(finding: Diagnosis) -> tuple[str, str]:
     assert finding.refusal is not None
     way_out = _WAYS_OUT.get(finding.refusal.reason, "").replace("PATH", finding.refusal.place)
     return f"{finding.path} is not searched: {refusal_told(finding.refusal, finding.path)}", way_out
 
 
-def _root_missing(finding: Finding) -> tuple[str, str]:
+def _root_missing(finding: Diagnosis) -> tuple[str, str]:
     return (
         f"the folder {finding.root} is gone, and {finding.path} was not indexed before",
         "Bring the folder back (is its disk mounted?); memd goes on by itself",
     )
 
 
-def _not_indexed(finding: Finding) -> tuple[str, str]:
+def _not_indexed(finding: Diagnosis) -> tuple[str, str]:
     reason, way_out = _NOT_INDEXED[finding.reason]
     how = "not indexed as it is now" if finding.source else "not indexed yet"
     return f"{finding.path} is {how}: {reason}", way_out
 
 
-def _gone(finding: Finding) -> tuple[str, str]:
+def _gone(finding: Diagnosis) -> tuple[str, str]:
     return (
         f"{finding.path} is not on the disk any more",
         "Bring it back, if that is not meant: what was indexed of it is kept for a day",
     )
 
 
-def _empty(finding: Finding) -> tuple[str, str]:
+def _empty(finding: Diagnosis) -> tuple[str, str]:
     if finding.line is None:
         return f"{finding.path} has no text", ""
     return (
@@ -178,7 +178,7 @@ def _empty(finding: Finding) -> tuple[str, str]:
     )
 
 
-def _filtered(finding: Finding) -> tuple[str, str]:
+def _filtered(finding: Diagnosis) -> tuple[str, str]:
     assert finding.verdict is not None
     said = [
         _SAID_OF_FILTERS[one.filter].format(value=one.value, source=finding.source)
@@ -197,12 +197,12 @@ _SAID_OF_FILTERS = {
 }
 
 
-def _unmatched(finding: Finding) -> tuple[str, str]:
+def _unmatched(finding: Diagnosis) -> tuple[str, str]:
     text = f"neither arm finds {_place(finding)}: it has none of the words that are looked for, and"
     return f"{text} {_meaning(finding)}", "Ask with words that stand in it"
 
 
-def _outside_pools(finding: Finding) -> tuple[str, str]:
+def _outside_pools(finding: Diagnosis) -> tuple[str, str]:
     explained = _explained(finding)
     ranks = []
     if explained.keyword and any(part.count for part in explained.keyword.terms):
@@ -215,7 +215,7 @@ def _outside_pools(finding: Finding) -> tuple[str, str]:
     )
 
 
-def _below_floor(finding: Finding) -> tuple[str, str]:
+def _below_floor(finding: Diagnosis) -> tuple[str, str]:
     merged, floor = _explained(finding).merged, finding.request.min_score
     return (
         f"{_place(finding)} scores {merged:.3f}, below the floor of {floor:g} (min_score)",
@@ -223,7 +223,7 @@ def _below_floor(finding: Finding) -> tuple[str, str]:
     )
 
 
-def _folded(finding: Finding) -> tuple[str, str]:
+def _folded(finding: Diagnosis) -> tuple[str, str]:
     verdict = finding.verdict
     assert verdict is not None
     assert verdict.into is not None
@@ -231,14 +231,14 @@ def _folded(finding: Finding) -> tuple[str, str]:
     return f"{_place(finding)} is nearly the same as {into}, which stands for it as hit {verdict.rank}", ""
 
 
-def _per_source(finding: Finding) -> tuple[str, str]:
+def _per_source(finding: Diagnosis) -> tuple[str, str]:
     assert finding.verdict is not None
     ranks = ", ".join(map(str, finding.verdict.better))
     text = f"{_place(finding)} is cut: a file has {PER_SOURCE} hits at most, and better chunks of it are hits"
     return f"{text} {ranks}", f"memctl get {finding.path}"
 
 
-def _outranked(finding: Finding) -> tuple[str, str]:
+def _outranked(finding: Diagnosis) -> tuple[str, str]:
     verdict, limit = finding.verdict, finding.request.limit
     assert verdict is not None
     assert verdict.rank is not None
@@ -249,18 +249,18 @@ def _outranked(finding: Finding) -> tuple[str, str]:
     return f"{_place(finding)} would be hit {verdict.rank}, and {limit} were asked for: {scores}", way_out
 
 
-def _returned(finding: Finding) -> tuple[str, str]:
+def _returned(finding: Diagnosis) -> tuple[str, str]:
     assert finding.verdict is not None
     return f"{_place(finding)} is hit {finding.verdict.rank}", ""
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: Diagnosis) -> str:
     """Return the source with the lines of the chunk that is meant."""
     chunk = finding.verdict.chunk if finding.verdict else None
     return f"{finding.path}:{chunk.start_line}-{chunk.end_line}" if chunk else finding.path
 
 
-def _meaning(finding: Finding) -> str:
+def _meaning(finding: Diagnosis) -> str:
     """Return why the vector arm does not find what has no word of the query."""
     explained = _explained(finding)
     if explained.vector is not None:
@@ -270,13 +270,13 @@ def _meaning(finding: Finding) -> str:
     return f"nothing was looked for by meaning ({_OFF.get(finding.off, finding.off)})"
 
 
-def _explained(finding: Finding) -> Explained:
+def _explained(finding: Diagnosis) -> Explained:
     assert finding.verdict is not None
     assert finding.verdict.explained is not None
     return finding.verdict.explained
 
 
-_SAYINGS: dict[str, Callable[[Finding], tuple[str, str]]] = {
+_SAYINGS: dict[str, Callable[[Diagnosis], tuple[str, str]]] = {
     "outside": _outside,
     "missing": _missing,
     "not-a-source": _not_a_source,

@@ -9,7 +9,7 @@ from memd.api.indexing import SEE, _around, _configure, _refuse_to_take
 from memd.api.status import _counts, _not_open
 from memd.errors import ConfigError, InvalidError
 from memd.rpc.context import Call
-from memd.workspace.open import Opened
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 Fields = dict[str, Any]
@@ -24,10 +24,10 @@ async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fiel
     root, created = await call.to_the_end(adding, f"the folder may be added all the same, {SEE}")
     if created:
         for outer in _around(workspaces, root):
-            outer.upkeep.rescan()  # these notes are not its own any more
+            outer.sync.rescan()  # these notes are not its own any more
 
-    async def looked_through(opened: Opened) -> Opened:
-        await opened.upkeep.scanned()
+    async def looked_through(opened: OpenWorkspace) -> OpenWorkspace:
+        await opened.sync.scanned()
         return opened
 
     opened = await workspaces.using(str(root), looked_through)
@@ -35,8 +35,8 @@ async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fiel
         "root": str(opened.workspace.root),
         "config": str(opened.workspace.config_path),
         "created": created,
-        "sources": opened.upkeep.scanning.found_sources,
-        "skipped": len(opened.upkeep.scanning.skipped),
+        "sources": opened.sync.scanner.found_sources,
+        "skipped": len(opened.sync.scanner.skipped),
         "within": [str(other) for other in workspaces.roots if opened.workspace.root in other.parents],
     }
 

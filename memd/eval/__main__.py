@@ -70,7 +70,7 @@ def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
     from memd import temporary  # noqa: PLC0415
     from memd.errors import InvalidError  # noqa: PLC0415
     from memd.eval import questions, run  # noqa: PLC0415
-    from memd.eval.index import registered  # noqa: PLC0415
+    from memd.eval.temporary_index import registered  # noqa: PLC0415
 
     state_dir = paths.state_dir()
     paths.make_private_dir(state_dir)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from memd.api.params import Search
 from memd.eval import grep
-from memd.eval.index import TemporaryIndex
-from memd.eval.questions import Place, Question
+from memd.eval.questions import Passage, Topic
 from memd.eval.scores import DEPTH
+from memd.eval.temporary_index import TemporaryIndex
 from memd.search.score import Mode
 
 # memd shows three hits a source at most, so ten sources stand among so many hits. The answer for 10 is
@@ -22,7 +22,7 @@ MODES: tuple[Mode, ...] = ("hybrid", "vector", "keyword")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Ranking:
     """What one arm said to one question."""
 
     ranking: tuple[str, ...]  # sources, best first, each once
@@ -30,7 +30,7 @@ class Answer:
     took_ms: float
     degraded: tuple[str, ...] = ()  # why the answer is less than it could be
 
-    def found(self, place: Place) -> bool:
+    def found(self, place: Passage) -> bool:
         """Say whether one of the first ten hits holds the line of *place*."""
         assert place.line is not None
         assert self.hits is not None
@@ -39,8 +39,8 @@ class Answer:
         )
 
 
-Arm = Callable[[str], Answer]
-Answers = dict[str, Answer]  # by arm
+Arm = Callable[[str], Ranking]
+Answers = dict[str, Ranking]  # by arm
 
 
 def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) -> Arm:
@@ -53,7 +53,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
         own_names: path in the index → path to report, where they differ.
     """
 
-    def ask(query: str) -> Answer:
+    def ask(query: str) -> Ranking:
         started = time.perf_counter()
         asked = index.decide(Search(query=query, mode=mode, limit=HITS))
         answer = index.answer(asked)
@@ -65,7 +65,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
             hits += [(place.path, place.start_line, place.end_line) for place in hit.folded]
         hits = [(own_names.get(path, path), first, last) for path, first, last in hits]
         ranking = tuple(dict.fromkeys(path for path, _, _ in hits))
-        return Answer(ranking, tuple(hits), took_ms, asked.meaning.degraded)
+        return Ranking(ranking, tuple(hits), took_ms, asked.meaning.degraded)
 
     return ask
 
@@ -73,17 +73,17 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
 def grep_arm(root: str, files: Sequence[str], own_names: Mapping[str, str]) -> Arm:
     """Return grep over the sources *files* below *root*; its ranking ends where the others' would."""
 
-    def ask(query: str) -> Answer:
+    def ask(query: str) -> Ranking:
         started = time.perf_counter()
         matching = grep.ranked(root, files, query)
         took_ms = (time.perf_counter() - started) * 1000
-        return Answer(tuple(own_names.get(path, path) for path in matching[:DEPTH]), None, took_ms)
+        return Ranking(tuple(own_names.get(path, path) for path in matching[:DEPTH]), None, took_ms)
 
     return ask
 
 
 def ask_all(
-    questions: Sequence[Question], arms: Mapping[str, Arm], told: Callable[[int], None]
+    questions: Sequence[Topic], arms: Mapping[str, Arm], told: Callable[[int], None]
 ) -> list[Answers]:
     """
     Ask every arm every question, one after the other, so that a busy machine slows all of them alike.

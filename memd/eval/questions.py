@@ -19,7 +19,7 @@ EXAMPLE = '{"query": "why did we leave kafka", "path": "decisions/queue.md", "li
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Passage:
     """Where an answer stands."""
 
     path: str  # of the source, relative to the workspace
@@ -27,11 +27,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Topic:
     """One query with all that answers it."""
 
     text: str
-    places: tuple[Place, ...]  # each path and line once, at least one
+    places: tuple[Passage, ...]  # each path and line once, at least one
 
     @property
     def paths(self) -> frozenset[str]:
@@ -39,12 +39,12 @@ class Question:
         return frozenset(place.path for place in self.places)
 
     @property
-    def passages(self) -> tuple[Place, ...]:
+    def passages(self) -> tuple[Passage, ...]:
         """The answers of which the line is known."""
         return tuple(place for place in self.places if place.line is not None)
 
 
-def load(file: Path, root: str) -> list[Question]:
+def load(file: Path, root: str) -> list[Topic]:
     """
     Read a golden file.
 
@@ -67,7 +67,7 @@ def load(file: Path, root: str) -> list[Question]:
     return parse(text, str(file), root)
 
 
-def parse(text: str, name: str, root: str) -> list[Question]:
+def parse(text: str, name: str, root: str) -> list[Topic]:
     """
     Return the questions of a golden file's *text*, in its order; lines that ask the same are one question.
 
@@ -76,7 +76,7 @@ def parse(text: str, name: str, root: str) -> list[Question]:
     Raises:
         InvalidError: *name* and the number of each line that is wrong, with what was expected.
     """
-    asked: dict[str, dict[Place, None]] = {}
+    asked: dict[str, dict[Passage, None]] = {}
     faults = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -92,14 +92,14 @@ def parse(text: str, name: str, root: str) -> list[Question]:
         raise InvalidError("\n".join([*faults[:ERRORS_SHOWN], *more, f"A line looks so: {EXAMPLE}"]))
     if not asked:
         raise InvalidError(f"{name} asks nothing. A line looks so: {EXAMPLE}")
-    return [Question(query, tuple(places)) for query, places in asked.items()]
+    return [Topic(query, tuple(places)) for query, places in asked.items()]
 
 
 class _BadLineError(Exception):
     """What is wrong with one line."""
 
 
-def _question(line: str, root: str) -> Question:
+def _question(line: str, root: str) -> Topic:
     try:
         entry: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -119,7 +119,7 @@ def _question(line: str, root: str) -> Question:
     paths = _paths(entry.get("path"), root)
     if line_number is not None and len(paths) > 1:
         raise _BadLineError('"line" goes with one path: write one line of the file for each place')
-    return Question(query.strip(), tuple(Place(path, line_number) for path in paths))
+    return Topic(query.strip(), tuple(Passage(path, line_number) for path in paths))
 
 
 def _paths(given: Any, root: str) -> list[str]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memd.eval import scores
-from memd.eval.arms import Answer, Answers
-from memd.eval.questions import Question
+from memd.eval.arms import Answers, Ranking
+from memd.eval.questions import Topic
 from memd.eval.scores import DEPTH, MEASURES
 
 Fields = dict[str, Any]
@@ -16,7 +16,7 @@ OURS = "hybrid"  # what a user gets who asks for nothing else; gates and differe
 PASSAGES = "passage@10"
 
 
-def summed_up(questions: Sequence[Question], answers: Sequence[Answers], *, about: Fields) -> Fields:
+def summed_up(questions: Sequence[Topic], answers: Sequence[Answers], *, about: Fields) -> Fields:
     """
     Return all that was measured.
 
@@ -42,7 +42,7 @@ def failures(report: Fields) -> list[Fields]:
     return [row for row in report["results"] if not row["arms"][OURS]["recall@10"]]
 
 
-def _result(question: Question, given: Answers) -> Fields:
+def _result(question: Topic, given: Answers) -> Fields:
     return {
         "query": question.text,
         "answers": [{"path": place.path, "line": place.line} for place in question.places],
@@ -50,7 +50,7 @@ def _result(question: Question, given: Answers) -> Fields:
     }
 
 
-def _judged(question: Question, answer: Answer) -> Fields:
+def _judged(question: Topic, answer: Ranking) -> Fields:
     """Return what one answer is worth. Sources decide; a line is a judgement of its own, PASSAGES."""
     rank = scores.first_rank(answer.ranking[:DEPTH], question.paths)
     figures = scores.measures(answer.ranking, question.paths)
@@ -66,7 +66,7 @@ def _judged(question: Question, answer: Answer) -> Fields:
     }
 
 
-def _arm(judged: Sequence[Fields], given: Sequence[Answer], *, seed: int) -> Fields:
+def _arm(judged: Sequence[Fields], given: Sequence[Ranking], *, seed: int) -> Fields:
     times_ms = [answer.took_ms for answer in given]
     figures = {name: round(scores.mean([one[name] for one in judged]), DIGITS) for name in MEASURES}
     if passages := [one[PASSAGES] for one in judged if PASSAGES in one]:

@@ -10,11 +10,11 @@ from typing import Any
 
 from memd.api import prepare, why_text
 from memd.api.params import Search
-from memd.api.why_text import Finding
+from memd.api.why_text import Diagnosis
 from memd.errors import NotFoundError, NumpyMissingError, StorageError
 from memd.eval import arms, grep, headings, holdout, report
-from memd.eval.index import Notes, TemporaryIndex, temporary_index
-from memd.eval.questions import Place, Question
+from memd.eval.questions import Passage, Topic
+from memd.eval.temporary_index import Notes, TemporaryIndex, temporary_index
 from memd.records import Skipped, SourceText
 from memd.search.why import why
 from memd.sources.ignore import Refusal
@@ -45,7 +45,7 @@ class Run:
     progress: Callable[[str, int, int], None]  # hears (stage, done, total)
 
 
-def of_golden(run: Run, questions: Sequence[Question], name: str) -> Fields:
+def of_golden(run: Run, questions: Sequence[Topic], name: str) -> Fields:
     """
     Ask an index of the notes as they are.
 
@@ -112,7 +112,7 @@ def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
         "seed": run.seed,
     }
     questions = [
-        Question(choice.query, (Place(choice.path, choice.first_line + 1),)) for choice in chosen.choices
+        Topic(choice.query, (Passage(choice.path, choice.first_line + 1),)) for choice in chosen.choices
     ]
     with temporary_index(run.notes, root, run.folder) as index:
 
@@ -178,7 +178,7 @@ def _no_questions(chosen: headings.Chosen, amount: int) -> str:
 def _measured(
     run: Run,
     index: TemporaryIndex,
-    questions: Sequence[Question],
+    questions: Sequence[Topic],
     about: Fields,
     new_names: Mapping[str, str],
 ) -> Fields:
@@ -215,7 +215,7 @@ def _why(
     disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
     stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
     told = why_text.told(
-        Finding(
+        Diagnosis(
             stage="not-a-source" if isinstance(disk, Refusal) else stage,
             root=str(run.notes.place.root),
             path=path,

@@ -52,12 +52,12 @@ DATA_AT = 128  # the header and its checksum fit in front
 COMPARED = 256  # rows whose codes a check makes again; the checksum speaks for the others
 
 
-class DamagedFileError(Exception):
+class DamagedCodesError(Exception):
     """The file is not what was written, or not of this matrix and library."""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CodesHeader:
     """What a file's header says."""
 
     name: str  # 16 hexadecimal digits, in its file name and in the database
@@ -73,7 +73,7 @@ class Facts:
 class FirstPass:
     """The codes of one file, in memory. For any thread."""
 
-    facts: Facts
+    facts: CodesHeader
     codes: Any  # memd.index.ann.Codes; that module is not there without numpy
 
     def candidates(self, rows: Rows, query_vec: bytes, *, columns: Columns, mask: Mask, limit: int) -> Ids:
@@ -102,7 +102,7 @@ def file_name(name: str) -> str:
     return f"first_pass.{name}.codes"
 
 
-def header_of(facts: Facts) -> bytes:
+def header_of(facts: CodesHeader) -> bytes:
     """Return the first bytes of a file."""
     header = HEADER.pack(
         MAGIC, FORMAT, BYTE_ORDER, facts.name.encode(), facts.library.encode(),
@@ -111,7 +111,7 @@ def header_of(facts: Facts) -> bytes:
     return (header + CHECKED.pack(crc32(header))).ljust(DATA_AT, b"\0")
 
 
-def facts_of(folder: Path, name: str) -> Facts:
+def facts_of(folder: Path, name: str) -> CodesHeader:
     """Return what the file *name* says of itself.
 
     Raises:
@@ -122,27 +122,27 @@ def facts_of(folder: Path, name: str) -> Facts:
     try:
         block = memoryview(bytearray(DATA_AT))
         if fsio.read_at(descriptor, block, 0) < DATA_AT:
-            raise DamagedFileError("it is cut")
+            raise DamagedCodesError("it is cut")
     finally:
         fsio.close(descriptor)
     header = block[: HEADER.size]
     magic, version, order, *rest = HEADER.unpack(header)
     if (magic, version, order) != (MAGIC, FORMAT, BYTE_ORDER):
-        raise DamagedFileError("it is of another kind")
+        raise DamagedCodesError("it is of another kind")
     if CHECKED.unpack_from(block, HEADER.size) != (crc32(header),):
-        raise DamagedFileError("its header is not what was written")
-    facts = Facts(rest[0].decode(), rest[1].rstrip(b"\0").decode(), *rest[2:])
+        raise DamagedCodesError("its header is not what was written")
+    facts = CodesHeader(rest[0].decode(), rest[1].rstrip(b"\0").decode(), *rest[2:])
     if facts.name != name:
-        raise DamagedFileError("it is another file")
+        raise DamagedCodesError("it is another file")
     return facts
 
 
-def is_of(facts: Facts, matrix: int, rows: Rows) -> bool:
+def is_of(facts: CodesHeader, matrix: int, rows: Rows) -> bool:
     """Tell whether a file is of the first *rows* of the matrix of that number."""
     return (facts.matrix, facts.dim) == (matrix, rows.dim) and 0 < facts.rows <= rows.count
 
 
-def read(folder: Path, facts: Facts) -> FirstPass:
+def read(folder: Path, facts: CodesHeader) -> FirstPass:
     """Read the file of which these are the facts: 0.1 s for a million rows, and once 0.2 s for the library.
 
     Raises:
@@ -153,10 +153,10 @@ def read(folder: Path, facts: Facts) -> FirstPass:
     from memd.index import ann as codes  # noqa: PLC0415 - needs numpy
 
     if facts.library != codes.library():
-        raise DamagedFileError("it is of another version of the library")
+        raise DamagedCodesError("it is of another version of the library")
     block = memoryview(bytearray(codes.size_bytes(facts.rows, facts.dim)))
     if facts_of(folder, facts.name) != facts:
-        raise DamagedFileError("it was exchanged")
+        raise DamagedCodesError("it was exchanged")
     descriptor = fsio.open_existing(folder / file_name(facts.name))
     try:
         has_length = fsio.size(descriptor) == DATA_AT + len(block)
@@ -164,7 +164,7 @@ def read(folder: Path, facts: Facts) -> FirstPass:
     finally:
         fsio.close(descriptor)
     if not is_whole or crc32(block) != facts.crc:
-        raise DamagedFileError("its codes are not what was written")
+        raise DamagedCodesError("its codes are not what was written")
     return FirstPass(facts, codes.Codes(facts.rows, facts.dim, block))
 
 
@@ -172,7 +172,7 @@ def flaw(folder: Path, found: FirstPass, rows: Rows) -> str:
     """Return what is wrong with codes that are in use, "" where nothing is found: for the check."""
     try:
         read(folder, found.facts)
-    except (DamagedFileError, OSError) as error:
+    except (DamagedCodesError, OSError) as error:
         return str(error)
     wrong: int = found.codes.wrong(rows.buffer, COMPARED)
     return f"{wrong} of {COMPARED} do not stand for their rows" if wrong else ""
@@ -193,7 +193,7 @@ class TooRoughError(Exception):
     """The codes miss too many of the nearest vectors: the exact scan goes on."""
 
 
-class Building(Making):
+class CodesBuild(Making):
     """A file of codes that is being made.
 
     Its `step` also raises TooRoughError, there is no file for these vectors, and ImportError, the library
@@ -242,7 +242,7 @@ class Building(Making):
             if candidates > MAX_CANDIDATES:
                 raise TooRoughError
             yield
-        facts = Facts(
+        facts = CodesHeader(
             self._name, codes.library(), self.matrix, self.rows.dim, len(table), candidates, self._crc
         )
         fsio.write_at(self._descriptor, header_of(facts), 0)
@@ -287,12 +287,12 @@ class FirstPassKeeper:
         self, folder: Path, writer: Writer, matrices: Matrices, publish: Callable[[FirstPass | None], None]
     ) -> None:
         self.loaded: FirstPass | None = None
-        self._facts: Facts | None = None  # of the file that counts
+        self._facts: CodesHeader | None = None  # of the file that counts
         self._folder = folder
         self._writer = writer
         self._matrices = matrices
         self._publish = publish
-        self._building: Building | None = None
+        self._building: CodesBuild | None = None
         self._refused = (0, 0)  # the matrix that could not be coded, and its rows then
         self._open()
 
@@ -332,7 +332,7 @@ class FirstPassKeeper:
         covered = self.loaded.facts.rows if self.loaded is not None else 0
         return rows - covered > (BUSY_TAIL_SHARE if is_busy else TAIL_SHARE) * covered
 
-    def begin(self) -> Building:
+    def begin(self) -> CodesBuild:
         """Begin to make a file; `adopt` follows when it is whole, `refuse` or `Building.abandon` else.
 
         Another one that was begun is given up.
@@ -340,10 +340,10 @@ class FirstPassKeeper:
         active = self._matrices.active
         assert active is not None
         self.close()
-        self._building = Building(self._folder, active.number, self._matrices.rows)
+        self._building = CodesBuild(self._folder, active.number, self._matrices.rows)
         return self._building
 
-    def adopt(self, building: Building) -> bool:
+    def adopt(self, building: CodesBuild) -> bool:
         """Let a file that is whole take the place of the one before; False where its matrix is gone."""
         made = building.made
         is_whole = building is self._building and building.is_whole
@@ -360,7 +360,7 @@ class FirstPassKeeper:
         self._change(made.facts, made)
         return True
 
-    def refuse(self, building: Building) -> None:
+    def refuse(self, building: CodesBuild) -> None:
         """Remember that these vectors could not be coded: tried again when there are twice as many."""
         self._refused = (building.matrix, building.rows.count)
 
@@ -381,11 +381,11 @@ class FirstPassKeeper:
         if self._building is not None:
             self._building.abandon()
 
-    def _is_true(self, facts: Facts) -> bool:
+    def _is_true(self, facts: CodesHeader) -> bool:
         active = self._matrices.active
         return active is not None and is_of(facts, active.number, self._matrices.rows)
 
-    def _change(self, facts: Facts | None, loaded: FirstPass | None) -> None:
+    def _change(self, facts: CodesHeader | None, loaded: FirstPass | None) -> None:
         old, self._facts, self.loaded = self._facts, facts, loaded
         self._publish(loaded)
         if old is not None:
@@ -404,17 +404,17 @@ class FirstPassKeeper:
                 with suppress(OSError):  # a folder of that name is none of ours
                     fsio.remove(path)
 
-    def _facts_of(self, name: str) -> Facts | None:
+    def _facts_of(self, name: str) -> CodesHeader | None:
         if not FILE_NAME.fullmatch(file_name(name)):  # a bit that flipped
             return None
         try:
             return facts_of(self._folder, name)  # `look` tells whether they are true
         except FileNotFoundError:
             log.info("codes_missing")  # deleted, or of a matrix that another one took the place of
-        except (DamagedFileError, OSError) as error:
+        except (DamagedCodesError, OSError) as error:
             log.warning("codes_not_usable", kind=type(error).__name__)
         return None
 
-    def _remove(self, facts: Facts) -> None:
+    def _remove(self, facts: CodesHeader) -> None:
         with suppress(OSError):  # a name that stays is removed at the next start
             fsio.remove(self._folder / file_name(facts.name))

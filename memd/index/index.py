@@ -26,7 +26,7 @@ from memd.index.postings import Inverted, TermPostings
 from memd.index.postings_cache import InvertedKeeper
 from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
-from memd.index.transaction import Changes
+from memd.index.transaction import Transaction
 from memd.index.vectors import Rows
 from memd.index.writer import Writer
 
@@ -62,7 +62,7 @@ def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: 
     )
 
 
-def changed(old: Snapshot, changes: Changes, writer: Writer, matrices: Matrices) -> Snapshot:
+def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices) -> Snapshot:
     """Return the snapshot after *changes* were committed."""
     sources = dict(old.sources)
     for source_id in changes.sources_removed:
@@ -228,9 +228,9 @@ class Index:
         return self._matrices
 
     @contextmanager
-    def changes(self) -> Iterator[Changes]:
+    def changes(self) -> Iterator[Transaction]:
         """Commit what the block changes as one, then publish it; an exception undoes all of it."""
-        changes = Changes(self._writer, self._matrices)
+        changes = Transaction(self._writer, self._matrices)
         with self._writer.transaction():
             yield changes
             if changes.visible:

@@ -17,9 +17,9 @@ import structlog
 
 from memd.errors import IndexClosedError
 from memd.index.index import Index
-from memd.index.prepare import NewSource, prepare
+from memd.index.source_rows import NewSource, prepare
 from memd.index.suspects import Suspects
-from memd.index.transaction import Changes
+from memd.index.transaction import Transaction
 from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.scan import Rules, changes, read_source, steps
 
@@ -117,7 +117,7 @@ class Comparison:
 
 
 @dataclass(slots=True)
-class Progress:
+class Applied:
     """What one call has done."""
 
     indexed: list[str] = field(default_factory=list)  # new or changed text
@@ -178,7 +178,7 @@ class Indexer:
 
     def apply(
         self, paths: list[str], *, budget_s: float = COMMIT_EVERY_S, at_s: int | None = None
-    ) -> Progress:
+    ) -> Applied:
         """Do all steps in the calling thread, with as many of *paths* as fit into the budget, at least one.
 
         A path is only a hint: it is read, and what the disk holds counts. What is not there is gone since
@@ -246,9 +246,9 @@ class Indexer:
                 log.exception("note_failed")
                 reading.failed = True
 
-    def commit(self, readings: list[Reading], *, at_s: int | None = None) -> Progress:
+    def commit(self, readings: list[Reading], *, at_s: int | None = None) -> Applied:
         """Bring what was read into the index, in one commit. For the writing thread."""
-        done = Progress()
+        done = Applied()
         gone_since_s = int(time.time()) if at_s is None else at_s
         try:
             with self._index.changes() as changes:
@@ -274,7 +274,7 @@ class Indexer:
         with self._index.changes() as changes:
             changes.embed(vectors, model_id=model_id)
 
-    def _apply_one(self, reading: Reading, changes: Changes, done: Progress, gone_since_s: int) -> None:
+    def _apply_one(self, reading: Reading, changes: Transaction, done: Applied, gone_since_s: int) -> None:
         path = reading.path
         # By the rules of a comparison that began since it was read.
         found = reading.found if self._is_selected(path) else None

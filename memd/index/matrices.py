@@ -14,7 +14,7 @@ import structlog
 
 from memd import fsio
 from memd.errors import IndexDamagedError
-from memd.index.vector_table import Ledger, MatrixFacts
+from memd.index.vector_table import MatrixFacts, VectorTable
 from memd.index.vectors import NO_ROWS, Matrix, Rows
 from memd.index.writer import Store
 
@@ -36,7 +36,7 @@ class Matrices:
     """The open matrices of one index. For the writing thread; `rows` is for all."""
 
     def __init__(self, folder: Path, store: Store) -> None:
-        self.ledger = Ledger(store)
+        self.ledger = VectorTable(store)
         self.active: Held | None = None
         self.building: Held | None = None
         self.damaged_rows = 0  # found and forgotten when it was opened

@@ -190,7 +190,7 @@ class Stored(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PostingsHeader:
     """What a file's header says."""
 
     name: str  # 16 hexadecimal digits, in its file name and in the database
@@ -203,7 +203,7 @@ class Facts:
     crc: int  # of all from the keys on
 
 
-class DamagedFileError(Exception):
+class DamagedPostingsError(Exception):
     """The file is not what was written."""
 
 
@@ -221,7 +221,7 @@ class Inverted:
         try:
             size = fsio.size(descriptor)
             if size < DATA_AT:
-                raise DamagedFileError("it is cut")
+                raise DamagedPostingsError("it is cut")
             self._map = mmap.mmap(descriptor, size, prot=mmap.PROT_READ)
         finally:
             fsio.close(descriptor)
@@ -319,7 +319,7 @@ def checksum(key: bytes, documents: int, is_dense: int, stored: bytes | memoryvi
     return crc32(stored, crc32(key + ENTRY.pack(0, documents, is_dense, 0)))
 
 
-def header_of(facts: Facts) -> bytes:
+def header_of(facts: PostingsHeader) -> bytes:
     """Return the first bytes of a file."""
     header = HEADER.pack(
         MAGIC, FORMAT, BYTE_ORDER, facts.name.encode(), facts.last, facts.chunks, facts.terms,
@@ -328,18 +328,18 @@ def header_of(facts: Facts) -> bytes:
     return header + CHECKED.pack(crc32(header))
 
 
-def _facts_of(view: memoryview, name: str) -> Facts:
+def _facts_of(view: memoryview, name: str) -> PostingsHeader:
     header = view[: HEADER.size]
     magic, version, order, *rest = HEADER.unpack(header)
     if (magic, version, order) != (MAGIC, FORMAT, BYTE_ORDER):
-        raise DamagedFileError("it is of another kind")
+        raise DamagedPostingsError("it is of another kind")
     if CHECKED.unpack_from(view, HEADER.size) != (crc32(header),):
-        raise DamagedFileError("its header is not what was written")
-    facts = Facts(rest[0].decode(), *rest[1:])
+        raise DamagedPostingsError("its header is not what was written")
+    facts = PostingsHeader(rest[0].decode(), *rest[1:])
     if facts.name != name:
-        raise DamagedFileError("it is another file")
+        raise DamagedPostingsError("it is another file")
     if crc32(view[facts.keys_at :]) != facts.crc:
-        raise DamagedFileError("it is cut, or its keys are not what was written")
+        raise DamagedPostingsError("it is cut, or its keys are not what was written")
     return facts
 
 

@@ -28,10 +28,10 @@ from memd.index.postings import (
     DATA_AT,
     ENTRY,
     FILE_NAME,
-    DamagedFileError,
-    Facts,
+    DamagedPostingsError,
     Inverted,
     Part,
+    PostingsHeader,
     checksum,
     encoded,
     file_name,
@@ -62,7 +62,7 @@ Piece = Callable[[View], bool]  # does a little; True when nothing of its kind i
 Term = tuple[str, bool]
 
 
-class Building(Making):
+class PostingsBuild(Making):
     """A file of postings that is being made."""
 
     def __init__(self, folder: Path, view_apart: Callable[[], AbstractContextManager[View]]) -> None:
@@ -166,7 +166,7 @@ class Building(Making):
         ends = self._ends.tobytes()
         contents = bytes(self._keys).ljust(ends_at - keys_at, b"\0") + ends + bytes(self._entries)
         contents += bytes(ALIGNED)  # a file without terms reaches beyond its header, too
-        facts = Facts(
+        facts = PostingsHeader(
             self.name, self._last, self._chunks, len(self._ends),
             keys_at, ends_at, ends_at + len(ends), crc32(contents),
         )  # fmt: skip
@@ -204,7 +204,7 @@ class InvertedKeeper:
         self._folder = folder
         self._writer = writer
         self._publish = publish
-        self._building: Building | None = None
+        self._building: PostingsBuild | None = None
         self._purges = 0  # since it was opened
         self._begun_at = (0, 0)  # what `_state` was when the one that is being built was begun
         self._open()
@@ -239,14 +239,14 @@ class InvertedKeeper:
         if self.file is not None:
             self._writer.set(HOLDS_PURGED, 1)
 
-    def begin(self, view_apart: Callable[[], AbstractContextManager[View]]) -> Building:
+    def begin(self, view_apart: Callable[[], AbstractContextManager[View]]) -> PostingsBuild:
         """Begin to make a file; `adopt` follows when it is whole. Another one that was begun is given up."""
         self.close()
-        self._building = Building(self._folder, view_apart)
+        self._building = PostingsBuild(self._folder, view_apart)
         self._begun_at = self._state
         return self._building
 
-    def adopt(self, building: Building) -> bool:
+    def adopt(self, building: PostingsBuild) -> bool:
         """Let a file that is whole take the place of the one before; False where it is not true any more."""
         is_true = building is self._building and building.is_whole and self._begun_at == self._state
         made = self._opened(building.name) if is_true else None
@@ -314,7 +314,7 @@ class InvertedKeeper:
             return Inverted(self._folder / file_name(name), name)
         except FileNotFoundError:
             log.warning("postings_missing")
-        except (DamagedFileError, OSError) as error:
+        except (DamagedPostingsError, OSError) as error:
             log.warning("postings_not_usable", kind=type(error).__name__)
         return None
 

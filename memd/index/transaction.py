@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 
 from memd.errors import ModelMismatchError
 from memd.index.matrices import Matrices
-from memd.index.prepare import NewSource
+from memd.index.source_rows import NewSource
 from memd.index.writer import Writer
 from memd.records import FileStamp, Source
 
 
-class Changes:
+class Transaction:
     """What one transaction changes. Valid inside of the block of `Index.changes`."""
 
     def __init__(self, writer: Writer, matrices: Matrices) -> None:

@@ -34,7 +34,7 @@ class MatrixFacts:
     next_row: int
 
 
-class Ledger:
+class VectorTable:
     """The table of contents of the matrices."""
 
     def __init__(self, store: Store) -> None:

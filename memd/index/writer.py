@@ -29,7 +29,7 @@ from memd.index.database import (
     terms_of,
     told,
 )
-from memd.index.prepare import NewChunk, NewSource
+from memd.index.source_rows import NewChunk, NewSource
 from memd.records import FileStamp, Source
 
 # Where a lost page would be noticed late or never; the full-text tables have checks of their own.

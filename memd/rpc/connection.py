@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 import structlog
 
-from memctl.protocol import Invalid, Message, Notification, ProtocolError, Reader, Request, Response, pack
+from memctl.protocol import Decoder, Invalid, Message, Notification, ProtocolError, Request, Response, pack
 from memd import diagnostics
 from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, MethodError, StoppingError
 from memd.events import Listener, Unlisten
@@ -260,7 +260,7 @@ class Connection(asyncio.Protocol):
         self._shared = shared
         self.over_limit = over_limit
         self._loop = asyncio.get_running_loop()
-        self._reader = Reader()
+        self._reader = Decoder()
         self._client: dict[str, Any] = {}
         self._open: dict[int, Exchange | None] = {}  # ids without a reply yet; None: about to be refused
         self._tasks: set[asyncio.Future[Any]] = set()

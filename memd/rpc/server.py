@@ -27,7 +27,7 @@ AT_ONCE = 64  # taken before others have their turn: a few milliseconds
 RETRY_S = 0.5  # after the system had no descriptor or no memory for a connection
 
 
-class Accepting:
+class Acceptor:
     """Takes connections off listening sockets. On the event loop's thread."""
 
     def __init__(self, shared: Shared, listeners: Sequence[socket.socket]) -> None:
@@ -130,13 +130,13 @@ async def serve(
         uid: whose processes may connect; None: this process's effective user.
     """
     shared = Shared(handle, limits, deadline_s, os.geteuid() if uid is None else uid)
-    return Server(shared, Accepting(shared, sockets))
+    return Server(shared, Acceptor(shared, sockets))
 
 
 class Server:
     """What serves; close it."""
 
-    def __init__(self, shared: Shared, accepting: Accepting) -> None:
+    def __init__(self, shared: Shared, accepting: Acceptor) -> None:
         self._shared = shared
         self._accepting = accepting
 

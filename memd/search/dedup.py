@@ -35,7 +35,7 @@ ROUGHLY_FROM = 10  # words; of spaceless text there are too few
 
 
 @dataclass(slots=True)
-class Folding:
+class Dedup:
     """What became of the candidates, as far as they were looked at."""
 
     kept: list[Candidate] = field(default_factory=list)  # best first
@@ -48,7 +48,7 @@ class Folding:
         return {one.id: kept for kept, folded in self.folded.items() for one in folded}
 
 
-def fold(view: View, candidates: Sequence[Candidate], limit: int, alive: Callable[[str], bool]) -> Folding:
+def fold(view: View, candidates: Sequence[Candidate], limit: int, alive: Callable[[str], bool]) -> Dedup:
     """Keep the first *limit* that are not nearly the same as a better one, at most PER_SOURCE of a source.
 
     What becomes of a candidate depends on better ones alone, so a higher *limit* only adds.
@@ -59,7 +59,7 @@ def fold(view: View, candidates: Sequence[Candidate], limit: int, alive: Callabl
         limit: of the answer.
         alive: whether a source is still on the disk; what is not is in no answer.
     """
-    found = Folding()
+    found = Dedup()
     taken: Counter[int] = Counter()
     window = max(WINDOW, limit)
     likeness = _Likeness(view, candidates[:window])

@@ -15,13 +15,13 @@ from memd.errors import DeadlineError
 from memd.index.columns import Columns, mask_size, stretches, take
 from memd.index.snapshot import View
 from memd.search import evidence, ranking
-from memd.search.dedup import Folding, fold
+from memd.search.dedup import Dedup, fold
 from memd.search.evidence import Shares
 from memd.search.identifiers import Word
 from memd.search.keyword import K1, POOL, B, KeywordArm, Term
 from memd.search.query import Query, content_words
 from memd.search.ranking import PER_SOURCE, Candidate
-from memd.search.score import Judgement, Request, meaning_of
+from memd.search.score import Judgement, SearchRequest, meaning_of
 from memd.search.search import Hit
 from memd.search.vector import VectorArm
 
@@ -172,7 +172,7 @@ class Explanation:
     hits: tuple[Explained, ...]  # as the answer's
 
 
-def explain(view: View, request: Request, judged: Judgement, hits: Sequence[Hit]) -> Explanation:
+def explain(view: View, request: SearchRequest, judged: Judgement, hits: Sequence[Hit]) -> Explanation:
     """Explain the *hits* of an answer that *judged* led to, in the same view.
 
     Raises:
@@ -203,7 +203,7 @@ def explain(view: View, request: Request, judged: Judgement, hits: Sequence[Hit]
     )
 
 
-def explain_chunk(view: View, request: Request, judged: Judgement, chunk_id: int) -> Explained:
+def explain_chunk(view: View, request: SearchRequest, judged: Judgement, chunk_id: int) -> Explained:
     """Explain one chunk, also one that neither arm has in its pool. Raises as `explain` does."""
     give_up_in_time(request)
     columns = view.snapshot.columns
@@ -245,19 +245,19 @@ def filters_of(query: Query) -> tuple[Filter, ...]:
     )
 
 
-def standing(view: View, request: Request, judged: Judgement) -> tuple[list[Candidate], Folding]:
+def standing(view: View, request: SearchRequest, judged: Judgement) -> tuple[list[Candidate], Dedup]:
     """Return the candidates above the floor, best first, and what became of each without a limit."""
     above = ranking.floor(judged.candidates, request.min_score)
     return above, fold(view, above, max(len(above), 1), request.alive)
 
 
-def give_up_in_time(request: Request) -> None:
+def give_up_in_time(request: SearchRequest) -> None:
     """Raise DeadlineError where the caller's deadline has passed."""
     if request.expired():
         raise DeadlineError("the explanation took longer than its deadline: ask for fewer hits (limit)")
 
 
-def _stages(view: View, request: Request, judged: Judgement) -> Stages:
+def _stages(view: View, request: SearchRequest, judged: Judgement) -> Stages:
     allowed = mask_size(judged.mask)
     above, found = standing(view, request, judged)
     folded = len(found.into)
@@ -367,7 +367,7 @@ def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> 
     )
 
 
-def _decay(view: View, request: Request, source_id: int) -> Decay:
+def _decay(view: View, request: SearchRequest, source_id: int) -> Decay:
     source = view.snapshot.sources[source_id]
     age_days = (request.today - source.day).days
     factor = ranking.half_life_decay(age_days, request.half_life_days) if source.dated else 1.0

@@ -19,7 +19,7 @@ from memd.search.evidence import PLACES, SOURCE_SHARE
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate
-from memd.search.score import Request, passes
+from memd.search.score import SearchRequest, passes
 
 LOOK_EVERY = 256  # rows between two looks at the deadline: some 5 ms
 FTS5_K1 = 1.2  # of its bm25(), as are b = 0.75 and the factor k1 + 1 on each term
@@ -33,7 +33,7 @@ ROWS = """
 """
 
 
-def candidates(view: View, request: Request) -> tuple[list[Candidate], bool]:
+def candidates(view: View, request: SearchRequest) -> tuple[list[Candidate], bool]:
     """Return the best chunks of either arm, best first, and whether vectors were compared.
 
     Raises:
@@ -77,7 +77,7 @@ def knows_a_word(view: View, query: Query) -> bool:
     return any(view.reader.matching("words", one) for one in _expressions(view, query))
 
 
-def _allowed(view: View, request: Request, sources: dict[int, Source]) -> set[int]:
+def _allowed(view: View, request: SearchRequest, sources: dict[int, Source]) -> set[int]:
     """Return the live chunks that may answer: filters come before every cut."""
     query = request.query
     selected = {source.id for source in sources.values() if passes(source, query.filters)}
@@ -165,7 +165,7 @@ def _ranks(scores: Iterable[int], score_of: Callable[[int], float]) -> dict[int,
     return {number: rank for rank, number in enumerate(ordered, 1)}
 
 
-def _decay(source: Source, request: Request) -> float:
+def _decay(source: Source, request: SearchRequest) -> float:
     if not source.dated:
         return 1.0
     return ranking.half_life_decay((request.today - source.day).days, request.half_life_days)

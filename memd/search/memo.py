@@ -9,7 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from memd.index.snapshot import View
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
 
 KEPT = 64  # answers; arbitrary: 10 kB each, as agents and editors ask
@@ -22,7 +22,7 @@ class Known:
     answer: Answer
     alive: dict[str, bool]  # path → whether it was there
 
-    def holds(self, request: Request) -> bool:
+    def holds(self, request: SearchRequest) -> bool:
         """Tell whether the disk is still as it was."""
         return all(request.alive(path) == was for path, was in self.alive.items())
 
@@ -35,7 +35,7 @@ class Memo:
         self._generation = -1
         self._known: OrderedDict[Hashable, Known] = OrderedDict()
 
-    def search(self, view: View, request: Request) -> Answer:
+    def search(self, view: View, request: SearchRequest) -> Answer:
         """Return what `search` says, or said of the same question and generation; then no step took time."""
         key, generation = _key(request), view.snapshot.generation
         known = self._find(key, generation)
@@ -69,7 +69,7 @@ class Memo:
                     self._known.popitem(last=False)
 
 
-def _key(request: Request) -> Hashable:
+def _key(request: SearchRequest) -> Hashable:
     """Return what an answer depends on, beside the index and the disk: all but who asks and until when."""
     return replace(request, alive=_nobody, expired=_nobody)
 

@@ -1,6 +1,6 @@
 """What do both arms say of the chunks that may answer? Mask, two arms, fusion; nothing is dropped yet.
 
-It reads no clock and no configuration: `Request` says what is wanted and which day it is.
+It reads no clock and no configuration: `SearchRequest` says what is wanted and which day it is.
 """
 
 import unicodedata
@@ -30,7 +30,7 @@ NOT_SEEN: Evidence = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SearchRequest:
     """One search, with every decision made."""
 
     query: Query
@@ -61,7 +61,7 @@ class Judgement:
     candidates: list[Candidate]  # of either arm's pool, best first
 
 
-def judge(view: View, request: Request, lap: Lap) -> Judgement:
+def judge(view: View, request: SearchRequest, lap: Lap) -> Judgement:
     """Ask both arms; *lap* is told when each step ends, and may raise to give up.
 
     Where a vector that counts is not what was written, words alone are asked: a score by it says nothing, and
@@ -77,7 +77,7 @@ def judge(view: View, request: Request, lap: Lap) -> Judgement:
     return judged
 
 
-def _judged(view: View, request: Request, lap: Lap) -> Judgement:
+def _judged(view: View, request: SearchRequest, lap: Lap) -> Judgement:
     mask = _mask(view, request.query)
     if request.without:
         mask = restrict(mask, request.without, keep=False)
@@ -135,7 +135,7 @@ def _nfc(name: str) -> str:
 
 def _candidates(
     view: View,
-    request: Request,
+    request: SearchRequest,
     vector: VectorArm | None,
     keyword: KeywordArm | None,
     names: Named,
@@ -176,7 +176,7 @@ def _no_tier(_chunk_id: int) -> None:
     return None
 
 
-def _facts(source: Source, request: Request) -> tuple[str, float]:
+def _facts(source: Source, request: SearchRequest) -> tuple[str, float]:
     """Return path and decay of a source."""
     if not source.dated:
         return source.path, 1.0

@@ -12,10 +12,10 @@ from memd.index.snapshot import View
 from memd.records import Source
 from memd.search import fallback, ranking
 from memd.search.confidence import Confidence, confidence
-from memd.search.dedup import Folding, fold
+from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reads_some
 from memd.search.ranking import Candidate
-from memd.search.score import Judgement, Mode, Request, judge
+from memd.search.score import Judgement, Mode, SearchRequest, judge
 from memd.search.snippet import Snippet, snippet
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
@@ -55,7 +55,7 @@ class Answer:
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 
-def search(view: View, request: Request) -> Answer:
+def search(view: View, request: SearchRequest) -> Answer:
     """Return the best chunks of one moment.
 
     Raises:
@@ -70,7 +70,7 @@ def search(view: View, request: Request) -> Answer:
     return _answer(view, request, candidates, timer, has_vectors=has_vectors, knows=knows)
 
 
-def searched(view: View, request: Request) -> tuple[Answer, Judgement]:
+def searched(view: View, request: SearchRequest) -> tuple[Answer, Judgement]:
     """Return the same, and the judgement that it rests on. Raises as `search` does, and NumpyMissingError."""
     timer = _Timer(request.expired)
     judged = judge(view, request, timer.lap)
@@ -81,7 +81,7 @@ def searched(view: View, request: Request) -> tuple[Answer, Judgement]:
 
 def _answer(
     view: View,
-    request: Request,
+    request: SearchRequest,
     candidates: list[Candidate],
     timer: "_Timer",
     *,
@@ -106,7 +106,7 @@ def degraded(view: View) -> tuple[str, ...]:
     return (VECTORS_CORRUPT,) if view.damaged else ()
 
 
-def _load(view: View, request: Request, found: Folding) -> list[Hit]:
+def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
     """Read what the answer shows."""
     folded = [one for many in found.folded.values() for one in many]
     chunks = view.chunks([one.id for one in [*found.kept, *folded]])

@@ -9,14 +9,14 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES
 from memd.search.query import Query, content_words
-from memd.search.score import Request
+from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
 
 # Words of a chunk that are looked for, the longest first: a chunk has two hundred, and short ones say little.
 WORDS = 40
 
 
-def similar(view: View, chunk: StoredChunk, request: Request) -> Answer:
+def similar(view: View, chunk: StoredChunk, request: SearchRequest) -> Answer:
     """Return the chunks that are nearest to one, best first; none of its own source.
 
     Args:

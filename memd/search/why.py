@@ -16,7 +16,7 @@ from memd.search.explain import Explained, Filter, explain_chunk, give_up_in_tim
 from memd.search.keyword import phrase_expression
 from memd.search.query import Filters, Query
 from memd.search.ranking import Candidate
-from memd.search.score import Judgement, Request, judge, passes
+from memd.search.score import Judgement, SearchRequest, judge, passes
 from memd.search.search import Place
 
 Stage = Literal[
@@ -39,7 +39,7 @@ class Verdict:
     better: tuple[int, ...] = ()  # ranks of its source's hits
 
 
-def why(view: View, request: Request, source: Source, line: int | None) -> Verdict:
+def why(view: View, request: SearchRequest, source: Source, line: int | None) -> Verdict:
     """Walk a live source, or what it has at one line, through every stage of a search.
 
     Raises:
@@ -98,7 +98,7 @@ def _missed(source: Source, filters: Filters) -> Iterator[Filter]:
         yield Filter("until", f"{filters.until}")
 
 
-def _unranked(request: Request, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict | None:
+def _unranked(request: SearchRequest, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict | None:
     """Return why none of the chunks is ranked: in neither pool, or below the floor."""
     by_id = {chunk.id: chunk for chunk in chunks if judged.mask[chunk.id]}
     candidates = [candidate for candidate in judged.candidates if candidate.id in by_id]
@@ -119,7 +119,7 @@ def _unranked(request: Request, judged: Judgement, chunks: Sequence[StoredChunk]
     return Verdict(stage, by_id[ids[place]])
 
 
-def _ranked(view: View, request: Request, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict:
+def _ranked(view: View, request: SearchRequest, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict:
     """Return what became of the chunks that are ranked."""
     above, found = standing(view, request, judged)
     by_id = {chunk.id: chunk for chunk in chunks}

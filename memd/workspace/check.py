@@ -17,8 +17,8 @@ from memd.index.repair import Repair
 from memd.index.sidecars import SidecarFolder
 from memd.workspace.embed_loop import Write
 from memd.workspace.folder_writer import FolderWriter
-from memd.workspace.open import Opened
-from memd.workspace.supervisor import Reason
+from memd.workspace.open import OpenWorkspace
+from memd.workspace.supervisor import ReopenReason
 
 log = structlog.get_logger()
 
@@ -34,15 +34,21 @@ Report = Callable[[Fields], None]
 Run = Callable[..., Awaitable[Any]]  # runs work in a thread that nobody waits for
 
 
-class Checking:
+class WorkspaceCheck:
     """Checks one workspace."""
 
     def __init__(
-        self, opened: Opened, *, apart: Run, write: Write, folders: FolderWriter, report: Report | None = None
+        self,
+        opened: OpenWorkspace,
+        *,
+        apart: Run,
+        write: Write,
+        folders: FolderWriter,
+        report: Report | None = None,
     ) -> None:
         self._opened = opened
         self._folders = folders
-        self._upkeep = opened.upkeep
+        self._sync = opened.sync
         self._apart = apart
         self._write = write
         self._report = report
@@ -76,21 +82,21 @@ class Checking:
         return [one for one in found if one.kind not in OF_FILES or (one.kind, one.names) in again]
 
     async def _find(self) -> list[Finding]:
-        upkeep = self._upkeep
-        if not await upkeep.synced(SETTLED_S):
-            await upkeep.scanned()
+        sync = self._sync
+        if not await sync.synced(SETTLED_S):
+            await sync.scanned()
         reporting = asyncio.create_task(self._keep_reporting()) if self._report else None
         self._counts.clear()
-        rules = upkeep.scanning.rules if upkeep.place.is_there() else None
+        rules = sync.scanner.rules if sync.place.is_there() else None
         try:
             found: list[Finding] = await self._apart(
                 lambda: list(
                     check.findings(
-                        upkeep.index,
-                        root=upkeep.place.root if rules else None,
+                        sync.index,
+                        root=sync.place.root if rules else None,
                         rules=rules,
-                        skipped=frozenset(upkeep.scanning.skipped),
-                        expired=upkeep.index.log_is_long,
+                        skipped=frozenset(sync.scanner.skipped),
+                        expired=sync.index.log_is_long,
                         counts=self._counts,
                     )
                 )
@@ -104,20 +110,20 @@ class Checking:
 
     def _sidecars(self) -> list[Finding]:
         """Return the damaged sidecars; in another thread, so by an object of its own."""
-        if self._upkeep.vectors.sidecars is None:
+        if self._sync.vectors.sidecars is None:
             return []
-        damaged = SidecarFolder(self._upkeep.place.root).damaged()
+        damaged = SidecarFolder(self._sync.place.root).damaged()
         return [Finding("sidecar", f"{name} is no usable sidecar ({why})", (name,)) for name, why in damaged]
 
     def _unfinished(self) -> list[Finding]:
         """Return what killed processes left of entries."""
-        left = leftovers(self._upkeep.place.root)
+        left = leftovers(self._sync.place.root)
         return [
             Finding("unfinished", f"{path} is the rest of a write that was killed", (path,)) for path in left
         ]
 
     async def _keep_reporting(self) -> None:
-        snapshot = self._upkeep.index.snapshot
+        snapshot = self._sync.index.snapshot
         total = snapshot.columns.count + len(snapshot.sources)
         while True:
             assert self._report is not None
@@ -127,27 +133,27 @@ class Checking:
 
     async def _mend(self, found: list[Finding]) -> set[Finding]:
         if any(finding.kind == "database" for finding in found):
-            self._upkeep.reopen(Reason.DAMAGED)  # all else in it goes with it
+            self._sync.reopen(ReopenReason.DAMAGED)  # all else in it goes with it
             return {finding for finding in found if finding.kind != "foreign"}
-        await self._upkeep.vectors.discard(
+        await self._sync.vectors.discard(
             [name for finding in found if finding.kind == "sidecar" for name in finding.names]
         )
         if any(finding.kind == "unfinished" for finding in found):
-            await self._folders.run(self._upkeep.place.root, clear_leftovers, self._upkeep.place.root)
-        repair = Repair(self._upkeep.index, found)
+            await self._folders.run(self._sync.place.root, clear_leftovers, self._sync.place.root)
+        repair = Repair(self._sync.index, found)
         while not await self._write(repair.step, REPAIR_BUDGET_S):
             if self._report is not None:
                 self._report({"stage": "repair", "done": len(repair.mended), "total": len(found)})
-        self._upkeep.indexing.hint(repair.paths)
-        await self._upkeep.vectors.count()
-        self._upkeep.vectors.wake()
+        self._sync.index_loop.hint(repair.paths)
+        await self._sync.vectors.count()
+        self._sync.vectors.wake()
         with suppress(MemdError):  # a model that fails now embeds later
-            await self._upkeep.caught_up()
+            await self._sync.caught_up()
         if repair.mended:
             log.warning("index_mended", findings=len(repair.mended))
         return repair.mended
 
     def _note_checked(self) -> None:
-        writer = self._upkeep.index.writer
+        writer = self._sync.index.writer
         with writer.transaction():
             writer.set("checked_at", int(time.time()))

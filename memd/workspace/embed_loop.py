@@ -35,7 +35,7 @@ MAX_FIRST = 256  # paths of saves whose chunks go ahead of a long run
 Write = Callable[..., Awaitable[Any]]  # runs work in the writing thread
 
 
-class Vectorizing:
+class EmbedLoop:
     """Keeps the vectors of one workspace true to its chunks. For the event loop's thread."""
 
     def __init__(

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 from memd.errors import MemdError
-from memd.index.indexer import Indexer, Prepare, Progress
+from memd.index.indexer import Applied, Indexer, Prepare
 from memd.registry import Workspace
 from memd.workspace.embed_loop import Write
 from memd.workspace.pace import Pace
@@ -155,7 +155,7 @@ class Lanes:
     large: Lane
 
 
-class Indexing:
+class IndexLoop:
     """Indexes what waits in one workspace's backlog. For the event loop's thread."""
 
     def __init__(
@@ -278,7 +278,7 @@ class Indexing:
         finally:
             self._backlog.done_large(through=through)
 
-    async def _through(self, paths: list[str], lane: Lane) -> Progress:
+    async def _through(self, paths: list[str], lane: Lane) -> Applied:
         """Take paths through all steps, each in its thread."""
         indexer = self._indexer
         readings = await lane.run(lambda: indexer.read(paths, large_too=lane.parse is not None))
@@ -288,17 +288,17 @@ class Indexing:
             indexer.in_hand.mark(lane.name, [one.path for one in readings if one.wanted])
             indexer.prepare(readings, parse=lane.parse)
 
-        def commit() -> Progress:
+        def commit() -> Applied:
             done = indexer.commit(readings)
             indexer.in_hand.clear(lane.name)
             return done
 
         if any(one.wanted for one in readings):
             await lane.run(prepare)
-        done: Progress = await self._write(commit)
+        done: Applied = await self._write(commit)
         return done
 
-    async def _record(self, done: Progress, *, saved: bool) -> None:
+    async def _record(self, done: Applied, *, saved: bool) -> None:
         if done.put_off:
             self._backlog.put_off(done.put_off, time.monotonic())
             self._large_work.set()
@@ -315,7 +315,7 @@ class Indexing:
         if done.indexed or done.removed:
             await self._changed(done.indexed if saved else [])
 
-    def _note_warnings(self, done: Progress) -> None:
+    def _note_warnings(self, done: Applied) -> None:
         for path in done.removed:
             self.warnings.pop(path, None)
         for path, warnings in done.warned.items():

@@ -14,10 +14,10 @@ from typing import Any
 import structlog
 
 from memd.errors import DeadlineError, MemdError
-from memd.index.ann_cache import Building, DamagedFileError, TooRoughError
+from memd.index.ann_cache import CodesBuild, DamagedCodesError, TooRoughError
 from memd.index.compaction import is_worth_it
 from memd.index.index import Index
-from memd.workspace.embed_loop import Vectorizing, Write
+from memd.workspace.embed_loop import EmbedLoop, Write
 
 # Of one core at a time, and as long a pause after it: of two cores a quarter is used for a minute or two.
 
@@ -91,7 +91,7 @@ class FirstPassFile:
                 return
             try:
                 found = await asyncio.to_thread(read)
-            except (DamagedFileError, ImportError, OSError) as error:
+            except (DamagedCodesError, ImportError, OSError) as error:
                 log.warning("codes_not_usable", kind=type(error).__name__)
                 await self._write(self._index.first_pass.drop)
             else:
@@ -105,7 +105,7 @@ class FirstPassFile:
                 await self._renew()
 
     async def _renew(self) -> None:
-        building: Building = await self._write(self._index.first_pass.begin)
+        building: CodesBuild = await self._write(self._index.first_pass.begin)
         try:
             done = False
             while not done:
@@ -155,7 +155,7 @@ def held(gone: int, live: int) -> str:
     )
 
 
-class Housekeeping:
+class Maintenance:
     """The slow work of one workspace. For the event loop's thread."""
 
     def __init__(
@@ -237,7 +237,7 @@ class Housekeeping:
 class DamagedRows:
     """The damaged vectors of one workspace. For the event loop's thread."""
 
-    def __init__(self, index: Index, vectors: Vectorizing, write: Write) -> None:
+    def __init__(self, index: Index, vectors: EmbedLoop, write: Write) -> None:
         self._index = index
         self._vectors = vectors
         self._write = write

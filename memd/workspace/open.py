@@ -30,8 +30,8 @@ from memd.sources.watch import Watcher
 from memd.workspace.embed_loop import Write
 from memd.workspace.index_loop import Lane, Lanes
 from memd.workspace.parse_process import ParseProcess
-from memd.workspace.supervisor import Reason
-from memd.workspace.sync import Upkeep
+from memd.workspace.supervisor import ReopenReason
+from memd.workspace.sync import WorkspaceSync
 
 log = structlog.get_logger()
 
@@ -39,13 +39,13 @@ KEPT_DAMAGED = 2  # unreadable indexes that are kept to be looked at
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenWorkspace:
     """One workspace that answers."""
 
     workspace: Workspace
     config: WorkspaceConfig
     index: Index
-    upkeep: Upkeep
+    sync: WorkspaceSync
     embedding: EmbeddingQueue | None  # None: provider = "none"
     last_health: dict[str, Any] | None = None  # what the last `health` found, and when
     last_check: dict[str, Any] | None = None  # the same of `check`
@@ -78,7 +78,7 @@ def config_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class DaemonContext:
     """What every workspace of a daemon shares."""
 
     providers: Providers
@@ -93,12 +93,12 @@ class House:
 
 async def open_workspace(
     place: Workspace,
-    house: House,
+    house: DaemonContext,
     *,
     check: Callable[[], Awaitable[Any]],
-    reopen: Callable[[Reason], None],
-) -> Opened:
-    """Open a workspace and begin its upkeep; an index that cannot be read is set aside first.
+    reopen: Callable[[ReopenReason], None],
+) -> OpenWorkspace:
+    """Open a workspace and begin its sync; an index that cannot be read is set aside first.
 
     Args:
         place: where its files are.
@@ -150,11 +150,11 @@ async def _open_with(
     place: Workspace,
     config: WorkspaceConfig,
     stamp: tuple[int, int, int] | None,
-    house: House,
+    house: DaemonContext,
     *,
     check: Callable[[], Awaitable[Any]],
-    reopen: Callable[[Reason], None],
-) -> Opened:
+    reopen: Callable[[ReopenReason], None],
+) -> OpenWorkspace:
     tokenizer, max_tokens = house.providers.tokenizer_for(config)
     index: Index = await house.write(Index, place.index_dir)
     embedding = house.providers.queue_for(config)
@@ -164,7 +164,7 @@ async def _open_with(
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
         await house.write(indexer.begin)
-        upkeep = Upkeep(
+        sync = WorkspaceSync(
             place,
             index,
             indexer,
@@ -179,15 +179,15 @@ async def _open_with(
             reopen=reopen,
             publish=lambda fields: house.publish(str(place.root), fields),
         )
-        await upkeep.start()
+        await sync.start()
     except BaseException:
         await house.write(index.close)
         await give_back(house.providers, config)
         raise
-    return Opened(place, config, index, upkeep, embedding)
+    return OpenWorkspace(place, config, index, sync, embedding)
 
 
-def _lanes(house: House, tokenizer: Path, limits: ChunkLimits) -> Lanes:
+def _lanes(house: DaemonContext, tokenizer: Path, limits: ChunkLimits) -> Lanes:
     parse = partial(house.process.prepare, tokenizer=str(tokenizer), limits=limits)
     return Lanes(Lane("small", house.parse), Lane("large", house.parse_large, parse))
 

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from memd.errors import IndexClosedError
-from memd.index.prepare import NewChunk, NewSource
+from memd.index.source_rows import NewChunk, NewSource
 from memd.records import ChunkLimits, FileStamp, SourceText
 from memd.workspace.parse_worker import Job, Outcome, receive, send
 

@@ -19,7 +19,7 @@ from typing import BinaryIO
 import msgspec
 
 from memd.embedding.tokenizer import WordPieces
-from memd.index.prepare import NewChunk, NewSource, prepare
+from memd.index.source_rows import NewChunk, NewSource, prepare
 from memd.records import ChunkLimits, FileStamp, SourceText
 
 # Processor time for one note; the budget of work ends before. Whoever reaches it meets SIGPROF, and dies.

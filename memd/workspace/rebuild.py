@@ -14,8 +14,8 @@ from typing import Any
 from memd import fsio
 from memd.errors import BusyError, EmbedderError, MemdError, StorageError, WorkspaceError, storage_error
 from memd.registry import Workspace
-from memd.workspace.open import House, Opened, delete_index, give_back, open_workspace
-from memd.workspace.supervisor import Reason
+from memd.workspace.open import DaemonContext, OpenWorkspace, delete_index, give_back, open_workspace
+from memd.workspace.supervisor import ReopenReason
 
 STAYS = "The old index stays"
 
@@ -23,10 +23,10 @@ STAYS = "The old index stays"
 class Rebuild:
     """One index that is being built beside the one of *place*. For the event loop's thread."""
 
-    def __init__(self, place: Workspace, house: House) -> None:
+    def __init__(self, place: Workspace, house: DaemonContext) -> None:
         self._place = replace(place, index_dir=_building(place.index_dir))
         self._house = replace(house, publish=lambda *_: None)  # what it does is nobody's news
-        self._opened: Opened | None = None
+        self._opened: OpenWorkspace | None = None
         self.task: asyncio.Task[None] | None = None  # runs it and the switch
 
     @property
@@ -34,7 +34,7 @@ class Rebuild:
         """How far it is: {"stage", "done", "total"}."""
         if self._opened is None:
             return {"stage": "scan", "done": 0, "total": 0}
-        return self._opened.upkeep.progress
+        return self._opened.sync.progress
 
     async def build(self, vectors_before: Callable[[], int]) -> None:
         """Build all of it; it is closed when this returns. `release` follows.
@@ -47,9 +47,9 @@ class Rebuild:
             MemdError: why the old index stays.
         """
         self._refuse_missing()
-        stopped: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+        stopped: asyncio.Future[ReopenReason] = asyncio.get_running_loop().create_future()
 
-        def stop(reason: Reason) -> None:
+        def stop(reason: ReopenReason) -> None:
             if not stopped.done():
                 stopped.set_result(reason)
 
@@ -58,11 +58,11 @@ class Rebuild:
         try:
             await _caught_up(opened, stopped)
             self._refuse_missing()
-            if opened.upkeep.vectors.pending and vectors_before():
+            if opened.sync.vectors.pending and vectors_before():
                 raise EmbedderError(f"the model gives no vectors, and a new index would have none. {STAYS}")
             await self._house.write(opened.index.note_complete)
         finally:
-            await opened.upkeep.stop()
+            await opened.sync.stop()
             await self._house.write(opened.index.close)
 
     async def release(self) -> None:
@@ -101,9 +101,9 @@ def recover(index_dir: Path) -> None:
             delete_index(left)
 
 
-async def _caught_up(opened: Opened, stopped: asyncio.Future[Reason]) -> None:
+async def _caught_up(opened: OpenWorkspace, stopped: asyncio.Future[ReopenReason]) -> None:
     """Wait until all is searchable. Raises what keeps it from being so."""
-    caught_up = asyncio.ensure_future(opened.upkeep.caught_up())
+    caught_up = asyncio.ensure_future(opened.sync.caught_up())
     try:
         first: set[asyncio.Future[Any]] = {caught_up, stopped}
         await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
@@ -114,10 +114,10 @@ async def _caught_up(opened: Opened, stopped: asyncio.Future[Reason]) -> None:
         caught_up.cancel()
 
 
-def _error_of(reason: Reason, opened: Opened) -> MemdError:
-    if reason is Reason.CONFIG:
+def _error_of(reason: ReopenReason, opened: OpenWorkspace) -> MemdError:
+    if reason is ReopenReason.CONFIG:
         return BusyError(f"the configuration changed while the index was built anew. {STAYS}: ask again")
-    newest = opened.upkeep.troubles.newest[-1:]
+    newest = opened.sync.troubles.newest[-1:]
     return StorageError(f"building the index anew failed ({' '.join(newest) or reason.name}). {STAYS}")
 
 

@@ -87,7 +87,7 @@ ARMED_S = 2.0  # how long the first scan waits for the watch: it takes 0.1 s for
 MAX_FOLDERS = 64  # more new folders at once than this: one look at everything is cheaper
 
 
-class Scanning:
+class Scanner:
     """Scans one workspace's folder; what differs goes into the backlog. For the event loop's thread."""
 
     def __init__(

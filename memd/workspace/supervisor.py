@@ -49,7 +49,7 @@ async def again_and_again(
 KEPT = 10  # shown by `status`
 
 
-class Reason(Enum):
+class ReopenReason(Enum):
     """Why a workspace must be opened again."""
 
     CONFIG = 0  # its configuration was saved, or is there again
@@ -64,7 +64,7 @@ class Troubles:
         self.newest: list[str] = []  # the newest last
         self._publish = publish
 
-    def note(self, error: Exception, *, device_failed: bool) -> Reason | None:
+    def note(self, error: Exception, *, device_failed: bool) -> ReopenReason | None:
         """Keep an error; say it once and not at each try. Return why the workspace must be opened again."""
         text = f"{type(error).__name__}: {error}"
         if self.newest[-1:] != [text]:
@@ -72,8 +72,8 @@ class Troubles:
             log.warning("upkeep_retries", error=type(error).__name__, code=getattr(error, "code", None))
             self._publish({"event": "trouble", "text": text})
         if isinstance(error, IndexDamagedError):
-            return Reason.DAMAGED
-        return Reason.FAILED if device_failed else None
+            return ReopenReason.DAMAGED
+        return ReopenReason.FAILED if device_failed else None
 
     def clear(self) -> None:
         """Forget them: whatever it was, it is mended."""

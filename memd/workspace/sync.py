@@ -18,12 +18,12 @@ from memd.index.sidecars import SidecarFolder
 from memd.registry import Workspace
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
-from memd.workspace.embed_loop import Vectorizing, Write
-from memd.workspace.index_loop import BULK_PATHS, Backlog, Indexing, Lanes
-from memd.workspace.maintenance import DamagedRows, Housekeeping
-from memd.workspace.scanner import Scanning
-from memd.workspace.supervisor import Reason, Troubles, again_and_again
-from memd.workspace.watcher import Cookies, Watching
+from memd.workspace.embed_loop import EmbedLoop, Write
+from memd.workspace.index_loop import BULK_PATHS, Backlog, IndexLoop, Lanes
+from memd.workspace.maintenance import DamagedRows, Maintenance
+from memd.workspace.scanner import Scanner
+from memd.workspace.supervisor import ReopenReason, Troubles, again_and_again
+from memd.workspace.watcher import Cookies, WorkspaceWatcher
 
 COOKIE_S = 2.0  # a watch that does not name a file of our own by then is blind
 HOPELESS_SCANS = 3  # failures in a row after which nobody is kept waiting
@@ -35,7 +35,7 @@ REPORT_EVERY_S = 0.25  # progress notifications; at least one a second is promis
 Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | "embed", "done", "total"}
 
 
-class Upkeep:
+class WorkspaceSync:
     """Keeps one workspace's index true. All methods are for the event loop's thread."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Upkeep:
         write: Write,
         lanes: Lanes,
         check: Callable[[], Awaitable[Any]],
-        reopen: Callable[[Reason], None],
+        reopen: Callable[[ReopenReason], None],
         publish: Callable[[dict[str, Any]], None],
     ) -> None:
         self.place = place
@@ -63,7 +63,7 @@ class Upkeep:
         self.first_words = True  # until the words of everything have been
         self.troubles = Troubles(self._publish)
         self._backlog = Backlog()
-        self.vectors = Vectorizing(
+        self.vectors = EmbedLoop(
             index, indexer, embedding,
             write=write, sidecars=sidecars, is_bulk=self._is_bulk, publish=self._publish,
         )  # fmt: skip
@@ -75,26 +75,26 @@ class Upkeep:
         self._tell = publish
         self._told_state = ""
         self._most = 0  # files that waited after the last scan
-        self.reopening = False  # what follows is the next upkeep's: who waits goes on there
+        self.reopening = False  # what follows is the next sync's: who waits goes on there
         self._stop = asyncio.Event()
         self._at_once = asyncio.Event()  # what failed is tried again, without a pause
         self._tasks: list[asyncio.Task[None]] = []
         self._cookies = Cookies(index.folder / "cookies")
-        self.scanning = Scanning(
+        self.scanner = Scanner(
             place, indexer, self._backlog,
             load_rules=load_rules, is_current=self._current, write=write, scanned=self._scanned,
             watched_roots=lambda: watcher.count,
         )  # fmt: skip
-        self.indexing = Indexing(
+        self.index_loop = IndexLoop(
             place, indexer, self._backlog,
-            write=write, lanes=lanes, skipped=lambda: self.scanning.skipped,
+            write=write, lanes=lanes, skipped=lambda: self.scanner.skipped,
             changed=self._changed, emptied=self._note_words, publish=self._publish,
         )  # fmt: skip
-        self.watching = Watching(
-            watcher, place.root, self._cookies, self.scanning,
-            hint=self.indexing.hint, folders=self._folders,
+        self.watcher = WorkspaceWatcher(
+            watcher, place.root, self._cookies, self.scanner,
+            hint=self.index_loop.hint, folders=self._folders,
         )  # fmt: skip
-        self.housekeeping = Housekeeping(
+        self.maintenance = Maintenance(
             index, write=write, is_idle=self._is_idle, check=check, prune=self.vectors.prune
         )
 
@@ -105,9 +105,9 @@ class Upkeep:
         """One of starting, scanning, busy, ready, missing."""
         if not self.place.is_there():
             return "missing"
-        if self.scanning.last is None:
-            return "scanning" if self.scanning.running else "starting"
-        return "scanning" if self.scanning.running else "busy" if self._open_work else "ready"
+        if self.scanner.last is None:
+            return "scanning" if self.scanner.running else "starting"
+        return "scanning" if self.scanner.running else "busy" if self._open_work else "ready"
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Upkeep:
             "lag_ms": 0 if since is None else round((time.monotonic() - since) * 1000),
             "embedded": self._embedded_share,
             "left_s": {
-                "words": self.indexing.pace.left_s(files),
+                "words": self.index_loop.pace.left_s(files),
                 "vectors": self.vectors.pace.left_s(self.vectors.pending),
             },
         }
@@ -134,7 +134,7 @@ class Upkeep:
     def progress(self) -> dict[str, Any]:
         """How far the work at hand is: {"stage": "scan" | "index" | "embed", "done", "total"}."""
         files = len(self._backlog)
-        if self.scanning.last is None or (self.scanning.running and not files):
+        if self.scanner.last is None or (self.scanner.running and not files):
             return {"stage": "scan", "done": 0, "total": 0}
         left, most = (files, self._most) if files else (self.vectors.pending, self.vectors.total)
         total = max(left, most)
@@ -159,7 +159,7 @@ class Upkeep:
     @property
     def _dirty_since(self) -> float | None:
         """Since when something that was saved may not be searchable; None: nothing is known of."""
-        known = (self._backlog.since, self.scanning.since)
+        known = (self._backlog.since, self.scanner.since)
         return min((at for at in known if at is not None), default=None)
 
     @property
@@ -176,14 +176,14 @@ class Upkeep:
     async def start(self) -> None:
         """Begin: what the index knows is loaded, the rest goes on in tasks."""
         self.first = self.first_words = not await self._write(self.index.writer.get, "complete")
-        self.indexing.warnings = await self._write(self.index.writer.warnings)
+        self.index_loop.warnings = await self._write(self.index.writer.warnings)
         await self._write(self._cookies.prepare)
         await self.vectors.count()
-        await self.housekeeping.count()
+        await self.maintenance.count()
         if self.place.is_there():
-            self.scanning.rules = await self._write(self._load_rules)
-        loops = [self.watching.run, self.scanning.run, self.indexing.run]
-        loops += [self.indexing.run_large, self.housekeeping.run, self._damaged_rows.run]
+            self.scanner.rules = await self._write(self._load_rules)
+        loops = [self.watcher.run, self.scanner.run, self.index_loop.run]
+        loops += [self.index_loop.run_large, self.maintenance.run, self._damaged_rows.run]
         if self.vectors.wanted:
             loops.append(self._keep_embedding)
         self._tasks = [
@@ -203,7 +203,7 @@ class Upkeep:
 
     def rescan(self) -> None:
         """Ask for a scan of the whole folder, now."""
-        self.scanning.ask(urgent=True)
+        self.scanner.ask(urgent=True)
 
     # Waiting for it
 
@@ -212,12 +212,12 @@ class Upkeep:
         try:
             async with asyncio.timeout(timeout_s):
                 self._try_again()
-                if not (self.watching.exact and await self._cookies.seen_through(COOKIE_S)):
+                if not (self.watcher.exact and await self._cookies.seen_through(COOKIE_S)):
                     self.rescan()
-                    self.watching.restart()
-                elif self.scanning.owed:  # after a burst it would wait
+                    self.watcher.restart()
+                elif self.scanner.owed:  # after a burst it would wait
                     self.rescan()
-                self.watching.hint_moving()
+                self.watcher.hint_moving()
                 reached = time.monotonic()
                 while (since := self._dirty_since) is not None and since <= reached:
                     if self.state == "missing":
@@ -237,8 +237,8 @@ class Upkeep:
         self._try_again()
         while (
             (self._open_work if vectors else self._open_words)
-            or self.scanning.running
-            or self.scanning.last is None
+            or self.scanner.running
+            or self.scanner.last is None
         ):
             if self.state == "missing":
                 return
@@ -250,7 +250,7 @@ class Upkeep:
 
     async def scanned(self) -> None:
         """Wait until the folder has been looked through once. Raises as `caught_up` does."""
-        while self.scanning.last is None and self.state != "missing":
+        while self.scanner.last is None and self.state != "missing":
             await self._wait(POLL_S)
 
     async def embedded(self, *, timeout_s: float) -> None:
@@ -261,8 +261,8 @@ class Upkeep:
 
     def _try_again(self) -> None:
         """Have what failed tried at once: what was in its way may be mended."""
-        if self.indexing.fault is not None or self.vectors.fault is not None:
-            self.indexing.fault = None
+        if self.index_loop.fault is not None or self.vectors.fault is not None:
+            self.index_loop.fault = None
             self.vectors.forgive()
             self._at_once.set()
             self._at_once.clear()  # who waits has been woken
@@ -270,9 +270,9 @@ class Upkeep:
     async def _wait(self, pause_s: float) -> None:
         if self._stop.is_set():
             raise IndexClosedError(f"the workspace {self.place.root} is being reopened: ask again")
-        if self.indexing.fault is not None:
-            raise self.indexing.fault
-        if self.scanning.failures >= HOPELESS_SCANS:
+        if self.index_loop.fault is not None:
+            raise self.index_loop.fault
+        if self.scanner.failures >= HOPELESS_SCANS:
             raise StorageError(f"{self.place.root} cannot be looked through: {self.troubles.newest[-1]}")
         await asyncio.sleep(pause_s)
 
@@ -293,17 +293,17 @@ class Upkeep:
             return True
         if not self.reopening:
             self.reopening = True
-            self.reopen(Reason.CONFIG)
+            self.reopen(ReopenReason.CONFIG)
         return False
 
     def _scanned(self) -> None:
         self._most = max(self._most, len(self._backlog))  # another look is no new beginning
-        self.watching.rules_were_read()
-        self.indexing.wake()
+        self.watcher.rules_were_read()
+        self.index_loop.wake()
         self._tell_state()
 
     async def _changed(self, saved: list[str]) -> None:
-        await self.housekeeping.count()
+        await self.maintenance.count()
         await self.vectors.count()
         self.vectors.wake(saved)
         self._tell_state()
@@ -314,12 +314,12 @@ class Upkeep:
     async def _note_words(self) -> None:
         """Take note that no file waits any more."""
         self._most = 0
-        if not self._open_words and not self.scanning.running and self.scanning.last is not None:
+        if not self._open_words and not self.scanner.running and self.scanner.last is not None:
             self.first_words = False
         await self._note_if_complete()
 
     async def _note_if_complete(self) -> None:
-        if self._open_work or self.scanning.running or self.scanning.last is None or self.vectors.pending:
+        if self._open_work or self.scanner.running or self.scanner.last is None or self.vectors.pending:
             return
         self.last_index = time.time()
         self.troubles.clear()

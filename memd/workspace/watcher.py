@@ -21,14 +21,14 @@ from memd.registry import is_folder
 from memd.sources.scan import Rules
 from memd.sources.watch import Dirty, Watcher
 from memd.workspace.debounce import Debounce
-from memd.workspace.scanner import Scanning
+from memd.workspace.scanner import Scanner
 
 # Files that change which others are sources; a scan begins by looking whether the configuration changed.
 RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg"})
 CONFIG = "memory/config.toml"  # ours, or one that makes a folder below a workspace of its own
 
 
-class Meaning(Enum):
+class HintKind(Enum):
     """What to do about a path."""
 
     NOTHING = 0
@@ -37,7 +37,7 @@ class Meaning(Enum):
     RULES = 3  # other files may be sources now: read the rules again, compare everything
 
 
-def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], bool]) -> Meaning:
+def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], bool]) -> HintKind:
     """Return what an event for *absolute* may mean.
 
     Args:
@@ -49,17 +49,17 @@ def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], 
     path = below(root, absolute)
     folder, _, name = path.rpartition("/")
     if not path or name in RULE_FILES or f"/{path}".endswith(f"/{CONFIG}"):  # "": the root itself
-        return Meaning.RULES
+        return HintKind.RULES
     if folder and rules.folder(f"{folder}/") is None:
-        return Meaning.NOTHING  # node_modules and the like change all day
+        return HintKind.NOTHING  # node_modules and the like change all day
     if is_folder(absolute):
         # One that is not searched may have the place of one that was.
         is_searched = rules.folder(f"{path}/") is not None
-        return Meaning.FOLDER if is_searched or has_below(path) else Meaning.NOTHING
+        return HintKind.FOLDER if is_searched or has_below(path) else HintKind.NOTHING
     if rules.selects(path):
-        return Meaning.SOURCE
+        return HintKind.SOURCE
     # A folder that is gone took its notes with it.
-    return Meaning.FOLDER if has_below(path) else Meaning.NOTHING
+    return HintKind.FOLDER if has_below(path) else HintKind.NOTHING
 
 
 def below(root: Path, absolute: str) -> str:
@@ -115,7 +115,7 @@ class Cookies:
 SLICE_S = 0.1  # that a thread may need for names; a save among them waits for it, and so does a stop
 
 
-class Watching:
+class WorkspaceWatcher:
     """Turns hints of the watch into work. For the event loop's thread."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Watching:
         watcher: Watcher,
         root: Path,
         cookies: Cookies,
-        scanning: Scanning,
+        scanning: Scanner,
         *,
         hint: Callable[[Iterable[str]], None],
         folders: Callable[[], frozenset[str]],
@@ -224,32 +224,32 @@ class Watching:
     def _pass_on_due(self) -> None:
         self._pass_on(self._moving.due(time.monotonic()))
 
-    def _meanings(self, dirty: Dirty, rules: Rules) -> Iterator[tuple[Meaning, str]]:
+    def _meanings(self, dirty: Dirty, rules: Rules) -> Iterator[tuple[HintKind, str]]:
         """Yield what each name means for the index, and its path. Patterns and disks may be slow."""
         for absolute in dirty.folders:  # have each one compared, whatever it is by now
             path = below(self._root, absolute)
-            yield Meaning.FOLDER, path
+            yield HintKind.FOLDER, path
             if rules.selects(path):  # a source may have had the name
-                yield Meaning.SOURCE, path
+                yield HintKind.SOURCE, path
         known = functools.cache(self._folders)
         for absolute in dirty.paths:
             what = meaning(absolute, self._root, rules, lambda folder: folder in known())
             path = below(self._root, absolute)
             yield what, path
-            if what is Meaning.SOURCE and not os.path.lexists(absolute) and path in known():
-                yield Meaning.FOLDER, path  # it was a folder
+            if what is HintKind.SOURCE and not os.path.lexists(absolute) and path in known():
+                yield HintKind.FOLDER, path  # it was a folder
 
-    def _act(self, some: list[tuple[Meaning, str]]) -> None:
-        saved = [path for what, path in some if what is Meaning.SOURCE]
+    def _act(self, some: list[tuple[HintKind, str]]) -> None:
+        saved = [path for what, path in some if what is HintKind.SOURCE]
         self._pass_on(self._moving.named(saved, time.monotonic()))
         for what, path in some:
-            if what is Meaning.FOLDER:
+            if what is HintKind.FOLDER:
                 self._scanning.ask_folder(f"{path}/")
-            elif what is Meaning.RULES:
+            elif what is HintKind.RULES:
                 self._scanning.ask()
 
 
-def _slice(meanings: Iterator[tuple[Meaning, str]]) -> list[tuple[Meaning, str]]:
+def _slice(meanings: Iterator[tuple[HintKind, str]]) -> list[tuple[HintKind, str]]:
     """Return what can be said within a slice of time, and nothing once all has been."""
     stop = time.monotonic() + SLICE_S
     some = []

@@ -1,4 +1,4 @@
-"""Which workspaces are open? The registry, and one index, one upkeep, one configuration for each root."""
+"""Which workspaces are open? The registry, and one index, one sync, one configuration for each root."""
 
 import asyncio
 import secrets
@@ -16,16 +16,16 @@ from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.entries import clear_leftovers
 from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
-from memd.events import Feed
+from memd.events import EventBus
 from memd.index.database import translated
 from memd.logs import log_unforeseen
 from memd.registry import Registry, Workspace
 from memd.sources.watch import Watcher
-from memd.workspace.check import Checking
+from memd.workspace.check import WorkspaceCheck
 from memd.workspace.folder_writer import FolderWriter
 from memd.workspace.open import (
-    House,
-    Opened,
+    DaemonContext,
+    OpenWorkspace,
     checked_config,
     copies_set_aside,
     delete_index,
@@ -35,7 +35,7 @@ from memd.workspace.open import (
 )
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.rebuild import Rebuild, recover, switch
-from memd.workspace.supervisor import Reason
+from memd.workspace.supervisor import ReopenReason
 
 log = structlog.get_logger()
 
@@ -54,9 +54,9 @@ class Workspaces:
         self._registry = Registry(state_dir)
         self._user_config_path = user_config_path
         self._roots: list[Path] = []
-        self._opened: dict[Path, Opened] = {}
+        self._opened: dict[Path, OpenWorkspace] = {}
         self._faults: dict[Path, MemdError] = {}  # why a registered workspace is not open
-        self.feed = Feed()
+        self.feed = EventBus()
         self._providers = Providers()
         self._watcher = Watcher()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
@@ -67,7 +67,7 @@ class Workspaces:
         self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
         self._large_parser = ThreadPoolExecutor(1, thread_name_prefix="large-parser")
         self._process = ParseProcess()
-        self._house = House(
+        self._house = DaemonContext(
             self._providers,
             self._watcher,
             user_config_path,
@@ -89,7 +89,7 @@ class Workspaces:
         return list(self._roots)
 
     @property
-    def opened(self) -> list[Opened]:
+    def opened(self) -> list[OpenWorkspace]:
         """The workspaces that answer."""
         return list(self._opened.values())
 
@@ -172,18 +172,18 @@ class Workspaces:
     def reload(self) -> None:
         """Read every configuration again, the user's own as well, and open what each one says now."""
         for root in self._roots:
-            self.reopen_soon(root, Reason.CONFIG)
+            self.reopen_soon(root, ReopenReason.CONFIG)
 
     def rescan(self) -> None:
         """Have every folder looked through: time was lost (a suspend, a clock that was set)."""
         for opened in self._opened.values():
-            opened.upkeep.rescan()
+            opened.sync.rescan()
 
     def root_of(self, path: str | None) -> Path:
         """Return the registered root that a request names. Raises WorkspaceError."""
         return folders.choose(path, self._roots)
 
-    async def find(self, path: str | None) -> Opened:
+    async def find(self, path: str | None) -> OpenWorkspace:
         """Return the workspace that a request names.
 
         Raises:
@@ -199,7 +199,7 @@ class Workspaces:
             raise WorkspaceError(f"{root} is not registered any more: memctl init {root}")
         return self._opened[root]
 
-    async def using(self, path: str | None, work: Callable[[Opened], Awaitable[T]]) -> T:
+    async def using(self, path: str | None, work: Callable[[OpenWorkspace], Awaitable[T]]) -> T:
         """Do *work* with the workspace that a request names; again where it is reopened meanwhile.
 
         Raises what `find` and *work* raise; an index that cannot be read is also set aside.
@@ -211,12 +211,12 @@ class Workspaces:
             except IndexClosedError:
                 path = str(opened.workspace.root)
             except IndexDamagedError:
-                self.reopen_soon(opened.workspace.root, Reason.DAMAGED)
+                self.reopen_soon(opened.workspace.root, ReopenReason.DAMAGED)
                 raise
 
     async def _check(self, root: Path) -> None:
         opened = self._opened[root]
-        checking = Checking(opened, apart=self.apart, write=self.write, folders=self.folders)
+        checking = WorkspaceCheck(opened, apart=self.apart, write=self.write, folders=self.folders)
         await checking.compare(repair=True)
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
@@ -294,7 +294,7 @@ class Workspaces:
                 await self.write(switch, place.index_dir)
         except MemdError as error:
             if place.root in self._opened:  # who began it may not wait for it
-                self._opened[place.root].upkeep.troubles.note(error, device_failed=False)
+                self._opened[place.root].sync.troubles.note(error, device_failed=False)
             raise
         finally:
             del self._rebuilds[place.root]
@@ -303,7 +303,7 @@ class Workspaces:
             await rebuild.release()
 
     def _vectors_of(self, root: Path) -> int:
-        return self._opened[root].upkeep.vector_count if root in self._opened else 0
+        return self._opened[root].sync.vector_count if root in self._opened else 0
 
     async def _end_rebuild(self, root: Path) -> None:
         rebuild = self._rebuilds.get(root)
@@ -311,7 +311,7 @@ class Workspaces:
             rebuild.task.cancel()
             await asyncio.wait({rebuild.task})
 
-    def reopen_soon(self, root: Path, reason: Reason) -> None:
+    def reopen_soon(self, root: Path, reason: ReopenReason) -> None:
         """Reopen from outside of the caller: it may be one of the tasks that end. Once, however many ask."""
         if root in self._reopening:
             return
@@ -320,16 +320,16 @@ class Workspaces:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _reopen_soon(self, root: Path, reason: Reason) -> None:
+    async def _reopen_soon(self, root: Path, reason: ReopenReason) -> None:
         try:
-            if reason is Reason.FAILED:
+            if reason is ReopenReason.FAILED:
                 await asyncio.sleep(FAILED_PAUSE_S)
-            await self.reopen(root, set_aside=reason is Reason.DAMAGED)
+            await self.reopen(root, set_aside=reason is ReopenReason.DAMAGED)
         finally:
             self._reopening.discard(root)
 
     async def close(self) -> None:
-        """Stop all upkeep, write everything back, close every file."""
+        """Stop all sync, write everything back, close every file."""
         for task in self._unhurried:
             task.cancel()
         for root in list(self._rebuilds):
@@ -372,7 +372,7 @@ class Workspaces:
         opened = self._opened.pop(root, None)
         if opened is None:
             return
-        await opened.upkeep.stop()
+        await opened.sync.stop()
         await self.write(opened.index.close)
         await give_back(self._providers, opened.config)
 

@@ -9,7 +9,7 @@ from rpc_peer import mute, serving, until
 from structlog.testing import capture_logs
 
 from memctl.protocol import Notification, Request, Response
-from memd.events import Feed
+from memd.events import EventBus
 from memd.rpc.connection import EVENTS_KEPT
 from memd.rpc.server import Limits
 
@@ -20,7 +20,7 @@ class Telling:
     """Methods around a feed: `subscribe`, `wait` until `go` is set, `steps` with progress, `ping`."""
 
     def __init__(self):
-        self.feed = Feed()
+        self.feed = EventBus()
         self.go = asyncio.Event()
 
     async def handle(self, method, params, call):

@@ -13,13 +13,13 @@ from memd.config import WorkspaceConfig
 from memd.registry import Workspace
 from memd.rpc.context import Call
 from memd.sources.watch import Watcher
-from memd.workspace.open import Opened
-from memd.workspace.sync import Upkeep
+from memd.workspace.open import OpenWorkspace
+from memd.workspace.sync import WorkspaceSync
 from memd.workspace.workspaces import Workspaces
 
 
 class Room:
-    """A workspace whose upkeep is not running."""
+    """A workspace whose sync is not running."""
 
     def __init__(self, notes: Notes, folder) -> None:
         self.notes = notes
@@ -27,13 +27,13 @@ class Room:
         (notes.root / "memory" / "config.toml").write_text("")
         self.workspaces = Workspaces(folder / "all", folder / "user.toml")
         place = Workspace(notes.root, notes.state)
-        upkeep = Upkeep(
+        sync = WorkspaceSync(
             place, notes.index, notes.indexer,
             load_rules=notes.rules, is_current=lambda: True, embedding=None, sidecars=None,
             watcher=Watcher(), write=self.workspaces.write, lanes=None, check=None, reopen=None,
             publish=lambda _: None,
         )  # fmt: skip
-        self.opened = Opened(place, WorkspaceConfig(), notes.index, upkeep, None)
+        self.opened = OpenWorkspace(place, WorkspaceConfig(), notes.index, sync, None)
 
     def why(self, path: str, query: str = "heron", **fields) -> dict:
         question = params.convert({"path": path, "query": query, **fields}, params.Why)
@@ -63,7 +63,7 @@ def test_before_the_first_scan_is_done_a_note_is_not_indexed_yet(room):
 def test_a_note_that_waits_in_line_says_so(room):
     """It is in the backlog."""
     room.notes.write("a.md", "heron\n")
-    room.opened.upkeep.indexing.hint(["a.md"])
+    room.opened.sync.index_loop.hint(["a.md"])
     answer = room.why("a.md")
     assert reason(answer) == ("not-indexed", "waiting")
     assert "memctl sync" in answer["advice"]
@@ -71,17 +71,17 @@ def test_a_note_that_waits_in_line_says_so(room):
 
 def test_a_note_that_no_event_told_of_says_so(room):
     """A scan is done, nothing waits, and yet it is there."""
-    room.opened.upkeep.scanning.last = 1.0
-    room.opened.upkeep.scanning._schedule.since = None
+    room.opened.sync.scanner.last = 1.0
+    room.opened.sync.scanner._schedule.since = None
     room.notes.write("a.md", "heron\n")
     assert reason(room.why("a.md")) == ("not-indexed", "unnoticed")
-    room.opened.upkeep.scanning.ask_folder("x/")
+    room.opened.sync.scanner.ask_folder("x/")
     assert reason(room.why("a.md")) == ("not-indexed", "scanning")
 
 
 def test_a_note_that_memd_failed_on_says_so(room):
     """As the indexer reports it."""
-    room.opened.upkeep.scanning.skipped = {"a.md": "failed"}
+    room.opened.sync.scanner.skipped = {"a.md": "failed"}
     room.notes.write("a.md", "heron\n")
     assert reason(room.why("a.md")) == ("not-indexed", "failed")
 

@@ -310,7 +310,7 @@ def test_a_rebuild_answers_as_before(daemon, root):
 
 
 def test_a_config_saved_together_with_a_rule_file_hangs_nothing(daemon, root):
-    """A reopening and a scan in one batch of events: the old upkeep ends, the new one answers."""
+    """A reopening and a scan in one batch of events: the old sync ends, the new one answers."""
     workspace = daemon.add(root)
 
     def shown() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon, until
 
-from memctl.protocol import ANSWERS, Reader, Request, Response, pack
+from memctl.protocol import ANSWERS, Decoder, Request, Response, pack
 
 BUSY = "MEMD_BUSY"
 SERVED = "served"
@@ -29,7 +29,7 @@ def knock(daemon: Daemon, opened: ExitStack, method: str = "ping") -> socket.soc
 
 def heard(peer: socket.socket) -> str:
     """Return what one of them was told; "" where its connection was closed without a word."""
-    reader = Reader(ANSWERS)
+    reader = Decoder(ANSWERS)
     while received := peer.recv(1 << 16):
         for message in reader.feed(received):
             assert isinstance(message, Response)
@@ -83,7 +83,7 @@ def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(tmp_path
             (root / "otter.md").write_text("It slides.\n")
             first = peers[0]
             first.sendall(pack(Request(2, "search", {"query": "slides", "sync": True, "mode": "keyword"})))
-            reader, answers = Reader(ANSWERS), []
+            reader, answers = Decoder(ANSWERS), []
             while not answers:  # events come as well
                 answers = [one for one in reader.feed(first.recv(1 << 16)) if isinstance(one, Response)]
             [answer] = answers

@@ -4,7 +4,7 @@ import pytest
 
 from memd.errors import InvalidError, NotFoundError
 from memd.eval import questions
-from memd.eval.questions import Place, Question
+from memd.eval.questions import Passage, Topic
 
 ROOT = "/home/ada/notes"
 
@@ -28,9 +28,9 @@ def test_a_line_is_a_query_with_what_answers_it():
         '{"query": "flaky", "path": ["ci.md", "daily/2026-05-01.md"], "note": "both say it"}',
         '{"query": "vpn", "path": "vpn.md", "line": 14}',
     ) == [
-        Question("kafka", (Place("queue.md", None),)),
-        Question("flaky", (Place("ci.md", None), Place("daily/2026-05-01.md", None))),
-        Question("vpn", (Place("vpn.md", 14),)),
+        Topic("kafka", (Passage("queue.md", None),)),
+        Topic("flaky", (Passage("ci.md", None), Passage("daily/2026-05-01.md", None))),
+        Topic("vpn", (Passage("vpn.md", 14),)),
     ]
 
 
@@ -46,7 +46,7 @@ def test_lines_that_ask_the_same_are_one_question():
         '{"query": " vpn ", "path": "b.md"}',
         '{"query": "vpn", "path": "a.md", "line": 3}',
     )
-    assert question.places == (Place("a.md", 3), Place("b.md", None))
+    assert question.places == (Passage("a.md", 3), Passage("b.md", None))
 
 
 @pytest.mark.parametrize("path", ["x/y.md", "./x/y.md", "x//y.md", f"{ROOT}/x/y.md"])

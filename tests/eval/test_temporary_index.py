@@ -9,7 +9,7 @@ import pytest
 from memd import registry
 from memd.api.params import Search
 from memd.errors import ConfigError, WorkspaceError
-from memd.eval.index import registered, temporary_index
+from memd.eval.temporary_index import registered, temporary_index
 from memd.registry import Registry
 
 TEXTS = {

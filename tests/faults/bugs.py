@@ -13,7 +13,7 @@ from memd import fsio
 from memd.errors import StorageError
 from memd.fsio import Failure
 from memd.index import writer as store
-from memd.index.vector_table import Ledger, NewRow
+from memd.index.vector_table import NewRow, VectorTable
 from memd.index.vectors import Matrix
 
 SLOW_DISK_S = 0.003  # between the two halves of a write that is in the wrong order: this disk is too fast
@@ -37,7 +37,7 @@ def planted(name: str) -> Iterator[None]:
 
 def _overwritten() -> list[Patch]:
     """New rows are written over older ones, whose texts are embedded again some time."""
-    append, put_rows = Matrix.append, Ledger.put_rows
+    append, put_rows = Matrix.append, VectorTable.put_rows
 
     def in_place(matrix: Matrix, vectors: Sequence[bytes], **options: Any) -> list[tuple[int, int]]:
         count = matrix.count
@@ -47,13 +47,13 @@ def _overwritten() -> list[Patch]:
         time.sleep(SLOW_DISK_S)
         return rows
 
-    def instead(ledger: Ledger, matrix: int, rows: Iterable[NewRow]) -> None:
+    def instead(ledger: VectorTable, matrix: int, rows: Iterable[NewRow]) -> None:
         listed = list(rows)
         ledger.drop_rows(matrix, [row for row, _, _ in listed])
         put_rows(ledger, matrix, listed)
         ledger.refill(ledger._store.number("building") or ledger._store.number("active"))
 
-    return [(Matrix, "append", in_place), (Ledger, "put_rows", instead)]
+    return [(Matrix, "append", in_place), (VectorTable, "put_rows", instead)]
 
 
 def _committed_first() -> list[Patch]:

@@ -185,7 +185,7 @@ def test_a_note_that_memd_fails_on_keeps_no_other_out(notes, monkeypatch):
 
 def test_an_impossible_mtime_is_no_obstacle(notes, monkeypatch):
     """A file system may report the year 38989."""
-    monkeypatch.setattr("memd.index.prepare.datetime", _NoDates)
+    monkeypatch.setattr("memd.index.source_rows.datetime", _NoDates)
     notes.save({"a.md": "alpha\n"})
     assert notes.found("alpha") == ["a.md"]
 

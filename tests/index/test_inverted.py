@@ -240,14 +240,14 @@ def test_the_check_finds_a_flipped_bit_and_the_repair_drops_the_file(filed):
 def test_the_check_finds_a_file_that_was_wrong_from_the_beginning(notes, monkeypatch):
     """Its checksums are right, and FTS5 says something else."""
     notes.save(texts(0, 30), embed=False)
-    real = postings_cache.Building._part
+    real = postings_cache.PostingsBuild._part
 
     def without_the_first(building, view, term):
         part = real(building, view, term)
         return type(part)(part.ids[1:], part.counts[1:]) if term == ("zebra", False) else part
 
     with monkeypatch.context() as patch:
-        patch.setattr(postings_cache.Building, "_part", without_the_first)
+        patch.setattr(postings_cache.PostingsBuild, "_part", without_the_first)
         assert made(notes)
     assert [text.split(":")[0] for text in notes.findings()] == ["postings"]
     notes.index.inverted.drop()

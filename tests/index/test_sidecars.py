@@ -19,7 +19,7 @@ from memd.errors import NoSpaceError, StorageError
 from memd.index.sidecar import REASONS, SidecarError, encode, key, name
 from memd.index.sidecars import KEPT_S, MAX_TRIED, SidecarFolder
 from memd.sources.scan import Rules, walk
-from memd.workspace.watcher import Meaning, meaning
+from memd.workspace.watcher import HintKind, meaning
 
 MODEL = "word-hash"
 DIM = 3
@@ -512,7 +512,7 @@ def test_it_never_becomes_a_source(root: Path):
         rules = Rules.load(root, patterns, ["!memory/index/"])
         assert "memory/index/" not in str(list(walk(root, rules)))
         for below in ("", "/vectors", "/vectors/README.md", f"/vectors/{file_for()[0]}"):
-            assert meaning(f"{root}/memory/index{below}", root, rules, lambda _: False) is Meaning.NOTHING
+            assert meaning(f"{root}/memory/index{below}", root, rules, lambda _: False) is HintKind.NOTHING
 
 
 def test_one_listing_serves_every_source(root: Path, monkeypatch):

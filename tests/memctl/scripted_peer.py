@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memctl.protocol import Notification, Reader, Request, Response, pack
+from memctl.protocol import Decoder, Notification, Request, Response, pack
 
 # memctl as a terminal starts it: what a shell starts in the background is told to pass over Ctrl-C, and
 # what nohup starts to pass over the end of the terminal.
@@ -66,7 +66,7 @@ class Peer:
                 self._serve(connection)
 
     def _serve(self, connection: socket.socket) -> None:
-        reader = Reader()
+        reader = Decoder()
         while received := connection.recv(65536):
             for request in reader.feed(received):
                 assert isinstance(request, Request)

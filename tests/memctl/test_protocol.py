@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from memctl import protocol
 from memctl.protocol import (
     ANSWERS,
+    Decoder,
     FrameTooLargeError,
     Invalid,
     Notification,
     ProtocolError,
-    Reader,
     Request,
     Response,
     pack,
@@ -45,7 +45,7 @@ def frame(*items):
 
 def read(data):
     """Return the one message in *data*."""
-    (message,) = Reader().feed(data)
+    (message,) = Decoder().feed(data)
     return message
 
 
@@ -65,7 +65,7 @@ def test_messages_come_out_as_they_went_in_however_the_bytes_are_cut(messages, c
     """Content, kind and order survive any division of the stream."""
     stream = b"".join(pack(message) for message in messages)
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    reader = Reader()
+    reader = Decoder()
     got = [m for start, end in pairwise(edges) for m in reader.feed(stream[start:end])]
     assert got == messages
     assert [type(message) for message in got] == [type(message) for message in messages]
@@ -75,7 +75,7 @@ def test_messages_come_out_as_they_went_in_however_the_bytes_are_cut(messages, c
 @given(st.lists(st.binary(max_size=300), max_size=4))
 def test_any_bytes_give_messages_or_a_protocol_error(parts):
     """Nothing else is raised, whatever arrives, and the first error is the last word."""
-    reader = Reader()
+    reader = Decoder()
     try:
         for part in parts:
             reader.feed(part)
@@ -91,7 +91,7 @@ def test_a_damaged_request_gives_messages_or_a_protocol_error(params, damage, pl
     place %= len(data)
     data[place : place + len(damage)] = damage
     with suppress(ProtocolError):
-        Reader().feed(bytes(data))
+        Decoder().feed(bytes(data))
 
 
 @given(
@@ -109,7 +109,7 @@ def test_a_request_with_an_id_is_always_answerable(params):
 def test_half_a_frame_is_counted_until_its_end():
     """The reader says how many bytes wait for the rest."""
     data = pack(Request(1, "ping", {}))
-    reader = Reader()
+    reader = Decoder()
     assert reader.feed(data[:4]) == []
     assert reader.unfinished_bytes == 4
     assert reader.feed(data[4:] + data[:2]) == [Request(1, "ping", {})]
@@ -134,7 +134,7 @@ def test_params_of_another_shape_are_answered_with_an_example(params):
 def test_text_that_is_no_utf8_is_answered_with_its_place():
     """Neovim sends any bytes as text; the stream goes on after it."""
     bad = frame(0, 7, "search", [{"weights": [1, "a\udcff"]}])
-    first, second = Reader().feed(bad + pack(Request(8, "ping", {})))
+    first, second = Decoder().feed(bad + pack(Request(8, "ping", {})))
     assert first == Invalid(7, "$.weights[1] is not UTF-8 at character 2; send UTF-8 text")
     assert second == Request(8, "ping", {})
 
@@ -177,7 +177,7 @@ def test_a_method_is_a_short_ascii_name(method):
 def test_a_request_whose_id_is_no_u32_ends_the_connection(id_):
     """There is no id to answer with, and a made-up one would end the caller's channel."""
     with pytest.raises(ProtocolError, match="32-bit"):
-        Reader().feed(frame(0, id_, "ping", []))
+        Decoder().feed(frame(0, id_, "ping", []))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_request_whose_id_is_no_u32_ends_the_connection(id_):
 def test_an_array_that_is_no_message_ends_the_connection(items):
     """Length and kind decide."""
     with pytest.raises(ProtocolError, match="no request, response or notification"):
-        Reader().feed(frame(*items))
+        Decoder().feed(frame(*items))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_an_array_that_is_no_message_ends_the_connection(items):
 def test_bytes_that_mean_nothing_or_ask_too_much_end_the_connection(data):
     """The announcement of too many items is enough, before they come."""
     with pytest.raises(ProtocolError):
-        Reader().feed(data)
+        Decoder().feed(data)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_bytes_that_mean_nothing_or_ask_too_much_end_the_connection(data):
 )
 def test_an_announced_text_of_4_gib_takes_no_memory_and_ends_at_the_limit(head):
     """Text, binary or extension: nothing is set aside for it, and past 1 MiB nobody waits for more."""
-    reader = Reader()
+    reader = Decoder()
     tracemalloc.start()
     with suppress(ProtocolError):
         reader.feed(head)
@@ -228,16 +228,16 @@ def test_an_announced_text_of_4_gib_takes_no_memory_and_ends_at_the_limit(head):
 def test_an_error_never_repeats_what_was_sent():
     """Its text goes to the log, where no note may be."""
     with pytest.raises(ProtocolError) as caught:
-        Reader().feed(frame("secret", "secret"))
+        Decoder().feed(frame("secret", "secret"))
     assert "secret" not in repr(caught.value)
     with pytest.raises(ProtocolError) as caught:
-        Reader().feed(frame(0, 1, "x", [{"secret": {1: 2}}]))
+        Decoder().feed(frame(0, 1, "x", [{"secret": {1: 2}}]))
     assert "secret" not in repr(caught.value) + repr(caught.value.__cause__)
 
 
 def test_a_frame_that_trickles_past_the_limit_ends_the_connection():
     """What is decoded already counts as well: 1,000 texts of 64 kB are no request."""
-    reader = Reader()
+    reader = Decoder()
     reader.feed(b"\xdc\x04\x00")
     text = b"\xda\xff\xff" + b"a" * 65535
     for _ in range(15):
@@ -249,9 +249,9 @@ def test_a_frame_that_trickles_past_the_limit_ends_the_connection():
 def test_many_whole_frames_in_one_read_are_not_too_long():
     """The limits are one frame's, not one read's."""
     one = pack(Request(1, "add", {"content": "x" * 300_000}))
-    assert len(Reader().feed(one * 8)) == 8
+    assert len(Decoder().feed(one * 8)) == 8
     nested = pack(Request(1, "configure", {"settings": {"ignore": [[]] * 1000}}))
-    assert len(Reader().feed(nested * 30)) == 30
+    assert len(Decoder().feed(nested * 30)) == 30
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_bomb_stays_small(bomb):
     """A megabyte that would unpack to a hundred is dropped on the way."""
     tracemalloc.start()
     with suppress(ProtocolError):
-        Reader().feed(bomb)
+        Decoder().feed(bomb)
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     print(f"peak {peak_bytes / 1e6:.1f} MB")
@@ -300,14 +300,14 @@ def test_what_the_receiver_would_drop_is_not_packed():
 
 def test_a_file_name_that_is_no_utf8_travels_unchanged():
     """`status` names such a file, and the client prints its own bytes again."""
-    (answer,) = Reader(ANSWERS).feed(pack(Response(1, None, {"path": "a\udcff.md"})))
+    (answer,) = Decoder(ANSWERS).feed(pack(Response(1, None, {"path": "a\udcff.md"})))
     assert answer.result == {"path": "a\udcff.md"}
 
 
 def test_answers_may_be_larger_than_requests():
     """The client takes lists and texts that the daemon would refuse."""
     answer = Response(1, None, {"skipped": [{"path": "x" * 90}] * 20_000, "text": "x" * 4_000_000})
-    assert Reader(ANSWERS).feed(pack(answer)) == [answer]
+    assert Decoder(ANSWERS).feed(pack(answer)) == [answer]
 
 
 def test_notifications_of_any_arguments_are_read():
@@ -322,9 +322,9 @@ def test_the_longest_frame_is_as_long_as_the_page_says(at_once):
     longest = frame(0, 1, "x", [{"c": "y" * (protocol.MAX_REQUEST_BYTES - empty)}])
     over = frame(0, 1, "x", [{"c": "y" * (protocol.MAX_REQUEST_BYTES - empty + 1)}])
     assert len(longest) == protocol.MAX_REQUEST_BYTES
-    reader = Reader()
+    reader = Decoder()
     parts = [longest[at : at + at_once] for at in range(0, len(longest), at_once)]
     assert len([message for part in parts for message in reader.feed(part)]) == 1
-    reader = Reader()
+    reader = Decoder()
     with pytest.raises(ProtocolError, match="longer than 1,048,576 bytes"):
         [reader.feed(over[at : at + at_once]) for at in range(0, len(over), at_once)]

@@ -4,7 +4,7 @@ import pytest
 
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import EmbedderError
-from memd.workspace.embed_loop import Vectorizing
+from memd.workspace.embed_loop import EmbedLoop
 
 
 async def write(work, *args):
@@ -13,7 +13,7 @@ async def write(work, *args):
 
 def of(notes, queue):
     """The vectors of these notes, with nobody who follows and no sidecars."""
-    return Vectorizing(
+    return EmbedLoop(
         notes.index, notes.indexer, queue,
         write=write, sidecars=None, is_bulk=lambda: False, publish=lambda _: None,
     )  # fmt: skip
@@ -24,7 +24,7 @@ def vectorizing(notes, embedder):
     return of(notes, queue), queue
 
 
-async def until_done(task: Vectorizing) -> None:
+async def until_done(task: EmbedLoop) -> None:
     """Run it until it says that everything has its vector."""
     done = asyncio.Event()
 

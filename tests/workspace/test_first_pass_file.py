@@ -11,7 +11,7 @@ from codes_support import answers, made, the_file
 from memd import fsio
 from memd.index import ann_cache
 from memd.workspace import maintenance
-from memd.workspace.maintenance import Housekeeping
+from memd.workspace.maintenance import Maintenance
 
 pytest.importorskip("faiss")
 
@@ -36,14 +36,14 @@ def keeper(notes):
     return housekeeping_of(notes)
 
 
-def housekeeping_of(notes) -> Housekeeping:
+def housekeeping_of(notes) -> Maintenance:
     async def nothing(*_):
         pass
 
-    return Housekeeping(notes.index, write=write, is_idle=lambda: True, check=nothing, prune=nothing)
+    return Maintenance(notes.index, write=write, is_idle=lambda: True, check=nothing, prune=nothing)
 
 
-def look_around(keeper: Housekeeping, for_s: float = LOOKS_S) -> None:
+def look_around(keeper: Maintenance, for_s: float = LOOKS_S) -> None:
     async def looking():
         running = asyncio.create_task(keeper.run())
         await asyncio.sleep(for_s)

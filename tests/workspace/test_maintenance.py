@@ -5,7 +5,7 @@ import pytest
 
 from memd.errors import DeadlineError
 from memd.workspace import maintenance
-from memd.workspace.maintenance import CHECK_S, HELD_FILES, KEEP_GONE_S, Housekeeping, held
+from memd.workspace.maintenance import CHECK_S, HELD_FILES, KEEP_GONE_S, Maintenance, held
 
 DAY_OLD = int(time.time()) - KEEP_GONE_S - 60
 
@@ -28,7 +28,7 @@ def done(notes, monkeypatch):
 
     def done(*, idle: bool = True) -> list[str]:
         async def look_around():
-            keeper = Housekeeping(notes.index, write=write, is_idle=lambda: idle, check=check, prune=prune)
+            keeper = Maintenance(notes.index, write=write, is_idle=lambda: idle, check=check, prune=prune)
             await keeper.count()
             running = asyncio.create_task(keeper.run())
             await asyncio.sleep(0.3)
@@ -115,7 +115,7 @@ def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
         pass
 
     async def look_around():
-        keeper = Housekeeping(notes.index, write=write, is_idle=lambda: True, check=check, prune=prune)
+        keeper = Maintenance(notes.index, write=write, is_idle=lambda: True, check=check, prune=prune)
         running = asyncio.create_task(keeper.run())
         while len(tries) < 3:
             await asyncio.sleep(0.01)

@@ -10,7 +10,7 @@ from postings_support import made, the_file, untruths
 from memd import fsio
 from memd.index import postings_cache
 from memd.workspace import maintenance
-from memd.workspace.maintenance import Housekeeping
+from memd.workspace.maintenance import Maintenance
 
 LOOKS = 4
 
@@ -38,14 +38,14 @@ class Keeper:
     def __init__(self, notes):
         self._left = 0  # how often it will ask whether there is nothing else to do: twice for each look
         self._enough = asyncio.Event()
-        self.housekeeping = Housekeeping(
+        self.maintenance = Maintenance(
             notes.index, write=write, is_idle=self._is_idle, check=nothing, prune=nothing
         )
 
     def look_around(self) -> None:
         async def looking():
             self._left, self._enough = 2 * LOOKS, asyncio.Event()
-            running = asyncio.create_task(self.housekeeping.run())
+            running = asyncio.create_task(self.maintenance.run())
             await asyncio.wait_for(self._enough.wait(), 60)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -53,7 +53,7 @@ class Keeper:
         asyncio.run(looking())
 
     def purge_now(self) -> int:
-        return asyncio.run(self.housekeeping.purge_now())
+        return asyncio.run(self.maintenance.purge_now())
 
     def _is_idle(self) -> bool:
         self._left -= 1
@@ -129,16 +129,16 @@ def test_housekeeping_that_ends_leaves_no_half_made_file(notes, keeper, monkeypa
     """Whoever stops the daemon does not wait for it."""
     notes.save(texts(12))
     begun = asyncio.Event()
-    real = postings_cache.Building._write
+    real = postings_cache.PostingsBuild._write
 
     def slow(building, view):
         begun.set()
         return real(building, view) and False  # it never comes to its end
 
-    monkeypatch.setattr(postings_cache.Building, "_write", slow)
+    monkeypatch.setattr(postings_cache.PostingsBuild, "_write", slow)
 
     async def stopped():
-        running = asyncio.create_task(keeper.housekeeping.run())
+        running = asyncio.create_task(keeper.maintenance.run())
         await asyncio.wait_for(begun.wait(), 30)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -1,7 +1,7 @@
 import pytest
 
 from memd.sources.scan import Rules
-from memd.workspace.watcher import Meaning, meaning
+from memd.workspace.watcher import HintKind, meaning
 
 PATTERNS = ("**/*.md",)
 
@@ -13,7 +13,7 @@ def guess(tmp_path):
     (tmp_path / "a.md").write_text("a")
     rules = Rules.load(tmp_path, PATTERNS, ())
 
-    def guess(path: str) -> Meaning:
+    def guess(path: str) -> HintKind:
         return meaning(str(tmp_path / path), tmp_path, rules, lambda folder: folder == "was-a-folder")
 
     return guess
@@ -22,22 +22,22 @@ def guess(tmp_path):
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("a.md", Meaning.SOURCE),
-        ("gone.md", Meaning.SOURCE),
-        ("folder/b.md", Meaning.SOURCE),
-        ("a.txt", Meaning.NOTHING),
-        ("folder", Meaning.FOLDER),
-        ("was-a-folder", Meaning.FOLDER),
-        ("node_modules", Meaning.NOTHING),
-        ("node_modules/p/README.md", Meaning.NOTHING),
-        (".git/index.lock", Meaning.NOTHING),
-        (".gitignore", Meaning.RULES),
-        ("folder/.gitignore", Meaning.RULES),
-        ("memory/.memdignore", Meaning.RULES),
-        ("memory/config.toml", Meaning.RULES),
-        ("folder/memory/config.toml", Meaning.RULES),
-        ("folder/config.toml", Meaning.NOTHING),
-        ("", Meaning.RULES),
+        ("a.md", HintKind.SOURCE),
+        ("gone.md", HintKind.SOURCE),
+        ("folder/b.md", HintKind.SOURCE),
+        ("a.txt", HintKind.NOTHING),
+        ("folder", HintKind.FOLDER),
+        ("was-a-folder", HintKind.FOLDER),
+        ("node_modules", HintKind.NOTHING),
+        ("node_modules/p/README.md", HintKind.NOTHING),
+        (".git/index.lock", HintKind.NOTHING),
+        (".gitignore", HintKind.RULES),
+        ("folder/.gitignore", HintKind.RULES),
+        ("memory/.memdignore", HintKind.RULES),
+        ("memory/config.toml", HintKind.RULES),
+        ("folder/memory/config.toml", HintKind.RULES),
+        ("folder/config.toml", HintKind.NOTHING),
+        ("", HintKind.RULES),
     ],
 )
 def test_a_changed_path_means_a_look_a_scan_new_rules_or_nothing(guess, path, expected):

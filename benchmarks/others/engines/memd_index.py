@@ -22,7 +22,7 @@ from memd.index.columns import mask_of
 from memd.index.index import Index
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
-from memd.search.score import Mode, Request
+from memd.search.score import Mode, SearchRequest
 from memd.search.search import search
 from memd.search.vector import vector_arm
 from memd.workspace.maintenance import FirstPassFile, PostingsFile
@@ -90,8 +90,8 @@ class MemdIndex:
         return [number - 1 for number in arm.pool[:limit]]
 
 
-def _request(mode: Mode, question: Question, limit: int) -> Request:
-    return Request(
+def _request(mode: Mode, question: Question, limit: int) -> SearchRequest:
+    return SearchRequest(
         query=parse(question.text),
         query_vec=None if question.vector is None else question.vector.tobytes(),
         model_id=MODEL_ID,
