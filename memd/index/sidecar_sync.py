@@ -40,7 +40,7 @@ def adopt(
     Returns:
         How many sources have their vectors now; 0 when what comes next has no sidecar.
 
-    Raises what `Changes.embed` raises.
+    Raises what `Transaction.embed` raises.
     """
     folder.refresh()
     taken: dict[bytes, bytes] = {}

@@ -96,7 +96,7 @@ def test_a_failed_change_leaves_everything_as_it_was(notes, monkeypatch):
     generation = notes.index.snapshot.generation
     notes.write("a.md", "alpha giraffe\n")
     with monkeypatch.context() as patch:
-        patch.setattr("memd.index.index.Changes.put", lambda *_: 1 / 0)
+        patch.setattr("memd.index.index.Transaction.put", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             notes.indexer.apply(["a.md"])
     assert notes.index.snapshot.generation == generation
