@@ -16,7 +16,7 @@ from pathlib import Path
 from memd import fsio
 from memd.errors import DeadlineError, IndexDamagedError, StorageError
 from memd.fsio import Failure
-from memd.index import ann_cache, matrices, postings
+from memd.index import ann_cache, matrices, postings, staging
 from memd.index.ann_cache import FirstPass, FirstPassKeeper
 from memd.index.chunk_text import read_by_model
 from memd.index.columns import HAS_NUMPY, Columns, live_up_to
@@ -26,6 +26,8 @@ from memd.index.postings import Inverted, TermPostings
 from memd.index.postings_cache import InvertedKeeper
 from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
+from memd.index.source_rows import NewSource
+from memd.index.staging import WASTE_CHUNKS, Staged
 from memd.index.transaction import Transaction
 from memd.index.vectors import Rows
 from memd.index.writer import Writer
@@ -62,8 +64,10 @@ def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: 
     )
 
 
-def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices) -> Snapshot:
-    """Return the snapshot after *changes* were committed."""
+def changed(
+    old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices, file: Inverted | None
+) -> Snapshot:
+    """Return the snapshot after *changes* were committed; *file* as in `load`."""
     sources = dict(old.sources)
     for source_id in changes.sources_removed:
         sources.pop(source_id, None)
@@ -73,13 +77,16 @@ def changed(old: Snapshot, changes: Transaction, writer: Writer, matrices: Matri
         added=list(changes.added.values()),
         embedded=[pair for pair in changes.embedded.items() if pair[0] not in changes.removed],
     )
+    newest = max(old.postings.newest, *changes.added, 0)
+    # Where chunks came late, what was read of words up to `newest` lacks them.
+    words = TermPostings(columns, newest, file) if changes.late_from else old.postings.after(columns, newest)
     return replace(
         old,
         generation=writer.number("generation") or 0,
         sources=sources,
         columns=columns,
         rows=matrices.rows,
-        postings=old.postings.after(columns, max(old.postings.newest, *changes.added, 0)),
+        postings=words,
     )
 
 
@@ -233,10 +240,44 @@ class Index:
         changes = Transaction(self._writer, self._matrices)
         with self._writer.transaction():
             yield changes
+            if changes.late_from:
+                self.inverted.note_late(changes.late_from)
             if changes.visible:
                 self._writer.count_generation_up()
         if changes.visible:
-            self._published = changed(self._published, changes, self._writer, self._matrices)
+            self.inverted.look()
+            self._published = changed(
+                self._published, changes, self._writer, self._matrices, self.inverted.file
+            )
+
+    def stage(self, new: NewSource, staged: Staged | None, budget_s: float) -> tuple[Staged, bool]:
+        """Store some chunks of a large source, unseen; `Transaction.put` and `let_go` follow.
+
+        Args:
+            new: the source.
+            staged: what the call before returned; None: begin.
+            budget_s: for about so long.
+
+        Returns:
+            What the next call needs, and whether all chunks are stored.
+        """
+        with self._writer.transaction():
+            staged = staging.begin(self._writer, new) if staged is None else replace(staged)
+            done = staging.store_some(self._writer, staged, budget_s)
+        self._writer.staged.add(staged.source_id)
+        return staged, done
+
+    def let_go(self, staged: Staged) -> None:
+        """Say that a source is not being staged any more: where it has not taken its place, it is waste."""
+        self._writer.staged.discard(staged.source_id)
+        self._writer.has_waste = True
+
+    def drop_some_waste(self) -> bool:
+        """Delete some chunks of what was replaced or not staged to its end; False when none is left."""
+        if not self._writer.has_waste:
+            return False
+        with self._writer.transaction():
+            return self._writer.drop_some_waste(WASTE_CHUNKS)
 
     def begin_model(self, model_id: str, dim: int) -> None:
         """Make *model_id* the model whose vectors are wanted: at once where there are none yet.

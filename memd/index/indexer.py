@@ -18,6 +18,7 @@ import structlog
 from memd.errors import IndexClosedError
 from memd.index.index import Index
 from memd.index.source_rows import NewSource, prepare
+from memd.index.staging import STAGED_CHUNKS, Staged
 from memd.index.suspects import Suspects
 from memd.index.transaction import Transaction
 from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
@@ -140,6 +141,7 @@ class Reading:
     put_off: bool = False  # it is not tame, and is left as it is now
     wanted: bool = False  # it must be parsed
     prepared: NewSource | None = None
+    staged: Staged | None = None  # where it has very many chunks
     failed: bool = False
 
 
@@ -188,6 +190,8 @@ class Indexer:
         readings = self.read(paths, budget_s=budget_s)
         self.sift(readings)
         self.prepare(readings, stop=stop)
+        while not self.stage(readings):
+            pass
         return self.commit(readings, at_s=at_s)
 
     def read(
@@ -246,6 +250,23 @@ class Indexer:
                 log.exception("note_failed")
                 reading.failed = True
 
+    def stage(self, readings: list[Reading], *, budget_s: float = SLICE_S) -> bool:
+        """Store chunks of the large ones, a slice of them; True when all are. For the writing thread."""
+        for reading in readings:
+            new, staged = reading.prepared, reading.staged
+            if new is None or len(new.chunks) <= STAGED_CHUNKS:
+                continue
+            if staged is not None and staged.stored == len(new.chunks):
+                continue
+            try:
+                reading.staged, done = self._index.stage(new, staged, budget_s)
+            except BaseException:
+                self._let_go(readings)
+                raise
+            if not done:
+                return False
+        return True
+
     def commit(self, readings: list[Reading], *, at_s: int | None = None) -> Applied:
         """Bring what was read into the index, in one commit. For the writing thread."""
         done = Applied()
@@ -262,12 +283,23 @@ class Indexer:
             for reading in readings:  # nothing of it was committed: the cache must not say otherwise
                 self.stamps.drop(reading.path)
             raise
+        finally:
+            self._let_go(readings)
         for reading in readings:
             if not reading.put_off:
                 self._newest[reading.path] = max(reading.order, self._newest.get(reading.path, 0))
         while len(self._newest) > ORDERS_KEPT:
             del self._newest[next(iter(self._newest))]
         return done
+
+    @property
+    def has_waste(self) -> bool:
+        """Whether what was replaced, or not staged to its end, may still be on the disk."""
+        return self._index.writer.has_waste
+
+    def drop_some_waste(self) -> bool:
+        """Delete a slice of it; False when none is left. For the writing thread."""
+        return self._index.drop_some_waste()
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
         """Store vectors by the hash of their text."""
@@ -297,7 +329,7 @@ class Indexer:
             changes.restore(path, stamp)
             done.indexed.append(path)
         elif reading.prepared is not None:
-            changes.put(reading.prepared)
+            changes.put(reading.prepared, reading.staged)
             done.indexed.append(path)
             done.warned[path] = reading.prepared.warnings
         elif reading.failed:
@@ -309,6 +341,11 @@ class Indexer:
         if not found.settled:
             done.unsettled.append(path)
         self.stamps.put(path, stamp, found.hash)
+
+    def _let_go(self, readings: list[Reading]) -> None:
+        for reading in readings:
+            if reading.staged is not None:
+                self._index.let_go(reading.staged)
 
     def _read(self, path: str, now_ns: int) -> SourceText | Skipped | None:
         """Read what is a source; None also for a file that the rules do not select any more."""

@@ -239,6 +239,17 @@ class InvertedKeeper:
         if self.file is not None:
             self._writer.set(HOLDS_PURGED, 1)
 
+    def note_late(self, first: int) -> None:
+        """Note, inside a transaction, that chunks with ids from *first* on are live only now.
+
+        A file that was made meanwhile, or is being made, lacks them; after the commit the caller has it
+        looked at.
+        """
+        self._purges += 1
+        if self.file is not None and self.file.last >= first:
+            self._writer.set(POSTINGS_FILE, None)
+            self._writer.set(HOLDS_PURGED, None)
+
     def begin(self, view_apart: Callable[[], AbstractContextManager[View]]) -> PostingsBuild:
         """Begin to make a file; `adopt` follows when it is whole. Another one that was begun is given up."""
         self.close()

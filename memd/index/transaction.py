@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from memd.errors import ModelMismatchError
 from memd.index.matrices import Matrices
 from memd.index.source_rows import NewSource
+from memd.index.staging import STAGED_CHUNKS, Staged
 from memd.index.writer import Writer
 from memd.records import FileStamp, Source
 
@@ -21,24 +22,32 @@ class Transaction:
         self.removed: set[int] = set()  # chunks that the snapshot has
         self.added: dict[int, tuple[int, int, int, int]] = {}  # chunk → (itself, source, row or -1, length)
         self.embedded: dict[int, int] = {}  # chunk → row
+        # First of the ids of chunks that were staged; 0: none were. What was read of words beside them may
+        # lack them.
+        self.late_from = 0
 
     @property
     def visible(self) -> bool:
         """Whether a query can see the difference."""
         return bool(self.sources_put or self.sources_removed or self.embedded)
 
-    def put(self, new: NewSource) -> None:
-        """Insert a source with its chunks, or replace all that is known of it."""
-        known = self._writer.source(new.path)
-        if known is not None:
-            source_id, is_live = known
-            deleted = self._writer.delete_chunks(source_id)
-            if is_live:
-                self._kill(deleted)
-        source = self._writer.put_source(new)
-        for chunk in new.chunks:
-            chunk_id, length = self._writer.put_chunk(source.id, chunk)
-            self._bring(source.id, chunk_id, chunk.hash, length)
+    def put(self, new: NewSource, staged: Staged | None = None) -> None:
+        """Insert a source with its chunks, or replace all that is known of it.
+
+        Args:
+            new: the source.
+            staged: where its chunks are stored already, all of them.
+        """
+        self._replace(new.path, renewed=staged is not None)
+        if staged is None:
+            source = self._writer.put_source(new)
+            for chunk in new.chunks:
+                self._writer.put_chunk(source.id, chunk)
+        else:
+            self._writer.unveil(staged.source_id, new.path, new.hash)
+            source = self._writer.source_of(staged.source_id)
+            self.late_from = min(staged.first_chunk, self.late_from or staged.first_chunk)
+        self._bring(source.id)
         self.sources_put[source.id] = source
 
     def touch(self, path: str, stamp: FileStamp) -> None:
@@ -56,9 +65,9 @@ class Transaction:
         if known is None or not known[1]:
             return
         source_id = known[0]
-        chunks = [chunk[0] for chunk in self._writer.chunks_of(source_id)]
+        chunks = self._writer.chunks_of(source_id)
         self._writer.mark_gone(source_id, at_s)
-        self._ledger.wait_no_more(chunks)
+        self._ledger.wait_no_more(source_id)
         self._kill(chunks)
         self.sources_put.pop(source_id, None)
         self.sources_removed.add(source_id)
@@ -76,8 +85,7 @@ class Transaction:
         source_id = known[0]
         self._writer.mark_gone(source_id, None)
         self._writer.put_stamp(path, stamp)
-        for chunk_id, digest, length in self._writer.chunks_of(source_id):
-            self._bring(source_id, chunk_id, digest, length)
+        self._bring(source_id)
         self.sources_put[source_id] = self._writer.source_of(source_id)
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
@@ -103,16 +111,33 @@ class Transaction:
             if target is self._matrices.active:
                 self.embedded.update((chunk_id, row) for chunk_id in served)
 
-    def _bring(self, source_id: int, chunk_id: int, digest: bytes, length: int) -> None:
-        """Make a chunk live."""
+    def _replace(self, path: str, *, renewed: bool) -> None:
+        """Take the chunks of what is known of a path away.
+
+        Where they are many, or the source is *renewed* under another id, it is deleted later, in slices.
+        """
+        known = self._writer.source(path)
+        if known is None:
+            return
+        source_id, is_live = known
+        chunks = self._writer.chunks_of(source_id)
+        if renewed or len(chunks) > STAGED_CHUNKS:
+            self._ledger.wait_no_more(source_id)
+            self._writer.discard(source_id, path)
+            self.sources_put.pop(source_id, None)
+            if is_live:
+                self.sources_removed.add(source_id)
+        else:
+            self._writer.delete_chunks(source_id)
+        if is_live:
+            self._kill(chunks)
+
+    def _bring(self, source_id: int) -> None:
+        """Make the chunks of a source live."""
         active, target = self._matrices.active, self._matrices.target
-        row = self._ledger.row_of(active.number, digest) if active else -1
-        row_wanted = row
-        if target is not None and target is not active:
-            row_wanted = self._ledger.row_of(target.number, digest)
-        if row_wanted < 0:
-            self._ledger.wait([chunk_id])
-        self.added[chunk_id] = (chunk_id, source_id, row, length)
+        self._ledger.wait(source_id, target.number if target else None)
+        found = self._ledger.chunks_with_rows(source_id, active.number if active else None)
+        self.added.update((chunk[0], chunk) for chunk in found)
 
     def _kill(self, chunks: Iterable[int]) -> None:
         """Make chunks dead."""

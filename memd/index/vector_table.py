@@ -163,15 +163,35 @@ class VectorTable:
         found = self._store.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
         return found[0][0] if found else 0
 
+    def chunks_with_rows(self, source: int, matrix: int | None) -> list[tuple[int, int, int, int]]:
+        """Return (id, source, row of *matrix* or -1, length) of each of a source's chunks."""
+        found = self._store.run(
+            """
+            SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
+            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash WHERE source = ?
+            """,
+            (matrix, source),
+        )
+        return cast("list[tuple[int, int, int, int]]", found)
+
     # Waiting
 
-    def wait(self, chunks: Iterable[int]) -> None:
-        """Note that chunks wait for their vectors."""
-        self._store.run_many("INSERT OR IGNORE INTO waiting VALUES (?)", ((chunk,) for chunk in chunks))
+    def wait(self, source: int, target: int | None) -> None:
+        """Note that the chunks of a source without a vector in *target* wait for one."""
+        self._store.run(
+            """
+            INSERT OR IGNORE INTO waiting SELECT id FROM chunks
+            WHERE source = ? AND NOT EXISTS
+                (SELECT 1 FROM vectors WHERE matrix = ? AND vectors.hash = chunks.hash)
+            """,
+            (source, target),
+        )
 
-    def wait_no_more(self, chunks: Iterable[int]) -> None:
-        """Note that chunks do not: their source is gone."""
-        self._store.run_many("DELETE FROM waiting WHERE chunk = ?", ((chunk,) for chunk in chunks))
+    def wait_no_more(self, source: int) -> None:
+        """Note that the chunks of a source do not: it is gone."""
+        self._store.run(
+            "DELETE FROM waiting WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
+        )
 
     def served(self, digest: bytes) -> list[int]:
         """Note that a text has its vector now; return the chunks that waited for it."""

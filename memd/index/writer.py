@@ -8,6 +8,7 @@ import json
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from itertools import chain
@@ -234,6 +235,9 @@ def _expect_files(path: Path) -> None:
 STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
 FORGOTTEN = "mtime_ns = 0, ctime_ns = 0, hash = x''"
 POSTINGS_FILE = "postings_file"  # in meta: the name of the derived file that counts
+# Sources that no file stands for: what replaces one, while it is put, and what was replaced. They are gone
+# since ever, and their path has slashes in front, which no path in a workspace has ("0" follows "/").
+NAMELESS = "(path >= '/' AND path < '0')"
 SOURCE_COLUMNS = "id, path, title, tags, day, dated, origin"
 
 
@@ -243,6 +247,8 @@ class Writer(Store):
     def __init__(self, path: Path, failure: Failure) -> None:
         super().__init__(path, failure)
         self.forgotten = 0  # how often stamps were forgotten: what was remembered of them before is void
+        self.staged: set[int] = set()  # sources whose chunks are being put, in several transactions
+        self.has_waste = True  # until `drop_some_waste` says otherwise: a kill may have left some
         self.refilled = 0  # how often the words were made anew: what was read of them before is void
         self._terms = terms_of(self._db, apsw.FTS5_TOKENIZE_DOCUMENT)
 
@@ -292,7 +298,9 @@ class Writer(Store):
 
     def gone_count(self) -> int:
         """Return how many sources are gone."""
-        return int(self.run("SELECT count(*) FROM sources WHERE gone_at IS NOT NULL")[0][0])
+        return int(
+            self.run(f"SELECT count(*) FROM sources WHERE gone_at IS NOT NULL AND NOT {NAMELESS}")[0][0]
+        )
 
     # What changes, inside a transaction
 
@@ -326,33 +334,78 @@ class Writer(Store):
         )  # fmt: skip
         return Source(source_id, new.path, new.title, new.tags, new.day, new.dated, new.origin)
 
-    def put_chunk(self, source_id: int, new: NewChunk) -> tuple[int, int]:
+    def stage(self, new: NewSource) -> tuple[int, int]:
+        """Insert a source that no query sees, and set apart ids for its chunks, which follow each other.
+
+        Returns:
+            Its id, and the first one for its chunks.
+        """
+        source = self.put_source(replace(new, path=self._free_path(new.path), hash=b""))
+        self.mark_gone(source.id, 0)
+        known = self.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+        if not known:
+            self.run("INSERT INTO sqlite_sequence VALUES ('chunks', 0)")
+        self.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'chunks'", (len(new.chunks),))
+        return source.id, (known[0][0] if known else 0) + 1
+
+    def unveil(self, source_id: int, path: str, digest: bytes) -> None:
+        """Give a source that was staged, and has all of its chunks, its path: it is live."""
+        self.run(
+            "UPDATE sources SET path = ?, hash = ?, gone_at = NULL WHERE id = ?", (path, digest, source_id)
+        )
+
+    def discard(self, source_id: int, path: str) -> None:
+        """Make a source, live or gone, waste: it leaves the disk in slices."""
+        self.run(
+            f"UPDATE sources SET path = ?, gone_at = 0, {FORGOTTEN} WHERE id = ?",
+            (self._free_path(path), source_id),
+        )
+        self.has_waste = True
+
+    def drop_some_waste(self, limit: int) -> bool:
+        """Delete up to *limit* chunks of what was discarded or is half staged; False when none is left."""
+        found = self.run(
+            f"SELECT id FROM sources WHERE {NAMELESS} AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
+            (json.dumps(list(self.staged)),),
+        )
+        for [source_id] in found:
+            # The last ones first: the first chunk has the words of the path.
+            ids = "SELECT id FROM chunks WHERE source = ? ORDER BY id DESC LIMIT ?"
+            if not self._delete_chunks(f"id IN ({ids})", (source_id, limit)):
+                self.run("DELETE FROM sources WHERE id = ?", (source_id,))
+        self.has_waste = bool(found)
+        return self.has_waste
+
+    def put_chunk(self, source_id: int, new: NewChunk, chunk_id: int | None = None) -> tuple[int, int]:
         """Insert a chunk with what full-text search needs of it; return its (id, length in terms)."""
         length = len(self._terms(new.words))
         [[chunk_id]] = self.run(
             """
             INSERT INTO chunks
-                (source, start_line, end_line, start_byte, heading, text, context, hash, length)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                (id, source, start_line, end_line, start_byte, heading, text, context, hash, length)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
-                source_id, new.start_line, new.end_line, new.start_byte, new.heading, new.text, new.context,
-                new.hash, length,
+                chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.heading, new.text,
+                new.context, new.hash, length,
             ),
         )  # fmt: skip
         self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))
         self.run("INSERT INTO trigrams (rowid, text) VALUES (?, ?)", (chunk_id, new.trigrams))
         return cast("int", chunk_id), length
 
-    def chunks_of(self, source_id: int) -> list[tuple[int, bytes, int]]:
-        """Return (id, hash, length) of a source's chunks, in their order."""
-        found = self.run("SELECT id, hash, length FROM chunks WHERE source = ? ORDER BY id", (source_id,))
-        return cast("list[tuple[int, bytes, int]]", found)
+    def chunks_of(self, source_id: int) -> list[int]:
+        """Return the ids of a source's chunks, in their order."""
+        return [
+            row[0] for row in self.run("SELECT id FROM chunks WHERE source = ? ORDER BY id", (source_id,))
+        ]
 
     def delete_chunks(self, source_id: int) -> list[int]:
         """Delete a source's chunks from all tables; return their ids."""
-        deleted = self.run("DELETE FROM chunks WHERE source = ? RETURNING id", (source_id,))
-        ids = [chunk[0] for chunk in deleted]
+        return self._delete_chunks("source = ?", (source_id,))
+
+    def _delete_chunks(self, which: str, values: Sequence[int]) -> list[int]:
+        ids = [chunk[0] for chunk in self.run(f"DELETE FROM chunks WHERE {which} RETURNING id", values)]
         for chunk_id in ids:
             self.run("DELETE FROM words WHERE rowid = ?", (chunk_id,))
             self.run("DELETE FROM trigrams WHERE rowid = ?", (chunk_id,))
@@ -367,9 +420,10 @@ class Writer(Store):
         found = self.run(
             """
             SELECT id FROM sources WHERE gone_at IS NOT NULL
-                AND gone_at <= ifnull(?, gone_at) AND path = ifnull(?, path) LIMIT ?
+                AND gone_at <= ifnull(?, gone_at) AND ltrim(path, '/') = ifnull(?, ltrim(path, '/'))
+                AND id NOT IN (SELECT value FROM json_each(?)) LIMIT ?
             """,
-            (before_s, path, limit),
+            (before_s, path, json.dumps(list(self.staged)), limit),
         )
         for [source_id] in found:
             self.delete_chunks(source_id)
@@ -398,16 +452,20 @@ class Writer(Store):
 
     def chunks_to_refill(self, table: str, limit: int) -> list[tuple[int, str, str, str, bool]]:
         """Return (id, path, context, text, whether it is its source's first) of chunks that it lacks yet."""
-        found = self.run(
-            f"""
-            SELECT chunks.id, path, context, text,
-                chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
-            FROM chunks CROSS JOIN sources ON sources.id = source
-            WHERE chunks.id > (SELECT ifnull(max(id), 0) FROM {table}_anew_docsize)
-            ORDER BY chunks.id LIMIT ?
-            """,
-            (limit,),
-        )
+        beyond = f"chunks.id > (SELECT ifnull(max(id), 0) FROM {table}_anew_docsize)"
+        late = f"chunks.id NOT IN (SELECT id FROM {table}_anew_docsize)"  # staged meanwhile: once, at the end
+        for which in (beyond, late):
+            found = self.run(
+                f"""
+                SELECT chunks.id, path, context, text,
+                    chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
+                FROM chunks CROSS JOIN sources ON sources.id = source
+                WHERE {which} ORDER BY chunks.id LIMIT ?
+                """,
+                (limit,),
+            )
+            if found:
+                break
         return [(row[0], row[1], row[2], row[3], bool(row[4])) for row in found]
 
     def refill(self, table: str, chunk_id: int, text: str) -> None:
@@ -425,6 +483,13 @@ class Writer(Store):
             self.set(POSTINGS_FILE, None)
             self.refilled += 1
         self.count_generation_up()
+
+    def _free_path(self, path: str) -> str:
+        """Return a path that no file has and whose name is the same: chunks are found by it."""
+        free = f"/{path}"
+        while self.source(free) is not None:
+            free = f"/{free}"
+        return free
 
 
 _day = cache(date.fromisoformat)  # there are few days and many sources

@@ -241,6 +241,8 @@ class IndexLoop:
             if not self._place.is_there():
                 await asyncio.sleep(MISSING_POLL_S)
                 continue
+            while self._indexer.has_waste:
+                await self._write(self._indexer.drop_some_waste)
             path = self._backlog.take_large(self._indexer.suspects)
             if path is None:
                 await self._large_work.wait()
@@ -295,6 +297,8 @@ class IndexLoop:
 
         if any(one.wanted for one in readings):
             await lane.run(prepare)
+            while not await self._write(indexer.stage, readings):  # saves go between two slices
+                pass
         done: Applied = await self._write(commit)
         return done
 
@@ -307,6 +311,8 @@ class IndexLoop:
         for path in [*done.indexed, *done.removed]:
             skipped.pop(path, None)
         skipped.update({one.path: one.reason for one in done.skipped})
+        if self._indexer.has_waste:
+            self._large_work.set()
         if done.unsettled:
             asyncio.get_running_loop().call_later(SETTLE_S, self.hint, done.unsettled)
         for event, paths in (("indexed", done.indexed), ("removed", done.removed)):

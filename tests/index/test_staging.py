@@ -1,0 +1,192 @@
+"""Staging: a large source comes into the index in slices, and is seen whole or not at all."""
+
+import pytest
+from postings_support import made, untruths
+
+from memd.index import postings_cache
+from memd.index.staging import CHUNKS_AT_ONCE, STAGED_CHUNKS
+
+CHUNKS = STAGED_CHUNKS + 200
+
+
+def large(word: str) -> str:
+    """A note of CHUNKS chunks, all of which have *word*."""
+    return "".join(f"# part{number}\n\n{word} {'filler ' * 150}\n\n" for number in range(CHUNKS))
+
+
+def begun(notes, path: str, slices: int = 3):
+    """Stage a large note for so many of the smallest slices."""
+    readings = notes.indexer.read([path])
+    notes.indexer.sift(readings)
+    notes.indexer.prepare(readings)
+    for _ in range(slices):
+        assert not notes.indexer.stage(readings, budget_s=0)
+    return readings
+
+
+def ended(notes, readings) -> None:
+    """Stage the rest, with a note saved after each slice; commit."""
+    number = 0
+    while not notes.indexer.stage(readings, budget_s=0):
+        notes.save({f"between{number}.md": f"kingfisher{number} wren"}, embed=False)
+        assert notes.found(f"kingfisher{number}") == [f"between{number}.md"]
+        number += 1
+    assert number > 3
+    notes.indexer.commit(readings)
+
+
+def clean(notes) -> None:
+    while notes.index.drop_some_waste():
+        pass
+
+
+def counts(notes) -> tuple[int, int]:
+    """Sources and chunks in the database, seen or not."""
+    writer = notes.index.writer
+    return writer.run("SELECT count(*) FROM sources")[0][0], writer.run("SELECT count(*) FROM chunks")[0][0]
+
+
+def test_a_slice_is_bounded_and_shows_nothing(notes):
+    """While a large note is staged, queries see the old one, and each slice stores few chunks."""
+    notes.save({"big.md": "the old heron", "other.md": "a wren"})
+    notes.write("big.md", large("heron"))
+    readings = begun(notes, "big.md")
+    assert readings[0].staged.stored <= 3 * CHUNKS_AT_ONCE
+    assert notes.found("old heron")[0] == "big.md"
+    assert notes.index.snapshot.columns.count == 2
+    assert notes.index.gone_count() == 0
+    assert notes.findings() == []
+    ended(notes, readings)
+    assert set(notes.found("heron")) == {"big.md"}
+    assert notes.found("old") == []
+    assert notes.found("part3 heron")[0] == "big.md"
+
+
+def test_words_that_were_asked_for_between_two_slices_are_found_in_all_chunks(notes):
+    """What a query read of a term beside a staged note does not hide that note's chunks afterwards."""
+    notes.save({"small.md": "heron wren"})
+    notes.write("big.md", large("heron"))
+    readings = begun(notes, "big.md", slices=1)
+    notes.save({"later.md": "a later heron"})
+    assert sorted(notes.found("heron")) == ["later.md", "small.md"]
+    ended(notes, readings)
+    with notes.index.view() as view:
+        assert untruths(view) == []
+        assert view.postings("heron", prefix=False).document_frequency == CHUNKS + 2
+
+
+@pytest.mark.parametrize("adopted_first", [True, False])
+def test_a_file_of_postings_made_between_two_slices_counts_no_more(notes, monkeypatch, adopted_first):
+    """Neither one that was adopted meanwhile nor one that is being made hides chunks that came later."""
+    monkeypatch.setattr(postings_cache, "MIN_CHUNKS", 0)
+    notes.save({f"note{number}.md": f"heron {number}" for number in range(300)})
+    notes.write("big.md", large("heron"))
+    readings = begun(notes, "big.md", slices=1)
+    notes.save({"later.md": "a later heron"})
+    if adopted_first:
+        assert made(notes)
+        ended(notes, readings)
+    else:
+        building = notes.index.inverted.begin(notes.index.view_apart)
+        while not building.step(0.01):
+            pass
+        ended(notes, readings)
+        assert not notes.index.inverted.adopt(building)
+    with notes.index.view() as view:
+        assert untruths(view) == []
+        assert view.postings("heron", prefix=False).document_frequency >= CHUNKS + 301
+    notes.reopen()
+    with notes.index.view() as view:
+        assert untruths(view) == []
+
+
+def test_a_kill_between_two_slices_leaves_the_old_note_and_no_waste(notes, tmp_path):
+    """After kill -9 the old text answers, the note is read again, and what was staged leaves the disk."""
+    notes.save({"big.md": "the old heron"})
+    notes.write("big.md", large("heron"))
+    readings = begun(notes, "big.md")
+    (tmp_path / "after").mkdir()
+    after = notes.crashed(tmp_path / "after")
+    assert after.found("old heron")[0] == "big.md"
+    assert after.findings() == []
+    after.index.drop_some_waste()
+    assert after.findings() == []
+    clean(after)
+    assert counts(after) == (1, 1)
+    assert after.compared().differing == ["big.md"]
+    after.save({"big.md": large("heron")})
+    assert after.found("old") == []
+    assert after.findings() == []
+    after.index.close()
+    ended(notes, readings)
+
+
+def test_a_large_note_is_replaced_and_its_chunks_leave_in_slices(notes):
+    """Whatever takes the place of a large note, nothing of that is seen, and slices delete it."""
+    notes.save({"big.md": large("heron")}, embed=False)
+    notes.save({"big.md": large("stork")}, embed=False)
+    assert notes.found("heron") == []
+    notes.save({"big.md": "a stork"})
+    assert notes.found("stork") == ["big.md"]
+    assert counts(notes) == (3, 2 * CHUNKS + 1)
+    assert notes.index.drop_some_waste()
+    assert notes.findings() == []
+    clean(notes)
+    assert counts(notes) == (1, 1)
+
+
+def test_a_newer_reading_wins_over_a_staged_one(notes):
+    """A note that became small while it was staged stays as it is; what was staged is waste."""
+    notes.write("big.md", large("heron"))
+    readings = begun(notes, "big.md")
+    notes.save({"big.md": "a stork"})
+    while not notes.indexer.stage(readings):
+        pass
+    notes.indexer.commit(readings)
+    assert notes.found("heron") == []
+    clean(notes)
+    assert counts(notes) == (1, 1)
+
+
+def test_purging_leaves_what_is_staged_and_takes_what_was_replaced(notes):
+    """A purge of a path takes its replaced text along, and nothing of what is being staged."""
+    notes.save({"big.md": large("heron")}, embed=False)
+    notes.save({"big.md": "a stork"})
+    notes.remove("big.md")
+    notes.write("next.md", large("wren"))
+    readings = begun(notes, "next.md")
+    assert notes.index.purge(None, 64, "big.md") == 2
+    assert notes.index.purge(None, 64) == 0
+    ended(notes, readings)
+    assert notes.found("part7 wren")[0] == "next.md"
+
+
+def test_a_large_note_goes_and_comes_back(notes):
+    """A large note that is removed and put back is found again, with all of its chunks."""
+    text = large("heron")
+    notes.save({"big.md": text}, embed=False)
+    notes.remove("big.md")
+    assert notes.found("heron") == []
+    notes.save({"big.md": text}, embed=False)
+    assert set(notes.found("heron")) == {"big.md"}
+    assert counts(notes) == (1, CHUNKS)
+    assert notes.index.pending_count() == CHUNKS
+
+
+def test_a_table_of_words_that_is_made_anew_meanwhile_lacks_nothing(notes):
+    """A repair that passed the ids of a staged note before they were filled fills them in the end."""
+    notes.save({"small.md": "heron wren"})
+    notes.write("big.md", large("heron"))
+    readings = begun(notes, "big.md", slices=1)
+    notes.save({"later.md": "a later heron"})
+    writer = notes.index.writer
+    with writer.transaction():
+        writer.begin_refill("words")
+        for chunk_id, *_ in writer.chunks_to_refill("words", 10_000):
+            writer.refill("words", chunk_id, "nothing")
+    assert not notes.indexer.stage(readings, budget_s=0)
+    with writer.transaction():
+        left = writer.chunks_to_refill("words", 10_000)
+        assert len(left) == CHUNKS_AT_ONCE
+        writer.run("DROP TABLE words_anew")
+    ended(notes, readings)
