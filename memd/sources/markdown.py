@@ -86,6 +86,9 @@ WORK = 500_000
 CHARS_A_WORK = 3
 # What a heading adds to its chunks; longer ones are somebody's paragraph.
 MAX_TITLE_CHARS = 200
+# A heading with more of them keeps its markup: each that is not closed has the rest of the line read again,
+# 4 ms for 50 of them. Arbitrary; people link once or twice.
+MAX_TITLE_BRACKETS = 12
 
 TOO_LONG = f"too-complex: more than {MAX_MARKDOWN_LINES:,} lines; all is indexed as plain text"
 TOO_COMPLEX = "too-complex: all is indexed as plain text"
@@ -294,7 +297,7 @@ def plain_title(content: str) -> str:
     """Return what a reader sees of a heading."""
     title = " ".join(content.split())
     cut = title[: 2 * MAX_TITLE_CHARS]  # inline rules are quadratic on hostile text
-    if _MARKUP.search(cut):
+    if _MARKUP.search(cut) and cut.count("[") <= MAX_TITLE_BRACKETS:
         children = _INLINE.parseInline(cut)[0].children or []
         cut = " ".join("".join(_visible(child) for child in children).split())
     return cut if len(cut) <= MAX_TITLE_CHARS else cut[: MAX_TITLE_CHARS - 1] + "…"

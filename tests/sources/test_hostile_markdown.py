@@ -14,7 +14,7 @@ from benchmarks.pathological import SHAPES, text
 from memd.records import ChunkLimits
 from memd.sources import markdown
 from memd.sources.chunk import parse
-from memd.sources.markdown import Block, read_blocks, split_lines
+from memd.sources.markdown import Block, plain_title, read_blocks, split_lines
 
 LIMITS = ChunkLimits(200, 50, 254)
 PLAIN = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
@@ -117,3 +117,10 @@ def test_where_the_parser_itself_fails_the_lines_are_plain_text(monkeypatch):
     document = parsed("# Title\n\nzebra\n")
     assert document.warnings == ("too-complex: lines 1 to 3 are indexed as plain text",)
     assert "zebra" in document.chunks[0].text
+
+
+def test_a_heading_of_brackets_keeps_its_markup():
+    """Brackets that are never closed are read once; links show their text."""
+    assert plain_title("[`a`](b) " * 13).startswith("[`a`](b)")
+    assert plain_title("[`a`](b) " * 12).startswith("a a")
+    assert plain_title("See [the **manual**](a) and [b](c)") == "See the manual and b"
