@@ -179,7 +179,8 @@ def notes(answer: Answer) -> str | None:
     if answer.get("synced") is False:  # a daemon that was not asked says nothing of it
         parts.append("not synced in time: what was saved last may be missing")
     index = answer.get("index") or {}
-    if pending := index.get("pending_files"):
+    pending = index.get("pending_files")
+    if pending and not answer.get("synced"):  # else it was saved after the question, or is read once more
         # Not "changed": a file that was saved a moment before it was read is only read again.
         parts.append(f"{pending} file{'s' if pending > 1 else ''} still to be read")
     if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":

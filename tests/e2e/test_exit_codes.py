@@ -19,7 +19,8 @@ CODES = {life.EXIT_OK, life.EXIT_HURRIED, life.EXIT_RUNNING, life.EXIT_LOST, lif
 # Its loop stands still while it stops, as if a library in C never came back.
 STUCK = """
 import sys, time
-from memd.service import daemon, logs, workspaces
+from memd import daemon, logs
+from memd.workspace import workspaces
 
 async def never_ends(_):
     time.sleep(120)

@@ -11,7 +11,7 @@ YEAR_S = 365 * 24 * 3600.0
 # Its clocks are read five times a second; once, after the third reading, they say that a year went by.
 JUMPING = """
 import sys, time
-from memd.service import clocks, daemon, logs
+from memd import daemon, logs
 
 readings = 0
 
@@ -23,7 +23,7 @@ def read():
     return (wall + jump_s, awake, since_boot) if {was_set} else (wall + jump_s, awake, since_boot + jump_s)
 
 daemon.BEAT_S = 0.2
-clocks.Clocks.__init__.__defaults__ = (read,)
+daemon.Clocks.__init__.__defaults__ = (read,)
 logs.configure(sys.stderr, terminal=False)
 sys.exit(daemon.run(daemon.starter(None)))
 """

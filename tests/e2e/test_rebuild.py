@@ -120,7 +120,7 @@ def test_a_folder_that_is_away_keeps_its_index(workspace):
 KILLED_WHILE_SWITCHING = """
 import os, shutil, signal, sys
 from pathlib import Path
-from memd.service import rebuild
+from memd.workspace import rebuild
 left = int(sys.argv[2])
 def deadly(call):
     def wrapped(*args, **kwargs):
