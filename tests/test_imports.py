@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "memd.search": VOCABULARY | {"memd.index"},
     "memd.entries": VOCABULARY,
     "memd.workspace": VOCABULARY
-    | {"memd.sources", "memd.embedding", "memd.index", "memd.search", "memd.entries", "memctl.paths"},
+    | {"memd.sources", "memd.embedding", "memd.index", "memd.entries", "memctl.paths"},
     "memd.api": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.rpc", "memd.search", "memd.entries"}
     | {"memd.workspace", "memctl.protocol"},

@@ -12,7 +12,7 @@ from memd.rpc.context import Call
 from memd.search.explain import explain
 from memd.search.recall import recall as fit
 from memd.search.score import SearchRequest
-from memd.search.search import Answer, searched
+from memd.search.search import Answer, search, searched
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -75,7 +75,7 @@ def _search(opened: OpenWorkspace, request: SearchRequest) -> Answer:
     has_turn = _TURN.acquire(timeout=TURN_S)
     try:
         with opened.index.view(request.expired) as view:
-            return opened.memo.search(view, request)
+            return search(view, request)
     finally:
         if has_turn:
             _TURN.release()

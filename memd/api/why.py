@@ -15,7 +15,7 @@ from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.search.confidence import Confidence
 from memd.search.score import SearchRequest
-from memd.search.search import degraded
+from memd.search.search import degraded, search
 from memd.search.why import Verdict, why
 from memd.sources.ignore import Refusal
 from memd.sources.refusal import look
@@ -88,7 +88,7 @@ def _look(opened: OpenWorkspace, request: SearchRequest, path: str, line: int | 
         verdict = why(view, request, source, line) if source else None
         close = () if source else _close_names(view, path)
         is_hit = verdict is not None and verdict.stage == "returned"
-        confidence = opened.memo.search(view, request).confidence if is_hit else None
+        confidence = search(view, request).confidence if is_hit else None
         missing = degraded(view)
     if is_hit or not opened.workspace.is_there():
         return _Seen(generation, source, verdict, close=close, degraded=missing, confidence=confidence)

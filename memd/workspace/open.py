@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
 from memd.registry import Workspace, is_folder, remember_root, write_durably
-from memd.search.memo import Memo
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
 from memd.workspace.embed_loop import Write
@@ -49,7 +48,6 @@ class OpenWorkspace:
     embedding: EmbeddingQueue | None  # None: provider = "none"
     last_health: dict[str, Any] | None = None  # what the last `health` found, and when
     last_check: dict[str, Any] | None = None  # the same of `check`
-    memo: Memo = field(default_factory=Memo)
 
 
 def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -> WorkspaceConfig:

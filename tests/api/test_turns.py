@@ -4,13 +4,12 @@ import threading
 from types import SimpleNamespace
 
 from memd.api import search
-from memd.search.memo import Memo
 
 
 def test_a_search_waits_for_its_turn_but_not_long(notes):
     """Whoever has the turn may keep it; the next one ends first."""
     notes.save({"a.md": "heron\n"})
-    opened = SimpleNamespace(index=notes.index, memo=Memo())
+    opened = SimpleNamespace(index=notes.index)
     begun = threading.Event()
     waited, answers = threading.Event(), []
 
