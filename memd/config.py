@@ -4,12 +4,9 @@ Two files: a workspace's ``memory/config.toml``, which may arrive with a git clo
 trusted with little, and the user's own ``config.toml``, which alone names model folders and addresses.
 """
 
-import fcntl
 import os
-import secrets
 import stat
 import tomllib
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 from urllib.parse import urlsplit
@@ -17,7 +14,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from memd.errors import ConfigError, UnsafeError, storage_error
+from memd import fsio
+from memd.errors import ConfigError, UnsafeError
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 MAX_CONFIG_BYTES = 1024 * 1024  # arbitrary; far above any real configuration
@@ -194,30 +192,4 @@ def write_settings(root: Path, path: Path, settings: dict[str, Any]) -> None:
     document = tomlkit.parse(target.read_text(encoding="utf-8-sig"))
     for key, value in settings.items():
         document[key] = value
-    try:
-        _replace(target, tomlkit.dumps(document))
-    except OSError as error:
-        raise storage_error(f"{target} cannot be written", error) from error
-
-
-def _replace(target: Path, text: str) -> None:
-    # A name that nobody can have put there before, as a link to somewhere else; `clear_leftovers` knows it.
-    fresh = target.parent / f".memd-write-{secrets.token_hex(8)}.tmp"
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            with suppress(OSError):  # some file systems have no locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # for as long as it is no leftover
-            stream.write(text)
-            stream.flush()
-            os.fchmod(stream.fileno(), target.stat().st_mode & 0o777)
-            os.fsync(stream.fileno())
-            fresh.replace(target)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    fsio.replace_users(target, tomlkit.dumps(document).encode())

@@ -1,20 +1,111 @@
-"""How are files of our own written so that they are there after a power cut?
+"""Durable writes of files, whole or in place, and the errors of a full or failing disk.
 
-The one seam of the index for its own I/O: everything else calls these as ``files.sync(…)``, so that a
-test can record, count or fail each of them. It knows nothing of rows or of SQLite, which has I/O of its
-own. All functions raise OSError.
+A file that is written whole goes through `replace_own`, `replace_users` or `unnamed`: a temporary name, the
+bytes on the disk, the name, the folder on the disk. The rest is the one seam of the index for its own I/O:
+everything else calls these as ``fsio.sync(…)``, so that a test can record, count or fail each of them. It
+knows nothing of rows or of SQLite, which has I/O of its own. What has no other error in its docstring raises
+OSError.
 """
 
 import errno
 import fcntl
 import os
+import re
+import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from memd.errors import NoSpaceError, StorageError, is_full
+from memctl.paths import reason_and_cure
+from memd.errors import StorageError, is_full, storage_error
 
 _OWN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+PRIVATE = 0o600  # the mode of a file that holds what somebody wrote
+# Names that no person and no other program gives: a killed process leaves them, the next one clears them.
+UNFINISHED = re.compile(r"\.memd-write-[0-9a-f]{16}\.tmp")
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone does not reach the disk
+
+
+def replace_own(path: Path, raw: bytes) -> None:
+    """Replace a file in a folder of memd's own; it is whole on the disk when this returns.
+
+    Raises:
+        NoSpaceError, StorageError: it cannot be written, with the command that mends it; what was there is
+            as it was.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        remove(fresh)  # of a daemon that was killed; what else stands there is not followed
+        _replace(path, fresh.name, raw, mode=PRIVATE)
+    except OSError as error:
+        if is_full(error):
+            raise storage_error(f"can't write {path}", error) from error
+        blocked = path if path.is_dir() else fresh
+        raise StorageError(f"can't write {path}: {reason_and_cure(blocked, error)}") from error
+
+
+def replace_users(path: Path, raw: bytes) -> None:
+    """Replace a file in a user's folder, which keeps its mode; it is whole on the disk when this returns.
+
+    Raises:
+        NoSpaceError, StorageError: it cannot be written; what was there is as it was.
+    """
+    try:
+        _replace(path, unfinished_name(), raw, mode=path.stat().st_mode & 0o777)
+    except OSError as error:
+        raise storage_error(f"can't write {path}", error) from error
+
+
+def unfinished_name() -> str:
+    """Return a name for what is being written: nobody can have put a link to somewhere else there before."""
+    return f".memd-write-{secrets.token_hex(8)}.tmp"
+
+
+@contextmanager
+def unnamed(folder: int, temporary: str, raw: bytes, *, mode: int = PRIVATE) -> Iterator[None]:
+    """Write a whole file into an open folder, on the disk when the block begins; the block names it.
+
+    The file is locked for as long as it is no leftover. What has the temporary name at the end goes.
+
+    Raises:
+        FileExistsError: the temporary name is taken.
+    """
+    descriptor = os.open(temporary, _NEW, PRIVATE, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            with suppress(OSError):  # some file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if mode != PRIVATE:  # some file systems refuse even what changes nothing
+                os.fchmod(descriptor, mode)
+            file.write(raw)
+            file.flush()
+            # Before the name: a name that is durable before its bytes is an empty file after a power cut.
+            _sync_new(descriptor)
+            yield
+    finally:
+        with suppress(FileNotFoundError):  # a rename took it
+            os.unlink(temporary, dir_fd=folder)
+
+
+def _replace(path: Path, temporary: str, raw: bytes, *, mode: int) -> None:
+    folder = os.open(path.parent, _FOLDER)
+    try:
+        with unnamed(folder, temporary, raw, mode=mode):
+            os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _sync_new(descriptor: int) -> None:
+    """As `sync`, with the owner and the mode."""
+    if _FULL_SYNC is not None:
+        fcntl.fcntl(descriptor, _FULL_SYNC)
+    else:
+        os.fsync(descriptor)
 
 
 class Failure:
@@ -40,7 +131,7 @@ class Failure:
 
 def create(path: Path) -> int:
     """Make a file that is not there yet, for its owner alone; FileExistsError where something is."""
-    return os.open(path, _OWN | os.O_CREAT | os.O_EXCL, 0o600)
+    return os.open(path, _OWN | os.O_CREAT | os.O_EXCL, PRIVATE)
 
 
 def open_existing(path: Path) -> int:
@@ -94,7 +185,7 @@ def sync(descriptor: int) -> None:
 
 def sync_folder(path: Path) -> None:
     """Return when the names in a folder are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path, _FOLDER)
     try:
         os.fsync(descriptor)
     finally:
@@ -109,13 +200,6 @@ def remove(path: Path) -> None:
 def close(descriptor: int) -> None:
     """Close a file."""
     os.close(descriptor)
-
-
-def translated(path: Path, error: OSError) -> NoSpaceError | StorageError:
-    """Return the error of ours that says the same."""
-    if is_full(error):
-        return NoSpaceError(f"{path}: no space left on the device; what was indexed still answers")
-    return StorageError(f"{path}: {error.strerror or error}")
 
 
 def lacks_inodes(path: Path | str) -> bool:

@@ -19,7 +19,8 @@ from pathlib import Path
 import structlog
 
 from memctl.paths import PathError, open_own, reason_and_cure
-from memd.errors import StorageError, UnsafeError, WorkspaceError, is_full, storage_error
+from memd import fsio
+from memd.errors import StorageError, UnsafeError, WorkspaceError, storage_error
 
 CONFIG_TEMPLATE = """\
 # What memd does in this folder. Every line is optional; what stands here are the defaults.
@@ -198,7 +199,7 @@ class Registry:
     def write(self, roots: Iterable[Path]) -> None:
         """Replace the registry: a new file, durable, then a rename."""
         text = json.dumps({"workspaces": [{"root": str(root)} for root in roots]}, indent=1) + "\n"
-        write_durably(self._path, text.encode())
+        fsio.replace_own(self._path, text.encode())
 
     def _found(self) -> tuple[list[Path], str]:
         """Return the roots, and what is wrong with the file: "" mostly."""
@@ -267,7 +268,7 @@ class Registry:
 def remember_root(place: Workspace) -> None:
     """Leave in the folder of an index which root it is of."""
     if root_of(place.index_dir) != place.root:
-        write_durably(place.index_dir / ROOT_NAME, os.fsencode(place.root))
+        fsio.replace_own(place.index_dir / ROOT_NAME, os.fsencode(place.root))
 
 
 def root_of(folder: Path) -> Path | None:
@@ -284,33 +285,6 @@ def root_of(folder: Path) -> Path | None:
         os.close(descriptor)
     root = Path(os.fsdecode(raw))
     return root if workspace_at(root, folder.parent).index_dir == folder else None
-
-
-def write_durably(path: Path, raw: bytes) -> None:
-    """Replace a file of memd's by a new one that is on the disk.
-
-    Raises:
-        StorageError, NoSpaceError: it cannot be written; what was there is as it was.
-    """
-    fresh = path.with_name(f"{path.name}.new")
-    try:
-        fresh.unlink(missing_ok=True)  # of a daemon that was killed; what else stands there is not followed
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        fresh.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        blocked = path if path.is_dir() else fresh
-        if is_full(error):
-            raise storage_error(f"can't write {path}", error) from error
-        raise StorageError(f"can't write {path}: {reason_and_cure(blocked, error)}") from error
 
 
 def _parsed(raw: bytes) -> tuple[list[Path], str]:

@@ -43,7 +43,11 @@ MAY_IMPORT = {
     "memctl": set(),  # nothing of memd
 }
 # What of the vocabulary needs more than the vocabulary.
-BESIDE = {"memd.registry": {"memctl.paths"}, "memd.diagnostics": {"memd.index.database"}}
+BESIDE = {
+    "memd.registry": {"memctl.paths"},
+    "memd.fsio": {"memctl.paths"},
+    "memd.diagnostics": {"memd.index.database"},
+}
 # Search reads an index through a view of one moment, and the arithmetic on its columns.
 VIEW = {
     f"memd.index.{name}"

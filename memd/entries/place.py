@@ -16,22 +16,13 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from memd.errors import (
-    MemdError,
-    NoSpaceError,
-    NotFoundError,
-    StorageError,
-    UnsafeError,
-    WorkspaceError,
-    is_full,
-)
+from memd import fsio
+from memd.errors import MemdError, NotFoundError, StorageError, UnsafeError, WorkspaceError, storage_error
 
 MAX_BYTES = 512 * 1024  # of a file that may be an entry: content of 256 KiB, and front matter
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-# Names that no person and no other program gives: a killed process leaves them, the next one clears them.
-_UNFINISHED = re.compile(r"\.memd-write-[0-9a-f]{16}\.tmp")
+# As `fsio.UNFINISHED`, of a deletion.
 _ASIDE = re.compile(r"\.memd-forget-[0-9a-f]{16}-(?P<name>[^/]+\.md)")
 _NOT_A_FOLDER = frozenset({errno.ELOOP, errno.ENOTDIR})
 # What file systems without hard links (FAT, some network mounts) answer to link().
@@ -69,7 +60,7 @@ def place(root: Path, folder: str, name: str, body: bytes) -> bool:
             os.fsync(topic)
             return done
     except OSError as error:
-        raise _told(error, root / "memory" / folder / name) from error
+        raise storage_error(f"{root}/memory/{folder}/{name} was not written", error) from error
 
 
 def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None] | None) -> None:
@@ -197,7 +188,7 @@ def _left_in(topic: int) -> list[str]:
     return [
         name
         for name in sorted(os.listdir(topic))
-        if (_UNFINISHED.fullmatch(name) or _ASIDE.fullmatch(name)) and _is_left(topic, name)
+        if (fsio.UNFINISHED.fullmatch(name) or _ASIDE.fullmatch(name)) and _is_left(topic, name)
     ]
 
 
@@ -271,23 +262,12 @@ def _open_folder(name: str, parent: int, *, shown: str) -> int:
 
 def _write(topic: int, name: str, body: bytes) -> bool:
     """Write under a name that scanners skip, then give it its own: a killed process leaves no half entry."""
-    temporary = f".memd-write-{secrets.token_hex(8)}.tmp"
+    temporary = fsio.unfinished_name()
     try:
-        fd = os.open(temporary, _NEW_FILE, 0o600, dir_fd=topic)
+        with fsio.unnamed(topic, temporary, body):
+            return _publish(topic, temporary, name)
     except FileExistsError:
         return False
-    try:
-        with os.fdopen(fd, "wb") as file:
-            with contextlib.suppress(OSError):  # some file systems have no locks
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)  # for as long as it is no leftover
-            file.write(body)
-            file.flush()
-            # Before the name: a name that is durable before its bytes is an empty note after a power cut.
-            os.fsync(fd)
-            return _publish(topic, temporary, name)
-    finally:
-        with contextlib.suppress(FileNotFoundError):  # a rename took it
-            os.unlink(temporary, dir_fd=topic)
 
 
 def _publish(topic: int, temporary: str, name: str) -> bool:
@@ -317,9 +297,3 @@ def _stands_at(memory: int, folder: str, topic: int) -> bool:
     except FileNotFoundError:
         return False
     return os.path.samestat(there, os.fstat(topic))
-
-
-def _told(error: OSError, path: Path) -> MemdError:
-    if is_full(error):
-        return NoSpaceError(f"no space left for {path}: nothing was kept. Free some and try again")
-    return StorageError(f"writing {path} failed: {error.strerror}. Nothing was kept")

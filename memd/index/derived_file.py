@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memd import fsio
+from memd.errors import storage_error
 
 
 class Making:
@@ -30,7 +31,7 @@ class Making:
                 self._go_on(time.monotonic() + budget_s)
         except OSError as error:
             self._given_up = True
-            raise fsio.translated(self.path, error) from error
+            raise storage_error(str(self.path), error) from error
         except BaseException:
             self._given_up = True
             raise

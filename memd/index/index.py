@@ -13,8 +13,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from memd import fsio
-from memd.errors import DeadlineError, IndexDamagedError, StorageError
+from memd.errors import DeadlineError, IndexDamagedError, StorageError, storage_error
 from memd.fsio import Failure
 from memd.index import ann_cache, matrices, postings, staging
 from memd.index.ann_cache import FirstPass, FirstPassKeeper
@@ -432,4 +431,4 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise fsio.translated(folder, error) from error
+        raise storage_error(str(folder), error) from error

@@ -5,7 +5,6 @@ folder leads out of it. Names that are not of our making are not read, counted o
 use is ignored, counted by its reason, and written anew: a sidecar is a convenience, never a source.
 """
 
-import errno
 import os
 import re
 import stat
@@ -19,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from memd.errors import NoSpaceError, StorageError
+from memd.errors import storage_error
 from memd.index import sidecar
 from memd.index.sidecar import SidecarError
 
@@ -101,7 +100,6 @@ RACY_NS = 2_000_000_000
 
 _ROOT = os.O_RDONLY | os.O_DIRECTORY
 _FOLDER = _ROOT | os.O_NOFOLLOW
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 SPARED = frozenset({"not-a-file", "unreadable"})  # not damaged sidecars: left where they are
 
 
@@ -191,7 +189,7 @@ class SidecarFolder:
                     if old != name and reason not in SPARED:
                         self._remove(folder, old)
         except OSError as error:
-            raise _told(error, self._root.joinpath(*BELOW_ROOT, name)) from error
+            raise storage_error(f"{self._root.joinpath(*BELOW_ROOT, name)} was not written", error) from error
         self.written += 1
         if self._names is not None and name not in self.names(wanted):
             insort(self._names, name)
@@ -308,9 +306,3 @@ class SidecarFolder:
                 self._stamp = None
                 return True
         return False
-
-
-def _told(error: OSError, path: Path) -> StorageError | NoSpaceError:
-    if error.errno in _FULL:
-        return NoSpaceError(f"no space left for {path}: it was not written")
-    return StorageError(f"{path} was not written: {error.strerror}")

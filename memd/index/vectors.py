@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memd import fsio
-from memd.errors import MemdError, StorageError
+from memd.errors import MemdError, StorageError, storage_error
 from memd.fsio import Failure
 
 FLOAT_BYTES = 4
@@ -79,7 +79,7 @@ class Matrix:
         except OSError as error:
             if error.errno in _NO_FILE:
                 raise FileNotFoundError(error.errno, "no file", str(path)) from error
-            raise fsio.translated(path, error) from error
+            raise storage_error(str(path), error) from error
 
     @classmethod
     def create(cls, path: Path, *, dim: int, failure: Failure) -> "Matrix":
@@ -93,13 +93,13 @@ class Matrix:
         except FileExistsError:
             raise
         except OSError as error:
-            raise fsio.translated(path, error) from error
+            raise storage_error(str(path), error) from error
         try:
             fsio.sync_folder(path.parent)
             return cls(path, dim=dim, failure=failure)
         except OSError as error:
             _remove_leftover(path)
-            raise fsio.translated(path, error) from error
+            raise storage_error(str(path), error) from error
         except MemdError:
             _remove_leftover(path)
             raise
@@ -211,7 +211,7 @@ class Matrix:
         try:
             return fsio.read_at(self._fd, into, row * self._row_bytes)
         except OSError as error:
-            raise fsio.translated(self.path, error) from error
+            raise storage_error(str(self.path), error) from error
 
     def _reserve(self, rows: int) -> None:
         needed = rows * self._row_bytes
@@ -219,7 +219,7 @@ class Matrix:
             fsio.reserve(self._fd, -(-needed // CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES)
 
     def _noted(self, error: OSError) -> Exception:
-        found = fsio.translated(self.path, error)
+        found = storage_error(str(self.path), error)
         return self._failure.keep(found) if isinstance(found, StorageError) else found
 
 

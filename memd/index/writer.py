@@ -18,7 +18,14 @@ from typing import Any, cast
 import apsw
 
 from memd import fsio
-from memd.errors import IndexDamagedError, MemdError, NoSpaceError, SchemaError, StorageError
+from memd.errors import (
+    IndexDamagedError,
+    MemdError,
+    NoSpaceError,
+    SchemaError,
+    StorageError,
+    storage_error,
+)
 from memd.fsio import Failure
 from memd.index import schema
 from memd.index.database import (
@@ -62,7 +69,7 @@ class Store:
         except apsw.Error as error:
             raise told(path, error) or damaged(path, error) from error  # also "no such table", at the start
         except OSError as error:
-            raise fsio.translated(path, error) from error
+            raise storage_error(str(path), error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

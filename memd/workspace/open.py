@@ -15,6 +15,7 @@ import structlog
 
 from memctl import paths
 from memd import config as configuration
+from memd import fsio
 from memd.config import WorkspaceConfig
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
@@ -23,7 +24,7 @@ from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
-from memd.registry import Workspace, is_folder, remember_root, write_durably
+from memd.registry import Workspace, is_folder, remember_root
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
 from memd.workspace.embed_loop import Write
@@ -216,7 +217,7 @@ def _remember_config(place: Workspace) -> None:
         raw = place.config_path.read_bytes()
     except OSError as error:
         raise storage_error(f"{place.config_path} cannot be read", error) from error
-    write_durably(_copy_of_config(place), raw)
+    fsio.replace_own(_copy_of_config(place), raw)
 
 
 def _copy_of_config(place: Workspace) -> Path:
