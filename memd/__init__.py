@@ -1,4 +1,4 @@
-"""What is memd? One warm local daemon that keeps Markdown memory searchable, offline."""
+"""memd: a local daemon that keeps Markdown memory searchable by words and by meaning, offline."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""How is the daemon started? ``memd`` or ``python -m memd``; systemd, launchd and memctl all do it so."""
+"""Entry point of the daemon: ``memd`` or ``python -m memd``, as systemd, launchd and memctl start it."""
 
 import argparse
 import sys

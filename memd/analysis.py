@@ -1,4 +1,4 @@
-"""Which terms does a text have?
+"""Text analysis: normalised text and the terms of it, for notes and queries alike.
 
 Scripts that put no spaces between words (Han, kana, Thai …, and Hangul, whose words carry their
 particles) are written as overlapping pairs of characters, so that FTS5's ``unicode61`` tokenizer sees

@@ -1,4 +1,4 @@
-"""What has the user asked for? The only reader of TOML.
+"""The configuration: its structs, defaults and checks; the only reader of TOML.
 
 Two files: a workspace's ``memory/config.toml``, which may arrive with a git clone and is therefore
 trusted with little, and the user's own ``config.toml``, which alone names model folders and addresses.

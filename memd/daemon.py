@@ -1,7 +1,7 @@
-"""What does memd do from its first line to its last? The whole life, in reading order.
+"""The life of the daemon in reading order: lock, listen, open, ready, watch over itself, stop.
 
 A daemon whose socket or lock was deleted or replaced looks alive and serves nobody, and a second one may
-write to the same index. It had better end, and let the next client start one that can be reached
+write to the same index. So it ends itself, and the next client starts one that can be reached
 (facebook/watchman and gpg-agent look each minute, too).
 """
 

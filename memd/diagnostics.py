@@ -1,6 +1,7 @@
-"""What has just happened? Two rings for `debug`; the one module with state of the whole process.
+"""Recent requests and watcher reports, in two rings in memory, for the method `debug`.
 
-Kept in memory alone: paths and timings of the last minutes belong into no log.
+The one module with state of the whole process. Nothing of it is written anywhere: paths and timings of the
+last minutes belong into no log.
 """
 
 import os

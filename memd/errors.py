@@ -1,4 +1,4 @@
-"""What can go wrong, in which words does a caller hear of it, and whose fault is it?
+"""The errors that reach a caller: each with its code, its text and whether the caller is at fault.
 
 One tree. Every error that reaches a caller has a code out of a documented list; the text says what
 failed, with which value, and what to do.

@@ -1,7 +1,7 @@
-"""Who hears what happens in a workspace?
+"""The event bus: what happens in workspaces, handed to each listener as it happens.
 
-Upkeep tells the feed, the feed tells everyone who listens: connections, and whoever else gives it a
-function. It keeps nothing: who listens later hears what comes later.
+Publishers are the workspaces, listeners are connections and whoever else gives it a function. Nothing is
+kept: a listener hears what comes after it subscribed. For the event loop's thread.
 """
 
 import time

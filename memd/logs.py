@@ -1,7 +1,7 @@
-"""How does the log look? JSON for the journal, readable on a terminal; always on stderr.
+"""Logging: JSON lines for the journal, readable lines on a terminal; always on stderr.
 
-Events carry names, numbers and codes. Note text, queries and paths inside a workspace are never given
-to a logger, so there is nothing to filter here.
+Events carry names, numbers and codes. Note text, queries and paths inside a workspace are never given to a
+logger, so there is nothing to filter here.
 """
 
 import asyncio

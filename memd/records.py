@@ -1,4 +1,4 @@
-"""Which facts travel between the rooms?
+"""The records that packages exchange: sources, chunks, file stamps, limits.
 
 Frozen records and nothing else: no I/O, no clock, no defaults that hide a decision.
 """

@@ -1,10 +1,8 @@
-"""Which folders are workspaces, and where is the index of each?
+"""The registry of workspaces: the roots, and the index folder of each.
 
 A workspace is a directory with ``memory/config.toml``. The registry is a list of roots in the state
-directory; it holds nothing that cannot be written again by ``memctl init``.
-
-It holds nothing that is not elsewhere, too: each index has its root beside it. What is damaged is read back
-from there, and kept to be looked at.
+directory, and holds nothing that is not elsewhere: ``memctl init`` writes it again, and each index has its
+root beside it. A damaged registry is read back from there, and what was there is kept to be looked at.
 """
 
 import hashlib

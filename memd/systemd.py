@@ -1,7 +1,6 @@
-"""What does systemd hand to a service, and what does the service tell it?
+"""The protocols of sd_listen_fds(3) and sd_notify(3): socket activation, readiness, watchdog.
 
-The two small protocols of sd_listen_fds(3) and sd_notify(3), without a library. Without systemd there
-is nothing to take and nobody to tell: all of it does nothing then.
+Without systemd there is nothing to take and nobody to tell: every function does nothing then.
 """
 
 import os

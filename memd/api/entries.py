@@ -1,10 +1,8 @@
-"""``extract_memory``: write one entry, have it indexed, and say what is like it.
+"""The methods that change entries: `extract_memory` and `forget`.
 
-The entry is on the disk before the index hears of it: a scan, a full state disk or a stop delays only that
-it is found.
-
-The file goes first, apart from the index. Only what memd wrote: a person's own notes are deleted by that
-person, and `index --purge` follows.
+Both write the file first. `extract_memory` answers when the entry is on the disk: a scan, a full state disk
+or a stop can only delay its indexing. `forget` deletes only files that memd wrote: a person's own notes are
+deleted by that person, and `index --purge` removes what the index keeps of them.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""A source or its lines: `get`."""
+"""The method `get`: a source, or some of its lines, as the file is now."""
 
 import time
 from typing import Any

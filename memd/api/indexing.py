@@ -1,4 +1,4 @@
-"""Bring the index up to date, wait for it, check it: `index`, `sync`, `check`."""
+"""The methods that bring the index up to date, wait for it or check it: `index`, `sync`, `check`."""
 
 import asyncio
 import shlex

@@ -1,4 +1,4 @@
-"""Which function answers which method, and how long may it take?"""
+"""The methods of the protocol, and the dispatcher that calls them with checked parameters and a deadline."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which parameters has each method? Checked once, here, with exact places in the errors."""
+"""The parameters of every method, as structs; checked here once, with the exact place in the error."""
 
 from collections.abc import Collection
 from datetime import date

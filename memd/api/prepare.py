@@ -1,4 +1,4 @@
-"""What does a question ask of one index, and what does every answer say of how it was made?"""
+"""Preparation of a query: wait for `sync`, parse, embed, decide the arms; the envelope of its answer."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What does a request name: which source of the index, which chunk?"""
+"""Resolution of what a request names: the path of a source, the id of a chunk."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How does a caller see a record? Pure conversions to what travels over the wire."""
+"""Conversion of records to what travels over the wire. Pure."""
 
 from typing import Any
 

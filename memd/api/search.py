@@ -1,4 +1,4 @@
-"""How is a question answered? Search, recall, get, and the search that proves health."""
+"""The methods `search`, `search_memory` and `recall`; `search` with `explain` as well."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""``similar``, and what an entry that was just written is like."""
+"""The method `similar`; also the list of notes that a new entry is like."""
 
 import asyncio
 import time

@@ -1,4 +1,7 @@
-"""What is known right now? Answered from memory, also while everything else is busy."""
+"""The methods that say how memd is: `memd.hello`, `ping`, `status`, `health`, `debug`, `subscribe`.
+
+`ping` and `status` answer from memory, also while everything else is busy.
+"""
 
 import asyncio
 import os

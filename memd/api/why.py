@@ -1,4 +1,4 @@
-"""Why is a hit where it is, and why is another source not in the answer?"""
+"""The method `why`: the stage that dropped a source that a search did not return."""
 
 import time
 import unicodedata

@@ -1,4 +1,4 @@
-"""How is it told what became of a source? A sentence with its values, and what to do; pure."""
+"""The answer of `why` in words: a sentence with its values, and what to do. Pure."""
 
 import math
 from collections.abc import Callable

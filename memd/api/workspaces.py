@@ -1,4 +1,4 @@
-"""Registered workspaces: `workspace.add`, `list`, `remove`, `configure`."""
+"""The methods for registered workspaces: `workspace.add`, `list`, `remove`, `configure`."""
 
 from typing import Any
 

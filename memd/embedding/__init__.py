@@ -1,4 +1,4 @@
-"""What does a text mean? Providers turn texts into float32 rows of length 1."""
+"""Embedding: providers turn texts into float32 rows of length 1."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, Protocol

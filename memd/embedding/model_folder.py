@@ -1,4 +1,4 @@
-"""What does a model's folder say of it?
+"""The configuration files in a model's folder: pooling, length, prompts, scripts.
 
 Reads the configuration files that sentence-transformers writes beside an ONNX export. Starts no
 session and needs no numpy. Normalisation is read nowhere: a stored vector always has length 1.

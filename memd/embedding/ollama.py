@@ -1,4 +1,4 @@
-"""What does a text mean to an Ollama server?
+"""The embedding provider for an Ollama server.
 
 Speaks HTTP with the standard library alone, opens one connection a request and keeps none, so that a
 server which dies and comes back is simply there again. Whether an address may be asked is decided by

@@ -1,4 +1,4 @@
-"""What does a text mean to a model that runs in this process?
+"""The embedding provider for ONNX models, run in this process.
 
 The one importer of ``onnxruntime``, which is loaded with the first model: a daemon without numpy, or
 without a model, starts and searches by keyword. Knows nothing of queues or threads beyond being safe

@@ -1,4 +1,4 @@
-"""Which model does a configuration name? One queue for each, shared by all workspaces that use it."""
+"""The providers of embeddings: from a configuration to one queue a model, shared by its workspaces."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,13 +1,11 @@
-"""Whose text is embedded next?
+"""The embedding queue: threads around one embedder; queries overtake indexing.
 
-Threads around one embedder. Knows no asyncio and no index; keeper.py knows whether there is a model.
+A query never stands behind indexing: one thread takes nothing else, and the others take queries first. The
+operating system then gives that thread its share of the cores at once, so that a query takes a few
+milliseconds more than alone, not the rest of somebody's batch.
 
-A query never stands behind indexing: one thread takes nothing else, and the others take queries first.
-The operating system then gives it its share of the cores at once, so that it takes a few milliseconds
-more than alone, not the rest of somebody's batch.
-
-Loads it in a thread, watches over it, and loads it again after a failure: whatever was wrong heals
-without a restart. Knows nothing of texts that wait.
+The model is loaded in a thread, watched over, and loaded again after a failure: whatever was wrong heals
+without a restart. Knows no asyncio and no index.
 """
 
 import heapq

@@ -1,4 +1,4 @@
-"""How does the model cut a text into word pieces?
+"""The tokenizer: cuts a text into the model's word pieces.
 
 The one importer of ``tokenizers``. Knows nothing of models, vectors or chunks.
 """

@@ -1,4 +1,4 @@
-"""Entries: how does an agent's fact become a file?"""
+"""Entries: how a fact that an agent gives becomes a file."""
 
 from memd.entries.entry import MAX_CONTENT_BYTES, Written, clear_leftovers, delete_entry, write_entry
 from memd.entries.place import leftovers

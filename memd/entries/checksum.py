@@ -1,4 +1,4 @@
-"""The checksum of an entry: how memd recognises a file that it wrote and that nobody changed since.
+"""The checksum of an entry, by which memd recognises a file that it wrote and nobody changed since.
 
 An entry's front matter ends with ``sha256:``, computed over the file without that line. The file alone
 tells, so it holds after the index was deleted and on another machine that got the folder by git. It is

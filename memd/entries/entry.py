@@ -1,8 +1,8 @@
-"""Entries: what one holds, whether it may be written, and whether a file is one that may be deleted.
+"""Entries: the fields of one, whether it may be written, and whether a file is one that may be deleted.
 
-Its file is front matter by a serializer and then the agent's Markdown to the character. The title stands
-in the front matter, where the index reads it. Must not know how files get to the disk safely (place.py),
-nor the index: who calls this tells it.
+The file of an entry is front matter by a serializer and then the agent's Markdown to the character. The
+title stands in the front matter, where the index reads it. Must not know how files get to the disk safely
+(place.py), nor the index: the caller tells the index.
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""Place an entry's file below memory/ and nowhere else, whole or not at all; delete one; clear leftovers.
+"""Placement of an entry's file below memory/, whole or not at all; its deletion; removal of leftovers.
 
 From the root on, every step is relative to an open folder and follows no link: what a path means can
 change between a check and its use, what a descriptor means can't. (Resolving the path and comparing it

@@ -1,4 +1,4 @@
-"""Which stretches of a text are secrets of a known shape?
+"""Detection of secrets of a known shape in a text.
 
 Precision over recall: a pattern is listed only where the issuer gave its tokens a prefix or a frame that
 ordinary text does not have. Guessing from entropy would refuse hashes, ids and base64 that notes are full

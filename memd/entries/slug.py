@@ -1,4 +1,4 @@
-"""Which file name does an entry get from the words that an agent gave?
+"""File names of entries, derived from the words that an agent gave.
 
 Names are derived, never taken: whatever the words are, the name is one component, visible, and holds
 letters, digits and "-" only. Pure; must not look at the disk.

@@ -1,4 +1,4 @@
-"""What would somebody find who has grep and nothing else?
+"""The grep arm of an evaluation: what somebody finds who has grep and nothing else.
 
 A real `grep` as a process, over the same files: as many of the query's words as possible, then as many
 matching lines as possible (`grep -c`). Words are looked for as fixed text, in any case, also within words,

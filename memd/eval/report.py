@@ -1,4 +1,4 @@
-"""What do the answers amount to? Pure: the one object that --json prints and that tables and plots show."""
+"""The report of a measurement: the one object that --json prints and that tables and plots show. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

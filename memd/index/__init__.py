@@ -1,1 +1,1 @@
-"""Where do chunks live? SQLite is the truth about the index, the matrix is derived from it."""
+"""The index of one workspace: SQLite is the truth about it, matrix and caches are derived from SQLite."""

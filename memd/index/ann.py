@@ -1,4 +1,4 @@
-"""Approximate nearest rows: a scan of codes, 16 times smaller than the rows, by faiss.
+"""Approximate nearest rows by faiss: a scan of codes, 16 times smaller than the rows.
 
 Product quantisation (Jégou, Douze & Schmid, TPAMI 2011) with 4 bits for 4 dimensions, so that a table of
 16 products fits into a register and one instruction looks up 32 codes (André, Kermarrec & Le Scouarnec,

@@ -1,20 +1,19 @@
-"""Where are the codes for the first pass over many vectors? In a file beside the matrix, made from it.
+"""The cache of codes for the approximate first pass: a file beside the matrix, made from it.
 
-It is derived and can be deleted at any time. Its name is in the database, and only the file of that name
-counts, so one that was left over, that is of another index or of an older state of this one is none. It is
-never changed: another one takes its place. Checksums tell what the disk made of it; it is read whole into
+It is derived and can be deleted at any time. Its name is in the database and changes in one commit; only the
+file of that name counts, so a leftover, the file of another index or an older state of this one is never
+used. A file is never changed, only replaced. Checksums tell what the disk made of it. It is read whole into
 memory, 48 bytes a row of 384 dimensions, so nothing is mapped that could be cut.
 
 The header, then the centroids, then the codes. Numbers are the machine's own and the order of the codes is
 the library's own: an index does not travel, and another version of the library makes its own file.
 
-Rows are never written twice, so no transaction is needed: the codes of what is there now stay true. Before
-the file counts, some of its own rows are searched with it and without it: how many candidates the second
-pass needs is measured on these vectors, not believed.
+Rows are never written twice, so no transaction is needed while it is made: the codes of what is there now
+stay true. Before the file counts, some of its own rows are searched with it and without it: how many
+candidates the second pass needs is measured on these vectors.
 
-The database names it. So it changes in one commit, and what a crash or an exchanged database leaves in the
-folder belongs to nothing. Opening an index only looks for the name: reading the file, which loads a
-library, is for a thread that nobody waits for, and until it is read every vector is scanned.
+Opening an index only looks for the name. Reading the file, which loads a library, is for a thread that
+nobody waits for; until it is read every vector is scanned.
 """
 
 import re

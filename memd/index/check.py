@@ -1,12 +1,11 @@
-"""Is everything that the index says true? Each invariant is derived again and compared.
+"""The check of an index: each invariant is derived again from its source and compared.
 
-Reads only, by a connection of its own, so that it may run beside queries and saves; it sees one moment.
-What it finds is mended by `memd.index.repair`, in the writing thread.
+Reads only, by a connection of its own, so that it may run beside queries and saves; it sees one moment. What
+it finds is mended by `memd.index.repair`, in the writing thread.
 
-FTS5's own check can't know: the tables do not hold the text (`content=''`).
-
-FTS5's own check, with or without its rank, says ok where the lengths that ranking divides by are gone.
-Queries rank by memd's own count, so nothing else would notice.
+FTS5's own check is not enough. The tables do not hold the text (`content=''`), so it cannot compare with it;
+and with or without its rank it says ok where the lengths that ranking divides by are gone. Queries rank by
+memd's own count, so nothing else would notice.
 """
 
 import random

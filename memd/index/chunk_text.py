@@ -1,4 +1,4 @@
-"""What follows from a chunk's context and text? Its hash, what the model reads, what full-text search sees.
+"""The texts derived from a chunk: its hash, what the model reads, what full-text search is given.
 
 Pure. Indexing stores what these return, and the check derives it again.
 """

@@ -1,4 +1,4 @@
-"""The columns of an index: what scoring needs of every chunk, at the place of its id.
+"""The columns of an index: what scoring needs of every chunk, at the place of its id; masks over chunks.
 
 Without numpy they only count: search.fallback reads what it needs from the database.
 """

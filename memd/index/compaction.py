@@ -1,9 +1,9 @@
-"""How does what is not needed any more leave the disk? A slice at a time, between saves.
+"""Compaction: what is not needed any more leaves the disk, a slice at a time, between saves.
 
 The rows that some chunk still needs are copied into a new matrix beside the old one, which answers
 meanwhile; one commit puts the copy in its place. Until then the copy is waste that the next start would
-remove. Then full-text search forgets the words of chunks that were deleted: until its segments are merged
-they stand in them.
+remove. Then full-text search drops the words of deleted chunks: until its segments are merged, the words
+stay in them.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Cosines of rows and chunks with a query: products of unit vectors."""
+"""Cosines of rows and chunks with a query, as products of unit vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is SQLite opened, how does it cut text into terms, and how do its errors read?"""
+"""SQLite connections: how they are opened, their tokenizer, and the translation of their errors."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""How is a derived file made beside all else? A slice at a time; given up, it leaves nothing."""
+"""The making of a derived file: a slice at a time, beside all else; an abandoned one leaves nothing."""
 
 import threading
 import time

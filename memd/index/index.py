@@ -1,7 +1,7 @@
-"""How does one query see one moment? The parts of a workspace's index, opened together.
+"""The index of one workspace: its database, matrices and caches, opened together, and snapshots of them.
 
-The writing thread changes the database and the matrix, then publishes a new `Snapshot`; a query takes
-one snapshot and a read transaction of the same generation, and keeps both to its end.
+The writing thread changes the database and the matrix, then publishes a new `Snapshot`; a query takes one
+snapshot and a read transaction of the same generation, and keeps both to its end.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The way of changed files into the index: read, sift, prepare, commit.
+"""The indexer: reads changed files, skips those that are as indexed, prepares rows, commits them.
 
 Reading and parsing run in any thread, what asks or changes the index in the writing thread. Between two
 steps other work may be done with the same path: a reading that is older than what was committed is dropped.

@@ -1,7 +1,7 @@
-"""Which matrix answers, and which one is being built beside it? Opened true, switched whole.
+"""The matrices of an index: the active one, and the one that is being built for another model.
 
-What the disk has lost or changed is found here, when the index is opened: rows that are not what SQLite
-says are forgotten, so that their texts are embedded again; files that nothing names are removed.
+They are compared with the database when the index is opened: rows that are not what SQLite says are dropped,
+so that their texts are embedded again; files that nothing names are removed.
 """
 
 import re

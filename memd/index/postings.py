@@ -1,16 +1,16 @@
-"""In which chunks does a term stand? Put together from a derived file and from FTS5, and kept.
+"""Postings: in which chunks a term stands and how often, from a derived file and from FTS5.
 
-Ids of chunks only grow, and what stands under one never changes. So what was read of a term once stays
-true, and only chunks with higher ids are looked for later; which of all those chunks are live, a
-generation's columns say.
+Ids of chunks only grow, and what stands under one never changes. So what was read of a term once stays true,
+and only chunks with higher ids are looked for later; which of all those chunks are live, a generation's
+columns say.
 
-It is a copy that can be deleted at any time. Its name is in the database, and only the file of that name
-counts, so one that was left over, that is of another index or of an older state of this one is none. It is
-never changed: another one takes its place. What the disk makes of it is noticed by checksums, those of a
-term's postings when they are first asked for.
+The derived file can be deleted at any time. Its name is in the database, and only the file of that name
+counts, so a leftover, the file of another index or an older state of this one is never used. A file is never
+changed, only replaced. What the disk makes of it is noticed by checksums, those of a term's postings when
+they are first asked for.
 
-The postings, then the keys by their bytes, where each key ends, and an entry for each; the header says
-where they are. Numbers are the machine's own: an index does not travel.
+The file: the postings, then the keys by their bytes, where each key ends, and an entry for each; the header
+says where they are. Numbers are the machine's own: an index does not travel.
 """
 
 from __future__ import annotations

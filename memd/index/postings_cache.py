@@ -1,11 +1,11 @@
-"""How is the file of postings made? Term after term out of FTS5, a slice at a time, by a reader of its own.
+"""The making of the postings file: term after term out of FTS5, a slice at a time, by its own reader.
 
 No transaction lasts longer than a slice: what stands under the ids that are covered never changes, only
-leaves, and what has left the columns of a snapshot mask. What an older file knows is copied from it, so
-that only the chunks that came since are looked up.
+leaves, and what has left the columns of a snapshot mask. What an older file knows is copied from it, so that
+only the chunks that came since are looked up.
 
-The database names it. So it changes in one commit, and what a crash or an exchanged database leaves in the
-folder belongs to nothing. A file that is not as it was written is dropped, and made again when there is
+The database names the file. So it changes in one commit, and what a crash or an exchanged database leaves in
+the folder belongs to nothing. A file that is not as it was written is dropped, and made again when there is
 time.
 """
 

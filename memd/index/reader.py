@@ -1,4 +1,4 @@
-"""What does a query ask of SQLite? Read-only connections, any number of them."""
+"""Read-only connections to the database of an index, and the pool of them."""
 
 import queue
 from array import array

@@ -1,4 +1,4 @@
-"""How is what the check found mended? In the writing thread, a slice at a time.
+"""The repair of what the check found: in the writing thread, a slice at a time.
 
 Everything but the Markdown is derived, so mending is deriving again: a table from the chunks, vectors by
 the model, chunks from the files. The paths that somebody must look at again are left in `paths`.

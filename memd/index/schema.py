@@ -1,4 +1,4 @@
-"""Which tables does an index have?
+"""The tables of an index.
 
 The full-text tables are contentless: the text lives once, in ``chunks``, as it stands in the file, and
 what they index is derived from it (``memd.analysis``). They can be dropped and filled again at any time.

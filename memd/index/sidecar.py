@@ -1,4 +1,4 @@
-"""What is in a .vec file, and can it be believed? A source's vectors, so that another machine embeds nothing.
+"""The .vec file: a source's vectors, so that another machine embeds nothing.
 
 The format, byte by byte: "memdvec1"; the header's length, u32; the header, JSON {model_id, dim, count};
 count chunk hashes of 16 bytes; count vectors of dim float32; blake2b-256 over all of it. Numbers are

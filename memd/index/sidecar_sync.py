@@ -1,4 +1,4 @@
-"""How do vectors travel with the notes? Into sidecars here, out of them on another machine.
+"""Vectors travel with the notes: export into sidecars, adoption from those of another machine.
 
 For the writing thread, in slices of its time. A sidecar is believed as far as the notes beside it are: who
 writes the one can write the other, and what a wrong vector can do is to rank a note of the same folder.

@@ -1,8 +1,8 @@
-"""Where are a workspace's .vec files? In memory/index/vectors/, which may have come with a clone.
+"""The folder of sidecars, memory/index/vectors/ of a workspace, which may have come with a clone.
 
-From the root on, every step is relative to an open folder and follows no link, so that nothing in the
-folder leads out of it. Names that are not of our making are not read, counted or removed. What is of no
-use is ignored, counted by its reason, and written anew: a sidecar is a convenience, never a source.
+From the root on, every step is relative to an open folder and follows no link, so that nothing in the folder
+leads out of it. Files with names that memd does not make are not read, counted or removed. A useless sidecar
+is ignored, counted by its reason, and written anew: a sidecar is a convenience, never a source.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What does one query see? A snapshot for scoring, and a read transaction of the same generation."""
+"""Snapshots: the columns and matrix of one generation, and a view that adds a read transaction of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""From the text of a source to the rows that the index keeps of it.
+"""The rows that the index keeps of a source, derived from its text.
 
 Pure: no file, no clock, no database; it runs in any thread or process.
 """

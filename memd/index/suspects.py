@@ -1,4 +1,4 @@
-"""The notes that were being parsed when the daemon died, told by a file in the index folder.
+"""The list of notes that were being parsed when the daemon died, kept in a file in the index folder.
 
 The daemon writes it before it parses and removes it when the rows are committed. What it still names at the
 next start may be why there is a next start. It is not flushed: it must survive a process, not a power cut.

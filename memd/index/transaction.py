@@ -1,4 +1,4 @@
-"""What does one transaction change? Kept, so that the next snapshot is made without reading it back."""
+"""One write transaction: what it changes is kept, so that the next snapshot needs no reading back."""
 
 from collections.abc import Iterable, Mapping
 

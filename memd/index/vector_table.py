@@ -1,4 +1,4 @@
-"""Which row of which matrix holds the vector of which text, and which chunks wait for one?
+"""The SQL of vectors: which row of which matrix has the vector of which text, and which chunks wait.
 
 Every statement about matrices, their rows and the waiting chunks. The *target* is the matrix that new
 vectors go to: the one that is being built, else the active one. Those that change something are called

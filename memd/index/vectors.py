@@ -1,4 +1,4 @@
-"""Where are the vectors? In append-only files of float32 rows, mapped read-only.
+"""The matrix file: append-only rows of float32, mapped read-only.
 
 Invariants: rows are written and made durable before SQLite names them; a row is never written twice; a
 mapped file is never truncated (that would be SIGBUS for every reader). So an unnamed row is garbage and

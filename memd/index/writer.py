@@ -1,7 +1,7 @@
-"""What does indexing tell SQLite of sources and chunks? Every statement about them that writes is here.
+"""The writing connection: every statement that changes sources and chunks.
 
-It also says how the index was left: a database whose last user did not come to the end is looked through
-before it is trusted, since files of SQLite's own (the WAL) may have been lost or changed meanwhile.
+It also records how the index was left: a database whose last user did not come to the end is checked before
+it is trusted, since files of SQLite's own (the WAL) may have been lost or changed meanwhile.
 """
 
 import json

@@ -1,12 +1,10 @@
-"""How does one client's connection go, from its first byte to its last?
+"""One client's connection: bytes to requests, requests to tasks, replies and events back.
 
-Bytes become requests, each request a task, each finished task one reply in one write, as it finishes.
-Knows limits and no method. Whatever a client does here costs at most its own connection.
-
-Replies as they are finished; events only while nothing is asked, because a notification can close the
-channel of a Neovim that waits for an answer. A client that does not read is sent nothing more.
-
-The kernel's word, asked before the first byte is read.
+Each request is a task, and each finished task one reply in one write, in the order in which they finish. The
+peer's uid is the kernel's word, asked before the first byte is read. Events are sent only while the
+connection has no request open, because a notification can close the channel of a Neovim that waits for an
+answer. A client that does not read is sent nothing more. Knows limits and no method; whatever a client does
+costs at most its own connection. For the event loop's thread.
 """
 
 import asyncio

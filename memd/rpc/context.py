@@ -1,7 +1,4 @@
-"""What do a connection and a method know of each other?
-
-A method gets its parameters and a Call; a connection gets limits, deadlines and one function to ask.
-"""
+"""What a connection and a method share: the limits of a server, and the Call that a method gets."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""How does a result or an exception become a frame that every client can read?
+"""Encoding of results, errors and events as frames that every client can read.
 
 Errors are `[0 | 1, "CODE: text"]`, the one shape whose text Neovim shows. What nobody foresaw is told
 by its class and place alone: an exception's text may quote a note, and this peer may not know it.

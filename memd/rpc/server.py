@@ -1,10 +1,9 @@
-"""Who may connect, how much may they ask, and how does serving end?
+"""The server: takes connections off listening sockets, limits their number, and closes them in order.
 
 Listens on sockets that are bound already and never binds or unlinks one: asyncio's own server would take a
-path away from a living daemon without asking. Knows no method; `handle` gets them all.
-
-asyncio's own server takes all there are, also where there are no descriptors left to read a note with.
-Here who comes past the limit is taken only as far as he can be told so; the others wait.
+path away from a living daemon. asyncio's server also accepts every connection, until no descriptor is left
+to read a note with; here a connection past the limit is accepted only to be told so, and the others wait in
+the kernel's queue. Knows no method; `handle` gets every request.
 """
 
 import asyncio

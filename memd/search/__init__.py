@@ -1,1 +1,1 @@
-"""Which chunks answer?"""
+"""Search: from a query and one snapshot of an index to ranked chunks."""

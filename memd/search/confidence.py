@@ -1,4 +1,4 @@
-"""How good the best match of an answer is: strong, weak or none, with the same meaning in every mode; pure.
+"""The confidence of an answer, strong, weak or none, with the same meaning in every mode. Pure.
 
 It is said of all candidates, from their scores before decay: an old note is no worse a match, and the order
 of an answer (``rrf``) says nothing. `benchmarks/calibration.py` measures what the words are worth with the

@@ -1,4 +1,4 @@
-"""Which candidates are nearly the same text as a better one? That one names them; they take no place.
+"""Near-duplicates: a candidate that says nearly the same as a better one is named by it and takes no place.
 
 Decided on headings and text: shared word triples, and the same numbers, since two texts that differ in a
 number state different facts; so do equal logs of two days. Text is loaded only where length and

@@ -1,4 +1,4 @@
-"""What does a source say for each of its chunks? Which chunks are of one source, and shares of the evidence.
+"""The evidence of a source for its chunks: which chunks belong together, and the shares of each part.
 
 The paragraph that answers rarely repeats what its page is about. So a chunk is also judged by the first
 chunk of its source, which has the title, and by all of the source. A source of one chunk is not changed by

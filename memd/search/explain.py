@@ -1,4 +1,4 @@
-"""What made each score, and what became of the chunks that are not in the answer?
+"""Explanations of scores: what made each, and how many chunks each stage dropped.
 
 A hit's score is (Σ weight · score of the arms) · decay. An arm's score of a chunk is made of what the chunk
 says itself and of what its source says: of cosines, or of the query's words in the chunk, in the first chunk

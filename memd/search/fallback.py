@@ -2,7 +2,7 @@
 
 Vectors are compared row by row in pure Python: the ranking is that of numpy, up to rounding. Words are ranked
 by FTS5's own bm25(), chunk by chunk: a source adds nothing to its chunks, and there is no tier of substrings.
-What both arms say is merged, filtered and cut as ever, but near-duplicates are not folded.
+The results of both arms are merged, filtered and cut as ever, but near-duplicates are not folded.
 """
 
 import math
@@ -49,7 +49,7 @@ def candidates(view: View, request: SearchRequest) -> tuple[list[Candidate], boo
         cosines = _meaning(view.snapshot.rows, request.query_vec, live, allowed, request.expired)
         looked_at = {*cosines, *sorted(allowed)[:POOL]}  # zeros have no cosine above 0
         view.damaged.update(view.snapshot.rows.damaged(live[number][1] for number in looked_at))
-        if view.damaged:  # as `judging` has it: words answer alone
+        if view.damaged:  # as `score` has it: words answer alone
             cosines, has_vectors = {}, False
     words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)
     nearest, said = _ranks(cosines, lambda number: cosines[number][0]), _ranks(words, words.__getitem__)
@@ -96,7 +96,7 @@ def _meaning(
     allowed: set[int],
     expired: Callable[[], bool],
 ) -> dict[int, tuple[float, float]]:
-    """Return vector score and mean cosine of its source of the POOL nearest chunks, as `judging` has them."""
+    """Return vector score and mean cosine of its source of the POOL nearest chunks, as `score` has them."""
     cosines = _cosines(rows, query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, expired)
     near = {number: cosines[live[number][1]] for number in allowed if live[number][1] in cosines}
     pool = sorted((number for number in near if near[number] > 0), key=lambda one: (-near[one], one))[:POOL]

@@ -1,4 +1,4 @@
-"""Words of a query that the model reads by pieces: which it cannot read, and which chunks they name.
+"""Identifiers in a query: words that the model cannot read, and the chunks that they name.
 
 A word that is one piece means something to the model. A ticket number, a hash or a name in code falls into
 many, few of them words, and its vector is noise: for that part of a query the words answer. Where such a word

@@ -1,4 +1,4 @@
-"""Which chunks have the query's words? Three tiers over FTS5, one score.
+"""The keyword arm: exact BM25 over the postings of FTS5, in tiers from words to substrings.
 
 FTS5 says where each term stands; the score is BM25 over all terms of the query, summed up from their
 postings, so it is exact, takes masks before the cut and has an idf that is never negative. The tiers:

@@ -1,4 +1,4 @@
-"""What did the user type? Any text is a valid query; pure.
+"""The query language: any text is a valid query. Pure.
 
 Words are looked for, ``"a phrase"`` must stand in the chunk, ``-word`` must not, and ``path:``, ``tag:``,
 ``since:``, ``until:``, ``after:``, ``before:`` filter. As the words say, the day that is named belongs to

@@ -1,4 +1,4 @@
-"""In which order do candidates answer, and which of them do? Pure functions on lists."""
+"""Ranking of candidates: fusion of the arms, decay by age, the floor, the order. Pure functions on lists."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Which memories fit into a prompt? Hits as Markdown within a budget of tokens; pure."""
+"""Recall: hits as Markdown that fits into a budget of tokens. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

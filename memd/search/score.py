@@ -1,4 +1,4 @@
-"""What do both arms say of the chunks that may answer? Mask, two arms, fusion; nothing is dropped yet.
+"""The scores of both arms for all chunks under the filters, fused; nothing is dropped yet.
 
 It reads no clock and no configuration: `SearchRequest` says what is wanted and which day it is.
 """

@@ -1,4 +1,4 @@
-"""How does one query go through one snapshot? Judge, floor, fold, cut, load."""
+"""The search of one snapshot: score, drop what is below the floor, fold near-duplicates, cut, load texts."""
 
 import functools
 import time

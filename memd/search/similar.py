@@ -1,4 +1,4 @@
-"""Which chunks of other sources are most like one of this one? By its stored vector, else by its words."""
+"""Similar chunks of other sources: nearest by the stored vector, else by words."""
 
 import math
 from dataclasses import replace

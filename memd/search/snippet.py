@@ -1,4 +1,4 @@
-"""Which part of a chunk shows why it was found? Pure."""
+"""Snippets: the part of a chunk that shows why it was found. Pure."""
 
 import re
 import unicodedata

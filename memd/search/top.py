@@ -1,4 +1,4 @@
-"""The best of all chunks by a score: top-k under a mask."""
+"""Top-k of all chunks by a score, under a mask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which chunks are nearest in meaning? By all cosines, or by those of candidates where there are many.
+"""The vector arm: exact cosines of all chunks, or of candidates where there are many.
 
 Every score is an exact cosine. Which chunks are looked at depends on how many may answer: all of them, only
 those under the mask, or what a first pass over the codes of their vectors leaves.

@@ -1,6 +1,6 @@
-"""Which stage dropped a source that is not in the answer? The first that did, and with which values.
+"""The stages of a search applied to one source: which dropped it first, and with which values.
 
-Only of what is indexed: whether a file is a source at all, and indexed as it is now, is asked before.
+Covers only what is indexed: whether a file is a source at all, and indexed as it is now, is asked before.
 """
 
 from collections.abc import Iterator, Sequence

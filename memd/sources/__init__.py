@@ -1,1 +1,1 @@
-"""Which chunks does the disk hold? Files are watched, scanned, read and cut here; nothing is stored."""
+"""From the disk to chunks: files are watched, scanned, read and cut here; nothing is stored."""

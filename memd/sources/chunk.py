@@ -1,15 +1,15 @@
-"""Which chunks does a text consist of?
+"""The chunker: cuts a parsed text into chunks at its headings and blocks.
 
-The text is cut at headings; small neighbouring sections are joined, long ones are packed from their
-paragraphs, items and rows with some overlap, and only a line that is itself too long is cut inside.
+Small neighbouring sections are joined, long ones are packed from their paragraphs, items and rows with some
+overlap, and only a line that is itself too long is cut inside. First the text is cut into atoms, the largest
+blocks that fit: a list goes to pieces before its items do, and fences, tables and items only if they alone
+are too long for the model. Then atoms are packed in their order, each chunk beginning with the last lines of
+the one before.
+
+The text is tokenised once; every later question is two binary searches. The counts of stretches add up only
+nearly (a word that is cut makes other pieces): whoever needs certainty counts the final text.
+
 Pure: no file, no clock. It must not know where chunks are stored nor which model reads them.
-
-First into atoms, the largest blocks that fit: a list goes to pieces before its items do, and fences,
-tables and items only if they alone are too long for the model. Then atoms are packed in their order, each
-chunk beginning with the last lines of the one before.
-
-The text is tokenised once; every later question is two binary searches. The counts of stretches add up
-only nearly (a word that is cut makes other pieces): whoever needs certainty counts the final text.
 """
 
 import math

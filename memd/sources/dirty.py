@@ -1,6 +1,6 @@
-"""What may have changed, and has not been told yet?
+"""The set of paths that may have changed and have not been reported yet.
 
-Filled by the thread that listens, emptied by the event loop. Knows nothing of events: only what to look at.
+Filled by the watch's thread, emptied by the event loop. Knows nothing of events, only what to look at.
 """
 
 import threading

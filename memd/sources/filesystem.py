@@ -1,4 +1,4 @@
-"""On which file system is a path, and can it be trusted with events, or with a database?
+"""The file system of a path: its kind, and whether its events, or a database on it, can be trusted.
 
 Linux tells in /proc/self/mountinfo; elsewhere nothing is known, and nothing is held against a path.
 """

@@ -1,4 +1,4 @@
-"""Which files of a folder are sources?
+"""Ignore rules: which files of a folder are sources.
 
 gitignore semantics. What memd never reads comes first, then what the workspace says
 (``memory/.memdignore`` and the config, the later pattern wins), then build output, then each

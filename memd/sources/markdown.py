@@ -1,4 +1,4 @@
-r"""The blocks of a Markdown text and their lines, within a budget of work.
+r"""The Markdown parser: lines, front matter and blocks of a text, within a budget of work.
 
 CommonMark with tables, by markdown-it's block rules. Its inline rules are off: they would cost most of
 the time and we keep the text as it is written. Link definitions are off, too: they would swallow lines.

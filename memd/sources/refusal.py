@@ -1,4 +1,4 @@
-"""Why is a path not a source? First what the rules say of its name, then what the disk says of the file."""
+"""The reason why a path is not a source: by the rules for its name, else by the file on the disk."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Which sources does the disk hold, and what is in them?
+"""The scan of a folder: lists its sources, and reads one as text.
 
-Never blocks on a FIFO, never follows a link out of the root, and never raises for one bad file: what
-cannot be a source is Skipped with a reason. Only a root that is gone raises, because the absence of
-everything must not look like the deletion of everything.
+Never blocks on a FIFO, never follows a link out of the root, and never raises for one bad file: what cannot
+be a source is Skipped with a reason. Only a root that is gone raises, because the absence of everything must
+not look like the deletion of everything.
 """
 
 import codecs

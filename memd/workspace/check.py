@@ -1,4 +1,4 @@
-"""Is the index what the folder says? `check`, when it is asked for and once a day, and what mends it."""
+"""The check of one workspace: index against folder, on request and once a day; repair of what differs."""
 
 import asyncio
 import time

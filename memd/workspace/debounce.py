@@ -1,4 +1,4 @@
-"""Per-path debounce: which of the files that change may be read now, and which are still being written. Pure.
+"""Per-path debounce: which changed files may be read now, and which are still being written. Pure.
 
 A file that is named is read at once; one that is named again soon after is moving, and read when it was still
 for a moment. The system does not tell when a file is closed.

@@ -1,4 +1,4 @@
-"""How does the vector arm follow? What has no vector yet is embedded, newest first, in small commits.
+"""The embed loop: chunks without vectors get them, newest first, in small commits.
 
 Where sidecars are kept, vectors that another machine has made are taken from them first, and what was
 embedded here is left in them.

@@ -1,7 +1,7 @@
-"""Writes into the folders of workspaces: entries, and settings in config.toml.
+"""The writer into workspace folders: entries, and settings in config.toml.
 
-Apart from the index: what is written here waits for no scan and no commit, and is on the disk before
-anything of it is indexed. One write at a time for each root. For the event loop's thread.
+Apart from the index: what is written here waits for no scan and no commit, and is on the disk before it is
+indexed. One write at a time for each root. For the event loop's thread.
 """
 
 import asyncio

@@ -1,9 +1,7 @@
-"""The way of dirty files from the backlog into the index, in slices, each a commit that a query sees.
+"""The index loop: dirty files from the backlog into the index, in slices, each a commit that a query sees.
 
-Small files go through in this process. Large ones go one by one through another lane, whose parsing is done
-by a process that can be ended, so that neither a save nor a ping waits for what one of them does.
-
-Large files wait apart, because one may take longer than all others together.
+Small files are parsed in this process. Large ones wait apart and go one by one through a lane of their own,
+whose parsing is done by a process that can be ended, so that neither a save nor a ping waits for them.
 """
 
 import asyncio

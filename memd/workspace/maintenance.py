@@ -1,7 +1,7 @@
-"""What is done when nothing else is? Old deletions leave the disk, files shrink, the index is checked.
+"""Maintenance of one workspace while it is idle: purge, compaction, derived files, the daily check.
 
-A query that meets such a row tells; the whole matrix is compared with its checksums then, since what
-overwrote one row rarely stopped there. Beside queries and saves.
+Damaged rows are handled here, too: where a query meets one, the whole matrix is compared with its checksums,
+since what overwrote one row rarely stopped there. Runs beside queries and saves. For the event loop's thread.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How is one workspace opened, and what happens to an index that cannot be read?"""
+"""Opening and closing of one workspace; an index that cannot be read is set aside first."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""How fast work goes, from what was done lately: for estimates of the time that is left. Pure."""
+"""The pace of one kind of work, from its last steps, for estimates of the time that is left. Pure."""
 
 KEPT = 0.9  # of what was seen before, at each look: the last ten or so count; arbitrary
 

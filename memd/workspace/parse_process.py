@@ -1,4 +1,4 @@
-"""The daemon's side of the process that parses large notes: started when needed, ended when idle.
+"""The daemon's side of the parser process: started when a large note comes, ended when idle.
 
 A note that a process does not survive is parsed by the next one as plain text. `prepare` is for one thread,
 `close` for any.

@@ -1,4 +1,4 @@
-"""The process that parses one note at a time for the daemon: frames in, prepared rows out.
+"""The parser process: parses one note at a time for the daemon; frames in, prepared rows out.
 
 Started as `python -m memd.workspace.parse_worker`. It imports neither numpy nor onnxruntime, opens no file
 but the tokenizer's, and ends with its standard input. Whatever a note does to it, it does to this process.

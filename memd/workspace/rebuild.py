@@ -1,4 +1,4 @@
-"""``index`` with ``rebuild``: build an index beside the old one, which answers meanwhile, and switch whole.
+"""The rebuild of an index: a new one is built beside the old one, which answers meanwhile, then replaces it.
 
 In the state directory stand, by name: the index, INDEX.building, and for a moment INDEX.replaced. A kill at
 any time leaves a whole one, which `recover` finds.

@@ -1,4 +1,4 @@
-"""How is the folder compared with its index? All of it, or one folder in it, when the schedule says so."""
+"""The scanner of one workspace: compares its folder, or one folder in it, with the index on a schedule."""
 
 import asyncio
 import time

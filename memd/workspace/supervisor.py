@@ -1,4 +1,4 @@
-"""What happens to a task that fails? It is noted and started again, later each time it fails soon.
+"""Supervision of background tasks: a failure is noted and the task started again, with growing pauses.
 
 Whoever waits for the task may have it tried at once.
 """

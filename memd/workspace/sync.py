@@ -1,6 +1,6 @@
-"""How does one index keep up with its folder? Hints, scans, commits, then vectors; one task each.
+"""The sync of one workspace with its folder: hints, scans, commits, vectors; one task each.
 
-The loop only waits and decides what is next. Reading files, SQLite and the matrix run in the writing
+The event loop only waits and decides what is next. Reading files, SQLite and the matrix run in the writing
 thread, in slices, so that a save made during a long run is searchable after the slice at hand.
 """
 

@@ -1,7 +1,8 @@
-"""The watch of one workspace: its hints become paths to index, folders to compare, cookies.
+"""The watcher of one workspace: its hints become paths to index, folders to compare, cookies.
 
-What was saved before the cookie is named by the watcher before it, or with it (facebook/watchman's cookies).
-The folder belongs to the index: nothing is written into a tree that may be synced.
+A cookie is a file whose event proves that all earlier events have arrived: what was saved before the cookie
+is named by the watch before it, or with it (facebook/watchman's cookies). The cookies' folder belongs to the
+index: nothing is written into a tree that may be synced.
 """
 
 import asyncio

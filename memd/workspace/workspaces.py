@@ -1,4 +1,4 @@
-"""Which workspaces are open? The registry, and one index, one sync, one configuration for each root."""
+"""All open workspaces: the registry, and one index, one sync, one configuration for each root."""
 
 import asyncio
 import secrets

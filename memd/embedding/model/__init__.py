@@ -1,7 +1,7 @@
-"""Which model does memd ship?
+"""The model that memd ships: sentence-transformers/all-MiniLM-L6-v2 in eight bits.
 
-sentence-transformers/all-MiniLM-L6-v2 in eight bits; NOTICE says whose work it is, build.py how the
-file was made, reference.json what sentence-transformers itself answers.
+NOTICE says whose work it is, tools/build_model.py made the file, reference.json holds what
+sentence-transformers itself answers.
 """
 
 from pathlib import Path
