@@ -1,4 +1,4 @@
-"""How does a person, a script or an editor talk to memd?
+"""memctl: the client of memd for people, scripts, editors and agents.
 
-The client. It imports nothing of the daemon, and nothing that is slow to import.
+It imports nothing of the daemon, and nothing that is slow to import.
 """

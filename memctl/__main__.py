@@ -1,6 +1,6 @@
-"""Which command is it, and with which exit code does it end?
+"""Entry point of memctl: runs one command and turns every error into a line on stderr and an exit code.
 
-Loads the one command's module and turns every error into a line on stderr and a code of memctl.exits.
+Loads the module of that command alone; the exit codes are those of memctl.exits.
 """
 
 import contextlib

@@ -1,7 +1,6 @@
-"""What did the user type?
+"""Parsing of the command line with argparse: one parser, that of the command that was typed. Pure.
 
-Pure parsing with argparse of the standard library: one parser for the command that was typed, values
-checked once, texts made valid. Options stand anywhere among the words; after "--" all are words.
+Values are checked once, texts made valid. Options stand anywhere among the words; after "--" all are words.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""How does a program ask memd?
+"""The Python client: one blocking connection to memd.
 
 One blocking connection. It imports msgpack and a few modules of the standard library, so a script or a
 hook that asks one question starts in milliseconds. It never starts a daemon: memctl.launch does.

@@ -1,4 +1,4 @@
-"""Which exit code tells a script what happened?
+"""The exit codes of memctl.
 
 grep's convention first (0 found, 1 nothing, 2 wrong call), then one code for each class of error.
 The one table from memd's error codes to exit codes; the help texts print it.

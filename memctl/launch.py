@@ -1,4 +1,4 @@
-"""Is a daemon there, and if not, who starts it?
+"""Starting of the daemon where none runs.
 
 One starter: systemd where memd.socket is installed, else this module, never both. Clients that start at
 the same moment agree through a lock which of them spawns; the daemon's own lock decides in the end.

@@ -1,4 +1,4 @@
-"""How does memd become a launchd agent on macOS, and how does it stop being one?
+"""The launchd agent on macOS: its installation and its removal.
 
 Untested on macOS: written from launchd.plist(5) and launchctl(1). The places are parameters and values, so
 that what can be tested elsewhere is.

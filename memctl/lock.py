@@ -1,4 +1,4 @@
-"""The lock of a state directory: which daemon holds it, and where that one listens.
+"""The lock of a state directory: which daemon holds it, and where that daemon listens.
 
 The lock itself is flock's. What the file says is for clients whose environment names another runtime
 directory, as in cron, containers and after su, and for messages. Both sides import it.

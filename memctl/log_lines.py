@@ -1,7 +1,7 @@
-"""Where do the lines of the daemon's log come from: a file, or the journal?
+"""The lines of the daemon's log, from a file or from the journal.
 
-Both are iterators over lines without their ends; one that follows ends only with its reader. What a line
-means is not known here.
+Both are iterators over lines without their ends; one that follows ends only with its reader. Knows nothing of
+what a line means.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""How do agents reach memd? An MCP server on stdin and stdout, over the same socket as everybody.
+"""The MCP server of memctl: memd's tools for agents, on stdin and stdout.
 
-Knows the official SDK (extra `mcp`, 2 or later) and nothing of search: each tool is one call to the
-daemon. The SDK runs these blocking functions in worker threads, so that calls do not wait for each other.
+Knows the official SDK (extra `mcp`, 2 or later) and nothing of search: each tool is one call to the daemon,
+over the same socket as everybody. The SDK runs these blocking functions in worker threads, so that calls do
+not wait for each other.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where are the socket, the state and the configuration, and is the place safe?
+"""The places of socket, state and configuration, and whether each is safe.
 
 The one reader of MEMD_* and XDG_* variables. Standard library only, because both sides import it.
 """

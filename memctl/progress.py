@@ -1,4 +1,4 @@
-"""How far is the index, for somebody who waits?
+"""Progress of the index on stderr, for somebody who waits.
 
 Always on stderr: stdout belongs to the answer. A bar on a terminal, else a line now and then.
 """

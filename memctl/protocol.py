@@ -1,4 +1,4 @@
-"""What travels between a client and memd, and what does a receiver accept?
+"""The wire protocol: MessagePack-RPC frames, and what a receiver accepts.
 
 MessagePack-RPC as Neovim speaks it, the only wire format here: bytes in, messages out, no socket and no
 clock. Two faults are kept apart: `ProtocolError` (the bytes mean nothing or ask too much: nothing can be

@@ -1,4 +1,4 @@
-"""How does memd become a systemd user service, and how does it stop being one?
+"""The systemd user service: its installation, its removal and its state.
 
 Writes two units into the user's own folder, and a drop-in where a workspace needs the network. What else the
 user keeps beside them is not touched. On macOS memctl.launchd does the same for launchd.

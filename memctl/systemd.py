@@ -1,9 +1,9 @@
-"""Does systemd look after memd for this user, and how is it asked?
+"""systemctl and the user's units: whether systemd looks after memd, and the drop-in for a network provider.
 
 Reads the file system to answer; runs systemctl only where something is to be done.
 
-The unit allows none. A drop-in beside it, which `memctl service install` writes and removes, adds two
-families of addresses and leaves every other wall where it is.
+The shipped unit allows no network. The drop-in beside it, which `memctl service install` writes and removes,
+adds two families of addresses and leaves the rest of the hardening as it is.
 """
 
 import json

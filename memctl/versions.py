@@ -1,4 +1,4 @@
-"""Do memctl and the running daemon come from the same installation?
+"""The comparison of memctl's installation with that of the running daemon.
 
 Asked only where it costs nothing: by `status`, `start` and `version`, and after an error that a
 difference would explain. Never ends or restarts a daemon: it may be busy for somebody else.

@@ -1,4 +1,4 @@
-"""Which workspace does the user mean?
+"""Resolution of the workspace that the user means.
 
 An option, else the environment, else the nearest folder above that was initialised, as git looks for
 its own, else the only one that is registered. Knows files only: whether the daemon has it registered is the

@@ -1,7 +1,7 @@
-"""Which commands are there, and which module has each?
+"""The commands of memctl, each with its line of help and a module of its name.
 
-A table and no imports: only the module of the command that was typed is loaded. Each module has, for a
-command NAME ("-" as "_"), `NAME_arguments(parser)` and `run_NAME(args) -> exit code`.
+A table and no imports: only the module of the command that was typed is loaded. Each module has
+`arguments(parser)` and `run(args) -> exit code`.
 """
 
 # command: (module, one line of help); in the order of the help page

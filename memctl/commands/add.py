@@ -1,4 +1,4 @@
-"""How does knowledge get in, and out again? add, forget, and the MCP server for agents."""
+"""`memctl add`: write a memory entry."""
 
 from argparse import ArgumentParser, Namespace
 

@@ -1,7 +1,4 @@
-"""What do all commands do the same way?
-
-Reach the daemon, name the workspace, write to the screen.
-"""
+"""What commands share: reach the daemon, name the workspace, wait with progress, write to the screen."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""How does a shell come to complete memctl? completions."""
+"""`memctl completions`: print a completion script for a shell."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""What does a bug report need? debug."""
+"""`memctl debug`: print what a bug report needs; no note and no query is quoted."""
 
 from argparse import ArgumentParser, Namespace
 

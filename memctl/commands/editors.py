@@ -1,4 +1,4 @@
-"""How does an editor get what memd has for it? editors."""
+"""`memctl editors`: print the folder of an editor's plugin."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

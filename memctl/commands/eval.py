@@ -1,4 +1,4 @@
-"""The command `eval`: starts `python -m memd.eval` and shows what that has measured."""
+"""`memctl eval`: start `python -m memd.eval` and show what that has measured."""
 
 import json
 import os

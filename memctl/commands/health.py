@@ -1,4 +1,4 @@
-"""Is it alive and well? health, check, ping and version."""
+"""`memctl health`: run memd's own checks, one of them a real ranked search."""
 
 from argparse import ArgumentParser, Namespace
 

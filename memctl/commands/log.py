@@ -1,7 +1,7 @@
-"""What did the daemon write about itself? log.
+"""`memctl log`: show the daemon's own log.
 
-The journal has it where systemd runs the daemon, else a file in the state folder. This never asks the
-daemon: its log is wanted most where it does not answer.
+The journal has it where systemd runs the daemon, else a file in the state folder. This never asks the daemon:
+its log is wanted most where it does not answer.
 """
 
 import sys

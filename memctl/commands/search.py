@@ -1,4 +1,4 @@
-"""Which notes answer? search, recall and get."""
+"""`memctl search`: find chunks by meaning and by words, in every form of output."""
 
 import sys
 from argparse import ArgumentParser, Namespace

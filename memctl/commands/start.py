@@ -1,4 +1,4 @@
-"""How does the daemon come and go? start, stop, restart, service and uninstall."""
+"""`memctl start`: make sure that a daemon runs."""
 
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What does the daemon know and do, now or from now on? status.
+"""`memctl status`: show what the daemon knows and does, once or again and again.
 
 Asks what is known and starts nothing: a daemon that is gone, or hangs, is an answer, too.
 """

@@ -1,4 +1,4 @@
-"""Has it arrived, and what happens now? sync and watch."""
+"""`memctl watch`: follow what happens in a workspace, an event a line."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""Why is a note not among the hits, and which notes are like it? The commands that begin with a note."""
+"""`memctl why`: say why a note is not among the hits."""
 
 import os
 import sys

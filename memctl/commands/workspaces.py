@@ -1,4 +1,4 @@
-"""Which folders are searched, and is their index up to date? init, index and workspaces."""
+"""`memctl workspaces`: list, add, remove or configure workspaces."""
 
 import re
 from argparse import ArgumentParser, Namespace

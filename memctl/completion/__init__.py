@@ -1,4 +1,4 @@
-"""How does a shell know what can be typed after memctl?
+"""Shell completion of memctl.
 
-`pages` reads it off the parsers; `bash`, `zsh` and `fish` write it down in their shell's language.
+`pages` reads commands and options from the parsers; `bash`, `zsh` and `fish` write the script of their shell.
 """

@@ -1,4 +1,4 @@
-"""How does bash complete memctl?
+"""The completion script for bash.
 
 A script for bash 3.2 (macOS) and newer, without the package bash-completion.
 """

@@ -1,4 +1,4 @@
-"""How does fish complete memctl? A script for its folder of completions."""
+"""The completion script for fish, for its folder of completions."""
 
 from memctl.completion.pages import HELP, VERSION, Option, Page, Value, flat
 

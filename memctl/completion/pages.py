@@ -1,4 +1,4 @@
-"""What can be typed: which commands, options and values?
+"""What can be typed: the commands, options and values of memctl, read off its parsers.
 
 Read off the parsers of argparse, so that a script never lists what memctl does not take. Knows no shell.
 """

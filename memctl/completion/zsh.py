@@ -1,4 +1,4 @@
-"""How does zsh complete memctl?
+"""The completion script for zsh.
 
 A script for a folder of $fpath, which can be sourced as well.
 """

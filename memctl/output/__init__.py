@@ -1,1 +1,1 @@
-"""How an answer reads: for people, for editors, for programs."""
+"""Output: the text of each answer, for people, for editors and for programs."""

@@ -1,4 +1,4 @@
-"""How does the outcome of a check read: a line a finding, and a verdict?"""
+"""The text of a check: a line a finding, and a verdict."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page of `memctl eval`: a report in, text out. Pure."""
+"""The text of `memctl eval`: the page of a report. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote

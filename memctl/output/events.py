@@ -1,4 +1,4 @@
-"""How does an event read, on one line?"""
+"""The text of an event, on one line."""
 
 from datetime import UTC, datetime
 from typing import Any

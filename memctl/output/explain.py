@@ -1,4 +1,4 @@
-"""How does the explanation of a score read, and that of an answer as a whole?
+"""The text of an explanation: of one score, and of an answer as a whole.
 
 Every line is a sum or a product that a reader can do again; the sums are of numbers that are not cut yet.
 """

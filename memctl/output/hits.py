@@ -1,8 +1,7 @@
-"""How do hits read: on a page, in a quickfix list, line by line for programs?
+"""The text of hits: a page, a quickfix list, or a line each for programs.
 
-Colours by hand and not through a library: loading one would take longer than the search.
-
-A display matter only: what matched is the daemon's knowledge, this marks what a reader looks for.
+Colours are made by hand and not by a library: loading one would take longer than the search. Highlights are
+a matter of display only: the daemon knows what matched, this marks the words that a reader looks for.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""How does a line of the daemon's log read?
+"""The text of the daemon's log.
 
 memd writes JSON objects; Python and the C libraries write plain lines between them; and the journal has
 systemd's own. All become one kind of record, and a record one line.

@@ -1,4 +1,4 @@
-"""How does the report look as a picture? Three panels over the same rows, a row an arm; an SVG by hand.
+"""The plot of an evaluation: three panels over the same rows, a row an arm; an SVG written by hand.
 
 Quality with its interval, where the answers stand, and the time they take. Holds figures and no word of a
 note or query, so that it can be shown around.

@@ -1,7 +1,8 @@
-"""How is a page drawn over the one before it, without flicker and without taking the screen?
+"""A page on the terminal that is drawn again and again in its place, for `status --watch`.
 
-The page stays where the cursor was, so that it is still there after Ctrl-C, below the command, as any
-other output. Nothing is cleared before it is written over: clearing is what flickers.
+It takes no screen of its own and does not flicker: the page stays where the cursor was, so that it is still
+there after Ctrl-C, below the command, as any other output. Nothing is cleared before it is written over:
+clearing is what flickers.
 
 Knows answers of `status` and times; asks nobody and reads no clock.
 """

@@ -1,6 +1,6 @@
-"""What does `status` say, in which words?
+"""The facts of `status`, `health` and `workspaces` in words, and their plain text.
 
-Facts as (label, value) pairs: the plain page prints them, the terminal's tables show the same ones.
+Facts are (label, value) pairs: the plain page prints them, the terminal's tables show the same ones.
 """
 
 from collections.abc import Iterable

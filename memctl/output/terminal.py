@@ -1,4 +1,4 @@
-"""How do facts about the daemon read on a terminal?
+"""The tables of `status`, `health` and `workspaces` on a terminal.
 
 The only module of the client that lays out tables with rich, which takes longer to load than most
 commands take to run: import it where a terminal is known to be there.

@@ -1,4 +1,4 @@
-"""How does text of a note get on a screen without doing anything there?
+"""Text of a note made safe for a terminal.
 
 Notes may hold escape sequences, and so may file names: a terminal must show them, not obey them.
 """

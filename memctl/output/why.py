@@ -1,4 +1,4 @@
-"""How does it read why a source is not in an answer: a sentence, what to do, and its scores?"""
+"""The text of an answer of `why`: a sentence, what to do, and the scores."""
 
 from typing import Any
 
