@@ -1,4 +1,4 @@
-"""Is any text a valid query? Generated ones, each held against a model of what it must find.
+"""Generated texts as queries, each held against a model of what it must find.
 
 ``--count`` says how many, ``--seed`` which. A flaw is an error, a note that was found and should not be, or
 the other way round; with one the run ends with exit code 1.

@@ -1,4 +1,4 @@
-"""What does a BEIR folder hold, and how does it become a folder of notes?
+"""Folders in BEIR's form: read, and written out as notes.
 
 corpus.jsonl ({_id, title, text}), queries.jsonl ({_id, text, metadata}), qrels.tsv (query, document, grade
 under one header line), and where a set has it exclude.tsv (pairs that are taken out before scoring).

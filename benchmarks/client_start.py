@@ -1,4 +1,4 @@
-"""How long does memctl take as a process, against Python itself and the imports it can't do without?
+"""The time of memctl as a process, beside Python itself and the imports that it needs.
 
 On the sample notes, or with `--chunks` on so many made ones. Wall time is what somebody waits; the CPU time
 beside it moves less on a machine that others use too.

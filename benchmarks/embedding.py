@@ -1,4 +1,4 @@
-"""How many chunks a second become vectors, and how much of what onnxruntime alone can do is that?
+"""Embedding throughput in chunks a second, as a share of what onnxruntime alone can do.
 
 Over the same chunks in the same process, in turn: the queue as the daemon uses it, tokenizing included, and
 the bare session on ready-made tensors, cut to batches of several sizes. Then one query, and its parts.

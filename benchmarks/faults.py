@@ -1,4 +1,4 @@
-"""What is lost when it breaks? The long versions of the loops in tests/faults, with their figures.
+"""The long versions of the loops in tests/faults: what is lost when something breaks, with figures.
 
 ``python -m benchmarks.faults`` does all of it, which takes most of an hour; names of parts do only those.
 A flaw is anything that was lost, wrong or not well again; with one the run ends with exit code 1.

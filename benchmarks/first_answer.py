@@ -1,4 +1,4 @@
-"""How long from an installed memd to the first right answer, and until meaning answers, too?
+"""The time from an installed memd to the first right answer, and until meaning answers, too.
 
 A new home, nothing of memd running: `memctl init`, then `memctl search`, as somebody types them who has just
 installed it. The questions are headings of notes, chosen by chance; an answer is right where the note is

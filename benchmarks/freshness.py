@@ -1,4 +1,4 @@
-"""How soon is what was saved searchable, and what does keeping it so cost?
+"""The time until a save is searchable, and what keeping it so costs.
 
 Each scenario has a home and a daemon of its own, and notes that are made from a seed.
 """

@@ -1,4 +1,4 @@
-"""Can any bytes hurt the daemon? Made-up and mangled frames from a seed, against a real daemon.
+"""A fuzzer of the socket: made-up and mangled frames from a seed, against a real daemon.
 
 Between them an honest client pings: an answer that takes longer than 100 ms counts as a hang.
 """

@@ -1,4 +1,4 @@
-"""Notes at random, made of what parsers stumble over: is every line kept, and what do the worst cost by size?
+"""A fuzzer of the parser: random notes of what parsers stumble over; lines lost, and cost by size.
 
 The same documents for a seed. Processor time, not the clock's; memory is by how much a document raised the
 peak of the process.

@@ -1,4 +1,4 @@
-"""How does a benchmark get a daemon of its own? A real process, in a home that is thrown away."""
+"""A daemon of its own for a benchmark: a real process, in a home that is thrown away."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Does memd go on beside a hostile file? Pings, searches and saves while each kind is indexed, then a stop.
+"""Pings, searches and saves while each kind of hostile file is indexed, then a stop.
 
 A kind is a function that plants something in a folder of notes; KINDS names them.
 """

@@ -1,4 +1,4 @@
-"""Does memd keep its promises beside an ignore file that was made to stop it?
+"""Pings, searches and saves beside an ignore file that was made to stop memd.
 
 One workspace with a hostile .gitignore over names of 250 characters; while it is scanned again and again,
 a client asks for pings and searches, and notes are saved. Then the daemon is stopped.

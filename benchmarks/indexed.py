@@ -1,4 +1,4 @@
-"""How does a benchmark ask an index without a daemon? Built in this process, as a daemon would, and kept."""
+"""An index without a daemon for a benchmark: built in this process, as a daemon would, and kept."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""How long until a folder of notes is wholly searchable, and how long when nothing has changed?"""
+"""The time until a folder of notes is wholly searchable, and the time of a start when nothing has changed."""
 
 import shutil
 from pathlib import Path

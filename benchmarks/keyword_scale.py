@@ -1,4 +1,4 @@
-"""How fast is the keyword arm at 100,000 and at a million chunks, warm and right after a start?
+"""The time of the keyword arm at 100,000 and at a million chunks, warm and right after a start.
 
 With and without the derived file of postings, and what that file costs. The index is made once and kept in
 the folder that is given: a million chunks take half an hour. "After a start" means a daemon that has just

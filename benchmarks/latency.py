@@ -1,4 +1,4 @@
-"""How long does an answer take? Whole searches over the socket, their parts, and memctl as a process."""
+"""Latency: whole searches over the socket, their parts, and memctl as a process."""
 
 import subprocess
 import sys

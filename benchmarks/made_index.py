@@ -1,4 +1,4 @@
-"""How does a benchmark get an index of a million chunks? Written straight through the index, and kept.
+"""An index of a million chunks, written straight through the index, and kept.
 
 Real tables, filled as a save fills them, only without files, model and watcher: in a home whose notes are
 not there, as on a disk that is away, so that a daemon answers from it and changes nothing. The words are

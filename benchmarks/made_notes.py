@@ -1,4 +1,4 @@
-"""Which notes does a benchmark index when their words do not matter? Made from a seed, the same each time.
+"""Notes for a benchmark whose words do not matter: made from a seed, the same each time.
 
 About 1 kB of words each, the frequent ones more often (Zipf), so that the terms of an index look like those
 of real notes.

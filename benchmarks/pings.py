@@ -1,4 +1,4 @@
-"""Does memd answer at once while it indexes? ping and status, from a daemon's start on, model and all.
+"""The time of ping and status while memd indexes, from a daemon's start on, model and all.
 
 A client asks for each in turn, every 20 ms, while thousands of notes are read and embedded.
 """

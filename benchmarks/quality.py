@@ -1,4 +1,4 @@
-"""How good are the answers? nDCG@10 and recall of each arm and of hybrid, on folders in BEIR's form.
+"""nDCG@10 and recall of each arm and of hybrid, on folders in BEIR's form.
 
 Documents are indexed as Markdown files by a real daemon; a document ranks where its best chunk does.
 """

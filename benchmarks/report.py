@@ -1,4 +1,4 @@
-"""How is a run shown and kept?
+"""Reports of runs: the table, and the file that is kept.
 
 Kept runs are JSON under benchmarks/runs/<date>/: command, versions, machine, raw figures. Figures without
 their machine mean nothing, and figures of two machines are never compared.

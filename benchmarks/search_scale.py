@@ -1,4 +1,4 @@
-"""How long does a whole search take among 100,000 and among a million chunks?
+"""The time of a whole search among 100,000 and among a million chunks.
 
 Hybrid questions over the socket to a real daemon with the shipped model: embedding, scan or first pass,
 keyword arm, fusion, folding, snippets; then `memctl search` as a process. Texts and questions are real ones,

@@ -1,4 +1,4 @@
-"""How fast and how right is the vector arm among very many vectors? The first pass against the exact scan.
+"""The time and recall of the vector arm among very many vectors: the first pass against the exact scan.
 
 Both are the arm that a search uses, over a snapshot without texts; they take turns, query by query, under
 masks that let a share of the chunks through. Recall is against the scan of all vectors. Judge it by real

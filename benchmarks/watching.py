@@ -1,4 +1,4 @@
-"""How soon is a save named, how long does it take to watch a tree, and what does an idle watch cost?"""
+"""The delay of the watch, the time to watch a tree, and what an idle watch costs."""
 
 import asyncio
 import resource

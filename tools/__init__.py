@@ -1,1 +1,1 @@
-"""Programs for who works on memd, from the root of a checkout: python tools/NAME.py. Not in the wheel."""
+"""Programs for developers of memd, from the root of a checkout: python tools/NAME.py. Not in the wheel."""

@@ -1,1 +1,1 @@
-"""What does memd do under load, and what can badly behaved clients do to the others?"""
+"""Load: memd under many clients, and what badly behaved ones can do to the others."""

@@ -1,4 +1,4 @@
-"""Clients as editors and agents are: many connections, several requests in flight on each, kinds mixed."""
+"""Honest clients, as editors and agents are: many connections, several requests in flight on each."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Clients that nobody should have: slow, silent, greedy, senseless, and always coming back."""
+"""Hostile clients: slow, silent, greedy, senseless, and always coming back."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""How does memd compare with other engines on the same data, in the same minutes?
+"""Comparison of memd with other engines on the same data, in the same minutes.
 
 Each part runs by itself (`python -m benchmarks.others.<part> --help`): `embedding`, `vectors`, `keyword`,
 `hybrid`, `quality`, `files`. The engines are `pip install '.[bench]'`; one that is not installed is named

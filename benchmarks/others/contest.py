@@ -1,4 +1,4 @@
-"""What does one contest do? Build what is not built, open all engines, ask them in turn, make the table.
+"""One contest: build what is not built, open all engines, ask them in turn, make the table.
 
 Shared by the parts `vectors`, `keyword` and `hybrid`: they say which corpus, which engines, which ways.
 """

@@ -1,5 +1,4 @@
-"""What do the engines index, and what are they asked? The same vectors and texts for all, made from a seed
-or taken from a file.
+"""The corpora of the contests: vectors and texts, made from a seed or taken from a file, and queries.
 
 Vectors are a ``.npy`` of (n, dim) float32 rows of length 1, texts a file of one a line; both are kept in a
 folder and made once. Needs numpy.

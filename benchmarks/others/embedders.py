@@ -1,4 +1,4 @@
-"""Who turns texts into vectors? memd's queue, the bare session it stands on, sentence-transformers.
+"""The embedders of a contest: memd's queue, the bare session it stands on, sentence-transformers.
 
 Each is made in a process of its own (`remote`); all embed the same texts, in the order they are given.
 """

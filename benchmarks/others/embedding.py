@@ -1,4 +1,4 @@
-"""How many chunks a second become vectors: by memd's queue, by sentence-transformers with the same weights?
+"""Embedding throughput of memd's queue and of sentence-transformers with the same weights.
 
 In turn, a slice of the texts each; the bare onnxruntime session on ready tensors runs along: what memd
 loses around it. `--weights` is a folder with the published model (model.safetensors, tokenizer.json,

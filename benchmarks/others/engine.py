@@ -1,4 +1,4 @@
-"""What is an engine here? Something built from a corpus once, opened, and asked one question after another.
+"""The interface of an engine: built from a corpus once, opened, and asked one question after another.
 
 One small adapter a module, each importing its engine inside of its methods: what is not installed must not
 keep the others from running.

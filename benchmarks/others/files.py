@@ -1,4 +1,4 @@
-"""What does somebody get who asks the whole product: `memctl search`, grep, or another memory's command?
+"""Whole products, asked as commands: `memctl search`, grep, and another memory's command.
 
 Whole processes, in turn, over a set in BEIR's form that is written out as Markdown. grep and ripgrep count
 the lines that have one of the question's words, in either case; the files with the most lines come first.

@@ -1,4 +1,4 @@
-"""How fast is a hybrid answer, by meaning and by words, of those engines that have one on this machine?
+"""The time of a hybrid answer, of those engines that have one on this machine.
 
 memd's is the whole search. lancedb fuses its two indexes by reciprocal ranks, sqlite-vec's is the recipe
 with FTS5. chromadb ranks by words only in its hosted service. Answers are timed, not judged: the texts are

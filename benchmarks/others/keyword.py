@@ -1,4 +1,4 @@
-"""How fast are the ten best of 180-word documents found for questions with common words?
+"""The time of the ten best of 180-word documents for questions with common words.
 
 memd ("arm": ids alone, as the others give; without: the whole search with its snippets) against bm25s and
 tantivy, on Zipf texts from a seed. How good their rankings are is `quality`'s question: here all three use

@@ -1,4 +1,4 @@
-"""How good are the rankings of memd and of other engines on the same chunks? nDCG@10 on sets in BEIR's form.
+"""nDCG@10 of memd and of other engines on the same chunks, on sets in BEIR's form.
 
 memd indexes the files with a daemon of its own; bm25s and tantivy get the very chunks it cuts, sqlite-vec
 and lancedb the chunks and memd's vectors of them, for their hybrid answers. A document ranks where its best

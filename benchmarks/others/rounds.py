@@ -1,4 +1,4 @@
-"""How are engines asked in turn, and what do their times say of each other? Knows no engine.
+"""Rounds: engines are asked in turn, and their times compared as ratios. Knows no engine.
 
 A round asks each engine some of the questions; the next round begins with another engine. Ratios are taken
 inside a round, where the machine was the same for all, and their median over the rounds is what is told.

@@ -1,4 +1,4 @@
-"""How fast are ten nearest vectors found, how many of them are the right ones, and what does that cost?
+"""The time, the recall and the cost of the ten nearest vectors.
 
 memd ("arm": ids alone, as the others give; without: the whole search with its snippets) against exact scans
 and graphs, on real vectors where a file is given: synthetic clusters flatter codes and graphs.

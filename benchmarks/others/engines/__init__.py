@@ -1,1 +1,1 @@
-"""Which engines are compared? One adapter a module; `benchmarks.others.engine.ENGINES` lists them."""
+"""The engines of the contests, one adapter a module; `benchmarks.others.engine.ENGINES` lists them."""

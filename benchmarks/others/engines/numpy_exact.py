@@ -1,4 +1,4 @@
-"""How fast is `matrix @ query` with nothing around it? The floor of every exact scan, and the truth."""
+"""numpy: `matrix @ query` with nothing around it; the floor of every exact scan, and the truth."""
 
 from pathlib import Path
 from typing import Any
