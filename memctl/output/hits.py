@@ -68,6 +68,7 @@ def _pieces(run: str) -> list[str]:
 Answer = dict[str, Any]
 Hit = dict[str, Any]
 
+TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes a tenth of that
 NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
 SNIPPET_LINES = 6  # arbitrary: ten hits stay within two screens
 PATH, LINE, HEADING, FAINT = "35", "32", "1", "2"  # SGR numbers; path and line as grep colours them
@@ -179,7 +180,8 @@ def notes(answer: Answer) -> str | None:
         parts.append("not synced in time: what was saved last may be missing")
     index = answer.get("index") or {}
     pending = index.get("pending_files")
-    if pending and not answer.get("synced"):  # else it was saved after the question, or is read once more
+    # A file that was just saved is read once more, to see whether it still moves: nobody need hear of that.
+    if pending and not answer.get("synced") and index.get("lag_ms", TOLD_LAG_MS) >= TOLD_LAG_MS:
         # Not "changed": a file that was saved a moment before it was read is only read again.
         parts.append(f"{pending} file{'s' if pending > 1 else ''} still to be read")
     if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":
