@@ -26,7 +26,7 @@ from memctl import paths
 from memctl.lock import LOCK_NAME
 from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
 from memd import diagnostics, logs, systemd, temporary
-from memd.api.methods import Handlers, deadline_s
+from memd.api.methods import Dispatcher, deadline_s
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.rpc.server import BACKLOG, Server, serve
 from memd.sources.filesystem import unsafe_for_database
@@ -199,8 +199,8 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
         reach = Reachability(
             listeners, lock=lock, lock_path=state_dir / LOCK_NAME, instance_id=workspaces.instance_id
         )
-        handlers = Handlers(workspaces, shut_down=lambda: _soon(lambda: _finish(end, EXIT_OK)))
-        server = await serve(listeners, handlers.handle, deadline_s=deadline_s)
+        dispatcher = Dispatcher(workspaces, shut_down=lambda: _soon(lambda: _finish(end, EXIT_OK)))
+        server = await serve(listeners, dispatcher.handle, deadline_s=deadline_s)
         systemd.ready(_summary(workspaces))
         lock_file.write(lock, holder)  # not before the socket answers
         tell_starter("READY")

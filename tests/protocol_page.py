@@ -1,7 +1,6 @@
 """What does docs/protocol.md say of the code? `python -m tests.protocol_page` writes that part of it."""
 
 import inspect
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,22 +53,21 @@ def _methods() -> Iterator[str]:
         "may be left out where\nthere is one workspace), `progress` and `timeout_ms` (a client may shorten "
         "its deadline, never extend it).\nUnknown parameters are refused.\n"
     )
-    for name, (function, deadline_s) in methods.METHODS.items():
-        said = inspect.getdoc(function) or ""
-        within = "Has no deadline." if deadline_s is None else f"Answers within {deadline_s:g} s."
+    for name, method in methods.METHODS.items():
+        said = inspect.getdoc(method.function) or ""
+        most_s = method.deadline_s
+        within = "Has no deadline." if most_s is None else f"Answers within {most_s:g} s."
         yield f"\n### {name}\n\n{_after_colon(said)} {within}\n"
-        fields = own_fields(function)
+        fields = own_fields(method.params)
         if fields:
             yield "\n| parameter | type | default |\n|---|---|---|\n"
             yield from (f"| `{one.name}` | {_type(one.type)} | {_default(one)} |\n" for one in fields)
     yield f"\n### {methods.SHUTDOWN}\n\nStop the daemon: it answers, then ends.\n"
 
 
-def own_fields(function: Any) -> list[types.Field]:
+def own_fields(kind: type[params.Params]) -> list[types.Field]:
     """Return the parameters that a method has beside those of all methods."""
-    source = inspect.getsource(function)
-    [converted] = set(re.findall(r"requests\.convert\(params, requests\.(\w+)\)", source))
-    info = types.type_info(getattr(params, converted))
+    info = types.type_info(kind)
     assert isinstance(info, types.StructType)
     common = params.Params.__struct_fields__
     return [one for one in info.fields if one.name not in common]

@@ -8,11 +8,11 @@ deleted by that person, and `index --purge` removes what the index keeps of them
 import time
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from memd.api import params as requests
+from memd.api.params import ExtractMemoryParams, ForgetParams
 from memd.api.prepare import ANSWER_S
 from memd.api.resolve import below
+from memd.api.results import ExtractMemoryResult, ForgetResult, SimilarNote
 from memd.api.similar import similar_to_entry
 from memd.entries import Written, delete_entry, write_entry
 from memd.errors import InvalidError, MemdError, NotFoundError
@@ -25,21 +25,22 @@ from memd.workspace.workspaces import Workspaces
 INDEX_TIMEOUT_S = 5.0
 PERHAPS = "the entry may be written all the same: look before you try again"
 
-Fields = dict[str, Any]
 
-
-async def extract_memory_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def extract_memory(
+    workspaces: Workspaces, asked: ExtractMemoryParams, call: Call
+) -> ExtractMemoryResult:
     """``extract_memory``: write one entry, durable when the reply comes; `indexed`: it is searchable, too.
 
     By words and meaning; `similar` names up to five notes that are most like it then. Else the index lags,
     and follows by itself: the entry must not be written again.
     """
-    asked = requests.convert(params, requests.ExtractMemory)
     root = workspaces.root_of(asked.workspace)
     return await call.to_the_end(_extract(workspaces, root, asked, call), PERHAPS)
 
 
-async def _extract(workspaces: Workspaces, root: Path, asked: requests.ExtractMemory, call: Call) -> Fields:
+async def _extract(
+    workspaces: Workspaces, root: Path, asked: ExtractMemoryParams, call: Call
+) -> ExtractMemoryResult:
     origin = {
         "origin": asked.source.origin,
         "client": asked.source.client or str(call.client.get("name", "")),
@@ -63,20 +64,20 @@ async def _extract(workspaces: Workspaces, root: Path, asked: requests.ExtractMe
         give_up = min(give_up, call.deadline - ANSWER_S)
     indexing = _indexed(workspaces, root, written.path, give_up)
     similar = await workspaces.within(max(give_up - time.monotonic(), 0), indexing)
-    return {
-        "workspace": str(root),
-        "path": written.path,
-        "id": written.id,
-        "created": written.created,
-        "indexed": similar is not None,
-        "similar": similar or [],
-    }
+    return ExtractMemoryResult(
+        workspace=str(root),
+        path=written.path,
+        id=written.id,
+        created=written.created,
+        indexed=similar is not None,
+        similar=similar or [],
+    )
 
 
-async def _indexed(workspaces: Workspaces, root: Path, path: str, give_up: float) -> list[Fields] | None:
+async def _indexed(workspaces: Workspaces, root: Path, path: str, give_up: float) -> list[SimilarNote] | None:
     """Index an entry; return what is like it, None where it is not wholly searchable by *give_up*."""
 
-    async def index(opened: OpenWorkspace) -> list[Fields] | None:
+    async def index(opened: OpenWorkspace) -> list[SimilarNote] | None:
         try:
             await opened.sync.index_loop.index_now(path)
         except MemdError:
@@ -95,28 +96,20 @@ FILE_GONE = (
 )
 
 
-async def forget_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> ForgetResult:
     """``forget``: delete an entry; when the reply comes no file of memd's holds a word of it.
 
     An entry that was changed since memd wrote it is kept, unless `force` says that it is meant.
     """
-    started = time.perf_counter()
-    asked = requests.convert(params, requests.Forget)
     root = workspaces.root_of(asked.workspace)
     path = below(root, asked.path)
     if path is None:
         raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")
     title = await call.to_the_end(_forget(workspaces, root, path, asked, call), FILE_PERHAPS)
-    return {
-        "workspace": str(root),
-        "path": path,
-        "title": title,
-        "forgotten": True,
-        "took_ms": round((time.perf_counter() - started) * 1000),
-    }
+    return ForgetResult(workspace=str(root), path=path, title=title, forgotten=True)
 
 
-async def _forget(workspaces: Workspaces, root: Path, path: str, asked: requests.Forget, call: Call) -> str:
+async def _forget(workspaces: Workspaces, root: Path, path: str, asked: ForgetParams, call: Call) -> str:
     """Delete the file and its traces; return the title that the index knew it by, else its name."""
     deleted = await _delete(workspaces, root, path, force=asked.force)
     if deleted is None:

@@ -1,10 +1,10 @@
-"""The method `get`: a source, or some of its lines, as the file is now."""
+"""``get``: a source, some of its lines, or the chunk of a hit."""
 
 import time
-from typing import Any
 
-from memd.api import params as requests
+from memd.api.params import GetParams
 from memd.api.resolve import chunk_of, source_of
+from memd.api.results import GetResult
 from memd.errors import InvalidError, NotFoundError
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
@@ -12,18 +12,11 @@ from memd.sources.scan import read_source
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-Fields = dict[str, Any]
 
-
-async def get_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def get(workspaces: Workspaces, opened: OpenWorkspace, asked: GetParams, _: Call) -> GetResult:
     """``get``: a source, some of its lines, or the chunk of a hit, from the file as it is now."""
-    asked = requests.convert(params, requests.Get)
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
-    return await workspaces.using(asked.workspace, lambda opened: _get(workspaces, opened, asked))
-
-
-async def _get(workspaces: Workspaces, opened: OpenWorkspace, asked: requests.Get) -> Fields:
     source, start, end = await workspaces.read(_place, opened, asked)
     path = source.path
     found = await workspaces.read(lambda: read_source(opened.workspace.root, path, now_ns=time.time_ns()))
@@ -35,19 +28,19 @@ async def _get(workspaces: Workspaces, opened: OpenWorkspace, asked: requests.Ge
     if start > max(len(lines), 1):
         raise InvalidError(f"$.start_line: {path} has {len(lines)} lines, not {start}")
     end = min(end or len(lines), len(lines))
-    return {
-        "workspace": str(opened.workspace.root),
-        "path": path,
-        "title": source.title,
-        "tags": list(source.tags),
-        "start_line": start,
-        "end_line": end,
-        "lines": len(lines),
-        "text": "\n".join(lines[start - 1 : end]),
-    }
+    return GetResult(
+        workspace=str(opened.workspace.root),
+        path=path,
+        title=source.title,
+        tags=list(source.tags),
+        start_line=start,
+        end_line=end,
+        lines=len(lines),
+        text="\n".join(lines[start - 1 : end]),
+    )
 
 
-def _place(opened: OpenWorkspace, asked: requests.Get) -> tuple[Source, int, int | None]:
+def _place(opened: OpenWorkspace, asked: GetParams) -> tuple[Source, int, int | None]:
     """Return source and lines of what is asked for; only what is indexed can be had."""
     with opened.index.view() as view:
         if asked.id is not None:

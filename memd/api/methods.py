@@ -1,63 +1,114 @@
-"""The methods of the protocol, and the dispatcher that calls them with checked parameters and a deadline."""
+"""The table of methods, and the dispatcher that parses, calls, times and converts.
 
+What a method takes and what it answers stands in this table alone: docs/protocol.md and the client's types
+are made from it.
+"""
+
+import functools
+import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-from memd.api import entries, get, indexing, search, similar, status, why
-from memd.api import params as requests
+import msgspec
+
+from memd.api import entries, get, indexing, params, results, search, similar, status, why
 from memd.api import workspaces as workspaces_api
+from memd.api.params import Params
+from memd.api.prepare import Fields, ms_since
+from memd.api.results import Result, TimedResult
 from memd.errors import MethodError
 from memd.rpc.context import Call
+from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-Fields = dict[str, Any]
-Method = Callable[[Workspaces, Fields, Call], Awaitable[Fields]]
+Asked = TypeVar("Asked", bound=Params)
+Answered = TypeVar("Answered", bound=Result)
 
-# Seconds; None: as long as it takes, with progress on request.
-METHODS: dict[str, tuple[Method, float | None]] = {
-    "memd.hello": (status.hello_method, 1.0),
-    "ping": (status.ping_method, 1.0),
-    "status": (status.status_method, 1.0),
-    "health": (status.health_method, 5.0),
-    "search": (search.search_method, 5.0),
-    "search_memory": (search.search_method, 5.0),
-    "recall": (search.recall_method, 5.0),
-    "similar": (similar.similar_method, 5.0),
-    "why": (why.why_method, 5.0),
-    "get": (get.get_method, 5.0),
-    "extract_memory": (entries.extract_memory_method, 30.0),
-    "forget": (entries.forget_method, None),
-    "debug": (status.debug_method, 15.0),
-    "index": (indexing.index_method, None),
-    "sync": (indexing.sync_method, None),
-    "check": (indexing.check_method, None),
-    "subscribe": (status.subscribe_method, 1.0),
-    "workspace.add": (workspaces_api.add_method, None),
-    "workspace.list": (workspaces_api.list_method, 1.0),
-    "workspace.remove": (workspaces_api.remove_method, 30.0),
-    "workspace.configure": (workspaces_api.configure_method, 30.0),
+
+class Method(NamedTuple):
+    """One method of the protocol."""
+
+    function: Callable[[Workspaces, Any, Call], Awaitable[Result]]
+    params: type[Params]
+    result: type[Result]
+    deadline_s: float | None  # None: as long as it takes, with progress on request
+
+
+def _in_workspace(
+    function: Callable[[Workspaces, OpenWorkspace, Asked, Call], Awaitable[Answered]],
+) -> Callable[[Workspaces, Asked, Call], Awaitable[Answered]]:
+    """Return a method that is called with the workspace of its request; again where that was reopened."""
+
+    @functools.wraps(function)
+    async def method(workspaces: Workspaces, asked: Asked, call: Call) -> Answered:
+        return await workspaces.using(
+            asked.workspace, lambda opened: function(workspaces, opened, asked, call)
+        )
+
+    return method
+
+
+METHODS: dict[str, Method] = {
+    "memd.hello": Method(status.hello, params.HelloParams, results.HelloResult, 1.0),
+    "ping": Method(status.ping, params.NoParams, results.PingResult, 1.0),
+    "status": Method(status.status, params.NoParams, results.StatusResult, 1.0),
+    "health": Method(status.health, params.NoParams, results.HealthResult, 5.0),
+    "search": Method(_in_workspace(search.search), params.SearchParams, results.SearchResult, 5.0),
+    "search_memory": Method(_in_workspace(search.search), params.SearchParams, results.SearchResult, 5.0),
+    "recall": Method(_in_workspace(search.recall), params.RecallParams, results.RecallResult, 5.0),
+    "similar": Method(_in_workspace(similar.similar), params.SimilarParams, results.SimilarResult, 5.0),
+    "why": Method(_in_workspace(why.why), params.WhyParams, results.WhyResult, 5.0),
+    "get": Method(_in_workspace(get.get), params.GetParams, results.GetResult, 5.0),
+    "extract_memory": Method(
+        entries.extract_memory, params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0
+    ),
+    "forget": Method(entries.forget, params.ForgetParams, results.ForgetResult, None),
+    "debug": Method(status.debug, params.DebugParams, results.DebugResult, 15.0),
+    "index": Method(indexing.index, params.IndexParams, results.IndexResult, None),
+    "sync": Method(indexing.sync, params.SyncParams, results.SyncResult, None),
+    "check": Method(_in_workspace(indexing.check), params.CheckParams, results.CheckResult, None),
+    "subscribe": Method(status.subscribe, params.SubscribeParams, results.SubscribeResult, 1.0),
+    "workspace.add": Method(workspaces_api.add, params.WorkspaceAddParams, results.WorkspaceAddResult, None),
+    "workspace.list": Method(workspaces_api.list_all, params.NoParams, results.WorkspaceListResult, 1.0),
+    "workspace.remove": Method(
+        workspaces_api.remove, params.WorkspaceRemoveParams, results.WorkspaceRemoveResult, 30.0
+    ),
+    "workspace.configure": Method(
+        workspaces_api.configure, params.WorkspaceConfigureParams, results.WorkspaceConfigureResult, 30.0
+    ),
 }
-SHUTDOWN = "shutdown"
+SHUTDOWN = "shutdown"  # of the process and not of its workspaces, so `Dispatcher` has it from outside
 
 
 def deadline_s(method: str) -> float | None:
     """Return how long a method may take; unknown ones are answered at once."""
-    return METHODS[method][1] if method in METHODS else 1.0
+    return METHODS[method].deadline_s if method in METHODS else 1.0
 
 
-class Handlers:
+class Dispatcher:
     """Answers requests for one daemon."""
 
     def __init__(self, workspaces: Workspaces, *, shut_down: Callable[[], None]) -> None:
         self._workspaces = workspaces
         self._shut_down = shut_down
 
-    async def handle(self, method: str, params: Fields, call: Call) -> Fields:
+    async def handle(self, name: str, given: Fields, call: Call) -> Fields:
         """Answer one request. Raises MemdError."""
-        if method == SHUTDOWN:
-            requests.convert(params, requests.Nothing)
+        if name == SHUTDOWN:
+            params.convert(given, params.NoParams)
             self._shut_down()
-            return {"stopping": True}
-        if method not in METHODS:
-            raise MethodError(f"there is no method {method!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
-        return await METHODS[method][0](self._workspaces, params, call)
+            return _as_sent(results.ShutdownResult(stopping=True))
+        if name not in METHODS:
+            raise MethodError(f"there is no method {name!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
+        started = time.perf_counter()
+        method = METHODS[name]
+        result = await method.function(self._workspaces, params.convert(given, method.params), call)
+        if isinstance(result, TimedResult):
+            result = msgspec.structs.replace(result, took_ms=ms_since(started))
+        return _as_sent(result)
+
+
+def _as_sent(result: Result) -> Fields:
+    """Return the map that travels; what is UNSET has no key."""
+    answer: Fields = msgspec.to_builtins(result)
+    return answer

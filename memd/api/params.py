@@ -1,4 +1,4 @@
-"""The parameters of every method, as structs; checked here once, with the exact place in the error."""
+"""The parameters of every method, as structs; `convert` checks them, with exact places in its errors."""
 
 from collections.abc import Collection
 from datetime import date
@@ -30,11 +30,11 @@ class Params(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     timeout_ms: Annotated[int, Meta(ge=1)] | None = None
 
 
-class Nothing(Params, frozen=True, kw_only=True):
+class NoParams(Params, frozen=True, kw_only=True):
     """No parameters of its own."""
 
 
-class Hello(Params, frozen=True, kw_only=True):
+class HelloParams(Params, frozen=True, kw_only=True):
     """``memd.hello``: who calls."""
 
     client: str = ""
@@ -42,7 +42,7 @@ class Hello(Params, frozen=True, kw_only=True):
     protocol: list[int] = []
 
 
-class Narrowed(Params, frozen=True, kw_only=True):
+class FilteredParams(Params, frozen=True, kw_only=True):
     """How many hits, and which sources they may come from."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
@@ -54,7 +54,7 @@ class Narrowed(Params, frozen=True, kw_only=True):
     wait: bool = True  # for a model that loads, and the few vectors of a small first index: 2 s each at most
 
 
-class Question(Narrowed, frozen=True, kw_only=True):
+class QueryParams(FilteredParams, frozen=True, kw_only=True):
     """A query, filters, and how to answer it."""
 
     query: str
@@ -63,21 +63,21 @@ class Question(Narrowed, frozen=True, kw_only=True):
     weights: Weights | None = None
 
 
-class Search(Question, frozen=True, kw_only=True):
+class SearchParams(QueryParams, frozen=True, kw_only=True):
     """``search``: ranked hits."""
 
     path: str | None = None
     explain: bool = False  # say of each hit what made its score
 
 
-class Recall(Question, frozen=True, kw_only=True):
+class RecallParams(QueryParams, frozen=True, kw_only=True):
     """``recall``: a search whose hits fit into a prompt."""
 
     path: str | None = None
     budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
 
 
-class Why(Question, frozen=True, kw_only=True):
+class WhyParams(QueryParams, frozen=True, kw_only=True):
     """``why``: what became of one source in a search."""
 
     path: Path  # of the source
@@ -85,7 +85,7 @@ class Why(Question, frozen=True, kw_only=True):
     glob: str | None = None  # what is `path` to a search
 
 
-class Similar(Narrowed, frozen=True, kw_only=True):
+class SimilarParams(FilteredParams, frozen=True, kw_only=True):
     """``similar``: a chunk, by its id or by path and line."""
 
     path: Path | None = None
@@ -94,7 +94,7 @@ class Similar(Narrowed, frozen=True, kw_only=True):
     glob: str | None = None  # what is `path` to a search
 
 
-class Origin(Struct, frozen=True, forbid_unknown_fields=True):
+class EntryOrigin(Struct, frozen=True, forbid_unknown_fields=True):
     """Who writes an entry."""
 
     origin: Literal["agent", "human"] = "agent"
@@ -102,30 +102,30 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True):
     session: str = ""
 
 
-class ExtractMemory(Params, frozen=True, kw_only=True):
+class ExtractMemoryParams(Params, frozen=True, kw_only=True):
     """``extract_memory``: one fact to keep."""
 
     topic: str
     title: str
     content: str
     tags: list[str] = []
-    source: Origin = Origin()
+    source: EntryOrigin = EntryOrigin()
 
 
-class Debug(Params, frozen=True, kw_only=True):
+class DebugParams(Params, frozen=True, kw_only=True):
     """``debug``: what a bug report needs."""
 
     lag_s: Annotated[float, Meta(ge=0, le=10)] = 0.2  # how long the loop's lag is measured
 
 
-class Forget(Params, frozen=True, kw_only=True):
+class ForgetParams(Params, frozen=True, kw_only=True):
     """``forget``: an entry that memd wrote, by its path."""
 
     path: Path
     force: bool = False  # a person says so: whatever the file holds by now
 
 
-class Get(Params, frozen=True, kw_only=True):
+class GetParams(Params, frozen=True, kw_only=True):
     """``get``: a source or its lines, or the chunk of a hit."""
 
     path: Path | None = None
@@ -134,7 +134,7 @@ class Get(Params, frozen=True, kw_only=True):
     end_line: Annotated[int, Meta(ge=1)] | None = None
 
 
-class Index(Params, frozen=True, kw_only=True):
+class IndexParams(Params, frozen=True, kw_only=True):
     """``index``: bring everything up to date."""
 
     wait: bool = True
@@ -143,21 +143,21 @@ class Index(Params, frozen=True, kw_only=True):
     purge: bool = False
 
 
-class Sync(Params, frozen=True, kw_only=True):
+class SyncParams(Params, frozen=True, kw_only=True):
     """``sync``: wait until what is saved is searchable."""
 
 
-class Check(Params, frozen=True, kw_only=True):
+class CheckParams(Params, frozen=True, kw_only=True):
     """``check``: compare everything with everything."""
 
     repair: bool = False
 
 
-class Subscribe(Params, frozen=True, kw_only=True):
+class SubscribeParams(Params, frozen=True, kw_only=True):
     """``subscribe``: follow what happens in one workspace, or in all."""
 
 
-class WorkspaceAdd(Params, frozen=True, kw_only=True):
+class WorkspaceAddParams(Params, frozen=True, kw_only=True):
     """``workspace.add``: make a folder a workspace."""
 
     path: Path
@@ -165,13 +165,13 @@ class WorkspaceAdd(Params, frozen=True, kw_only=True):
     nested: bool = False  # also where the folder's notes leave the index of the workspace around it
 
 
-class WorkspaceRemove(Params, frozen=True, kw_only=True):
+class WorkspaceRemoveParams(Params, frozen=True, kw_only=True):
     """``workspace.remove``: forget a workspace and delete its index."""
 
     path: Path
 
 
-class WorkspaceConfigure(Params, frozen=True, kw_only=True):
+class WorkspaceConfigureParams(Params, frozen=True, kw_only=True):
     """``workspace.configure``: replace settings in its config.toml."""
 
     settings: dict[str, Any] | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""Preparation of a query: wait for `sync`, parse, embed, decide the arms; the envelope of its answer."""
+"""What a query asks of one index, and what every answer says of how it was made."""
 
 import asyncio
 import os
@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from memd import analysis
 from memd.api import params
+from memd.api.results import IndexState, LeftSeconds
 from memd.config import WorkspaceConfig
 from memd.embedding import NUMPY_MISSING, UnavailableError
 from memd.embedding.queue import EmbeddingQueue
@@ -69,7 +70,7 @@ class Asked:
 
 
 async def prepare(
-    opened: OpenWorkspace, question: params.Question, call: Call, *, glob: str | None, limit: int | None
+    opened: OpenWorkspace, question: params.QueryParams, call: Call, *, glob: str | None, limit: int | None
 ) -> Asked:
     """Wait for what was saved, if that is asked for; parse, embed, decide.
 
@@ -90,7 +91,7 @@ async def prepare(
 
 
 async def decided(
-    opened: Askable, question: params.Question, expired: Expired, *, glob: str | None, limit: int | None
+    opened: Askable, question: params.QueryParams, expired: Expired, *, glob: str | None, limit: int | None
 ) -> Asked:
     """Parse, embed, decide; as `prepare`, without waiting. *expired*: whether nobody waits for the answer."""
     query = narrowed(parse(question.query), question, glob)
@@ -108,7 +109,9 @@ async def decided(
     return Asked(request, meaning, {})
 
 
-def request_of(opened: Askable, asked: params.Narrowed, query: Query, expired: Expired) -> SearchRequest:
+def request_of(
+    opened: Askable, asked: params.FilteredParams, query: Query, expired: Expired
+) -> SearchRequest:
     """Return a search by words with the workspace's settings."""
     config = opened.config
     return replace(
@@ -139,7 +142,7 @@ def plain_request(opened: Askable) -> SearchRequest:
     )
 
 
-def narrowed(query: Query, asked: params.Narrowed, glob: str | None) -> Query:
+def narrowed(query: Query, asked: params.FilteredParams, glob: str | None) -> Query:
     """Return *query* with the filters of its request.
 
     Raises:
@@ -162,7 +165,7 @@ def frame(
     timings_ms: dict[str, float],
     degraded: tuple[str, ...] = (),
 ) -> Fields:
-    """Return what every answer says of how it was made; *degraded*: what the search itself could not use."""
+    """Return the keys of a SearchedResult; *degraded*: what the search itself could not use."""
     facts = opened.sync.facts
     codes = [*asked.meaning.degraded, *degraded]
     if not HAS_NUMPY and NUMPY_MISSING not in codes:
@@ -175,7 +178,7 @@ def frame(
         "workspace": str(opened.workspace.root),
         "mode": mode,
         "degraded": codes,
-        "index": facts | {"generation": generation},
+        "index": index_state(facts, generation=generation),
         **asked.synced,
         "timings_ms": {"wait": asked.waited_ms, "embed": asked.meaning.took_ms, **timings_ms},
     }
@@ -194,8 +197,13 @@ def answer_frame(opened: OpenWorkspace, asked: Asked, answer: Answer) -> Fields:
     return {"confidence": answer.confidence, "model_id": asked.meaning.model_id or None, **made}
 
 
+def index_state(facts: Fields, **changes: int) -> IndexState:
+    """Return how fresh an answer is, out of what a workspace's sync knows."""
+    return IndexState(**{**facts, "left_s": LeftSeconds(**facts["left_s"]), **changes})
+
+
 async def wait_for_sync(
-    opened: OpenWorkspace, asked: params.Narrowed, call: Call, *, vectors: bool
+    opened: OpenWorkspace, asked: params.FilteredParams, call: Call, *, vectors: bool
 ) -> Fields:
     """Wait, where that is asked for, until what was saved before is searchable; say whether it is."""
     if not asked.sync:

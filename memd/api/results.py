@@ -1,84 +1,677 @@
-"""Conversion of records to what travels over the wire. Pure."""
+"""The answer of every method, as structs, and how records of the search become parts of them.
 
-from typing import Any
+docs/protocol.md and the client's types (memctl/types.py) are made of these classes and of their comments.
+Keys are added, and none is removed or changes its meaning. A key that may be missing is UNSET here.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
+from memd.config import WorkspaceConfig
 from memd.index.reader import StoredChunk
+from memd.search import search
+from memd.search.confidence import Confidence
+from memd.search.explain import Explained, Explanation, Filter
 from memd.search.ranking import Candidate
 from memd.search.recall import ESTIMATOR, Recalled
-from memd.search.search import Hit, Place
+from memd.search.score import Mode
 
 SCORE_DIGITS = 6  # float32 is not exact beyond that
 
+State = Literal["starting", "scanning", "busy", "ready", "missing"]
 
-def hit(found: Hit) -> dict[str, Any]:
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What every answer is, and every part of one."""
+
+
+class TimedResult(Result, frozen=True, kw_only=True):
+    """An answer that says how long it took."""
+
+    took_ms: float = 0.0  # the dispatcher measures it
+
+
+# Parts of several answers
+
+
+class LeftSeconds(Result, frozen=True, kw_only=True):
+    """How long open work will take about."""
+
+    words: float | None  # null: nothing is known yet
+    vectors: float | None
+
+
+class IndexState(Result, frozen=True, kw_only=True):
+    """How fresh an answer is."""
+
+    state: State
+    first: bool  # not everything has been searchable once
+    first_words: bool  # not everything has been searchable by its words once
+    pending: int  # files and vectors that are not searchable yet
+    pending_files: int
+    pending_vectors: int
+    generation: int  # counts commits
+    lag_ms: int  # age of the oldest change that is not searchable yet
+    embedded: float | None  # share of the chunks that have a vector; null without a model
+    left_s: LeftSeconds
+
+
+class SearchedResult(TimedResult, frozen=True, kw_only=True):
+    """How an answer was made from an index."""
+
+    workspace: str  # its root
+    mode: Mode  # the arms that answered
+    degraded: list[str]  # codes of what was missing
+    index: IndexState
+    synced: bool | UnsetType = UNSET  # with `sync`: whether what was saved before is searchable
+    timings_ms: dict[str, float]  # step → how long it took
+
+
+class Location(Result, frozen=True, kw_only=True):
+    """Some lines of a source."""
+
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+
+
+class ChunkLines(Result, frozen=True, kw_only=True):
+    """A chunk of a source that is known."""
+
+    id: int
+    start_line: int
+    end_line: int
+    heading: str
+
+
+class VectorEvidence(Result, frozen=True, kw_only=True):
+    """What the vector arm says of a hit."""
+
+    rank: int | None
+    score: float | None  # null: it could not see the chunk
+
+
+class KeywordEvidence(Result, frozen=True, kw_only=True):
+    """What the keyword arm says of a hit."""
+
+    rank: int | None
+    score: float | None
+    tier: str | None  # which of its tiers found it
+
+
+class ArmEvidence(Result, frozen=True, kw_only=True):
+    """What both arms say of a hit."""
+
+    vector: VectorEvidence
+    keyword: KeywordEvidence
+
+
+class UsedWeights(Result, frozen=True, kw_only=True):
+    """The weights that were used for a hit."""
+
+    vector: float
+    keyword: float
+
+
+class HitSource(Result, frozen=True, kw_only=True):
+    """Who wrote a source."""
+
+    origin: str  # "human" or "agent"
+
+
+class SearchHit(Result, frozen=True, kw_only=True):
+    """One chunk of an answer."""
+
+    id: int
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+    heading: str  # the headings above it, outermost first, joined by " > "
+    title: str
+    snippet: str
+    score: float  # in [0, 1], the same meaning in every mode
+    arms: ArmEvidence
+    weights: UsedWeights
+    decay: float  # what age leaves of the score, in (0, 1]
+    date: str  # YYYY-MM-DD
+    tags: list[str]
+    source: HitSource
+    match_line: int
+    match_column: int  # in bytes, from 1
+    match_text: str  # that line
+    folded: list[Location]  # where nearly the same text stands
+    explanation: Explained | UnsetType = UNSET  # with `explain`
+
+
+# search, recall, similar, why, get
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerExplanation(Explanation):
+    """How an answer was made, and which arm had no say."""
+
+    model_id: str | None  # of the query's vector
+    vector_arm: str | None  # why it had no say; null where it had
+
+
+class SearchResult(SearchedResult, frozen=True, kw_only=True):
+    """Ranked hits."""
+
+    hits: list[SearchHit]
+    confidence: Confidence  # how good the best match is
+    model_id: str | None  # of the query's vector
+    explanation: AnswerExplanation | UnsetType = UNSET  # with `explain`
+
+
+class RecallSource(Location, frozen=True, kw_only=True):
+    """A hit whose text was sent."""
+
+    id: int
+    score: float
+    origin: str  # "human" or "agent"
+
+
+class RecallOmission(RecallSource, frozen=True, kw_only=True):
+    """A hit whose text was left out."""
+
+    reason: str
+
+
+class RecallResult(SearchedResult, frozen=True, kw_only=True):
+    """Hits as Markdown within a budget."""
+
+    text: str
+    tokens: int  # of all of `text`
+    budget_tokens: int
+    estimator: str  # how tokens are counted
+    sources: list[RecallSource]
+    omitted: list[RecallOmission]
+    confidence: Confidence
+    model_id: str | None
+
+
+class NamedChunk(Location, frozen=True, kw_only=True):
+    """The chunk that a request named."""
+
+    id: int
+    heading: str
+
+
+class SimilarResult(SearchedResult, frozen=True, kw_only=True):
+    """Chunks of other sources that are most like one."""
+
+    to: NamedChunk
+    hits: list[SearchHit]
+
+
+class LastHit(Result, frozen=True, kw_only=True):
+    """The last hit of an answer."""
+
+    path: str
+    score: float
+
+
+class WhyFacts(Result, frozen=True, kw_only=True):
+    """The values that the sentence of `why` quotes; docs/explaining.md says which stage has which."""
+
+    reason: str | UnsetType = UNSET  # of not-a-source and not-indexed
+    place: str | UnsetType = UNSET  # of not-a-source: the path, or the folder above it
+    rule: str | UnsetType = UNSET  # of not-a-source: the pattern that says so, and where it stands
+    close: list[str] | UnsetType = UNSET  # of missing: sources with such a name
+    date: str | UnsetType = UNSET  # of a source that is indexed, as all below
+    tags: list[str] | UnsetType = UNSET
+    rank: int | UnsetType | None = UNSET  # among all hits
+    limit: int | UnsetType = UNSET
+    floor: float | UnsetType = UNSET  # min_score
+    filters: list[Filter] | UnsetType = UNSET  # that keep it out
+    vector_arm: str | UnsetType | None = UNSET  # why it had no say; null where it had
+    better: list[int] | UnsetType = UNSET  # ranks of its source's hits
+    into: Location | UnsetType | None = UNSET  # what it is folded into
+    last: LastHit | UnsetType | None = UNSET
+    chunk: ChunkLines | UnsetType = UNSET  # that went furthest
+    explanation: Explained | UnsetType = UNSET  # of its scores
+    has: list[str] | UnsetType = UNSET  # terms of the query that stand in it
+    lacks: list[str] | UnsetType = UNSET
+
+
+class WhyResult(SearchedResult, frozen=True, kw_only=True):
+    """The stage that dropped a source from an answer."""
+
+    path: str  # relative to the workspace
+    line: int | None  # that was asked about
+    stage: str  # docs/explaining.md lists them
+    text: str
+    advice: str
+    facts: WhyFacts
+    confidence: Confidence | None  # of the answer; null where the source is not in it
+
+
+class GetResult(Result, frozen=True, kw_only=True):
+    """A source or some of its lines."""
+
+    workspace: str
+    path: str
+    title: str
+    tags: list[str]
+    start_line: int
+    end_line: int
+    lines: int  # of the whole source
+    text: str
+
+
+# extract_memory, forget
+
+
+class SimilarNote(Location, frozen=True, kw_only=True):
+    """A note or entry that may say the same."""
+
+    title: str
+    score: float
+
+
+class ExtractMemoryResult(Result, frozen=True, kw_only=True):
+    """The entry that was written."""
+
+    workspace: str
+    path: str
+    id: str
+    created: str  # ISO 8601 with offset
+    indexed: bool  # it is searchable by words, and by meaning where there is a model
+    similar: list[SimilarNote]
+
+
+class ForgetResult(TimedResult, frozen=True, kw_only=True):
+    """The entry that is gone."""
+
+    workspace: str
+    path: str
+    title: str
+    forgotten: bool
+
+
+# index, sync, check
+
+
+class IndexResult(TimedResult, frozen=True, kw_only=True):
+    """What the index holds."""
+
+    workspace: str
+    state: State
+    sources: int
+    chunks: int
+    vectors: int
+    skipped: int
+    gone: int  # sources that left the disk and are kept for a while
+    purged: int
+    changed: bool
+
+
+class SyncResult(TimedResult, frozen=True, kw_only=True):
+    """Whether what was saved before the call is searchable."""
+
+    workspace: str
+    synced: bool
+    generation: int
+    index: IndexState
+
+
+class CheckFinding(Result, frozen=True, kw_only=True):
+    """One thing that is not as it should be."""
+
+    kind: str
+    text: str
+    repaired: bool
+
+
+class CheckResult(TimedResult, frozen=True, kw_only=True):
+    """What a check found."""
+
+    workspace: str
+    ok: bool
+    findings: list[CheckFinding]
+    checked: dict[str, int]  # what was compared → how many of them
+
+
+# The daemon
+
+
+class ServerLimits(Result, frozen=True, kw_only=True):
+    """What a client may send and open."""
+
+    request_bytes: int
+    answer_bytes: int
+    in_flight_per_connection: int
+    connections: int
+
+
+class HelloResult(Result, frozen=True, kw_only=True):
+    """Versions, features and limits."""
+
+    protocol: int
+    api_level: int  # counts up with every key or method that is added
+    api_compatible: int  # the oldest level whose clients still understand the answers
+    features: list[str]
+    server_version: str
+    instance_id: str  # another one after each start
+    pid: int
+    limits: ServerLimits
+    model_id: str | None
+    index_generation: int | None  # of the workspace that is meant; null where none is
+    degraded: list[str]  # codes of what is missing
+
+
+class PingResult(Result, frozen=True, kw_only=True):
+    """Who is there."""
+
+    pong: bool
+    instance_id: str
+    pid: int
+
+
+class ModelStatus(Result, frozen=True, kw_only=True):
+    """One model in use."""
+
+    provider: str
+    state: str
+    id: str | None
+    error: str | None
+
+
+class ServerStatus(Result, frozen=True, kw_only=True):
+    """The daemon."""
+
+    version: str
+    pid: int
+    instance_id: str
+    uptime_s: float
+    memory_mb: float | None  # null where the system does not say
+    models: list[ModelStatus]
+    errors: list[str]
+    sqlite: str
+    onnxruntime: str
+    loop_lag_ms: float  # what every request waits, whatever it asks
+
+
+class SkippedFile(Result, frozen=True, kw_only=True):
+    """A file that the patterns select and that is not indexed."""
+
+    path: str
+    reason: str
+
+
+class SourceWarning(Result, frozen=True, kw_only=True):
+    """A file that is not indexed as it could be."""
+
+    path: str
+    warning: str
+
+
+class ProbeOutcome(Result, frozen=True, kw_only=True):
+    """How the last `health` or `check` went."""
+
+    ok: bool
+    detail: str
+    at: float  # unix seconds
+
+
+class ModelChange(Result, frozen=True, kw_only=True):
+    """Another model's vectors, built beside the old ones."""
+
+    model_id: str
+    done: int
+    total: int
+
+
+class WorkProgress(Result, frozen=True, kw_only=True):
+    """How far some work is."""
+
+    stage: str
+    done: int
+    total: int
+
+
+class SidecarCounts(Result, frozen=True, kw_only=True):
+    """What was done with .vec files."""
+
+    read: int
+    written: int
+    ignored: dict[str, int]  # reason → how many
+
+
+class WorkspaceSummary(Result, frozen=True, kw_only=True):
+    """One registered workspace."""
+
+    root: str
+    state: Literal[State, "error"]  # error: it cannot be opened
+    sources: int | UnsetType = UNSET  # of one that is open
+    chunks: int | UnsetType = UNSET
+    errors: list[str] | UnsetType = UNSET  # newest last; of one that is not open: why
+
+
+class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
+    """All that is known of one workspace; of one that is not open `root`, `state` and `errors` alone."""
+
+    first: bool | UnsetType = UNSET  # this and the next as in `IndexState`
+    first_words: bool | UnsetType = UNSET
+    pending: int | UnsetType = UNSET
+    pending_files: int | UnsetType = UNSET
+    pending_vectors: int | UnsetType = UNSET
+    generation: int | UnsetType = UNSET
+    lag_ms: int | UnsetType = UNSET
+    embedded: float | UnsetType | None = UNSET
+    left_s: LeftSeconds | UnsetType = UNSET
+    vectors: int | UnsetType = UNSET  # chunks that the vector arm can see
+    skipped: list[SkippedFile] | UnsetType = UNSET  # the first of them
+    skipped_total: int | UnsetType = UNSET
+    warnings: list[SourceWarning] | UnsetType = UNSET  # the first of them
+    warnings_total: int | UnsetType = UNSET
+    last_scan: float | UnsetType | None = UNSET  # unix seconds
+    last_index: float | UnsetType | None = UNSET  # unix seconds: when everything was searchable
+    last_health: ProbeOutcome | UnsetType | None = UNSET
+    model_id: str | UnsetType = UNSET  # of the vectors in the index
+    provider: str | UnsetType = UNSET
+    last_check: ProbeOutcome | UnsetType | None = UNSET
+    watching: str | UnsetType = UNSET  # by which means changes are heard of
+    gone: int | UnsetType = UNSET  # sources that left the disk and are kept for a while
+    held: str | UnsetType = UNSET  # why they are kept for longer
+    building: ModelChange | UnsetType | None = UNSET
+    rebuilding: WorkProgress | UnsetType | None = UNSET
+    sidecars: SidecarCounts | UnsetType | None = UNSET  # null where they are off
+    damaged_rows: int | UnsetType = UNSET
+    size_bytes: int | UnsetType = UNSET  # of the index
+    degraded: list[str] | UnsetType = UNSET  # codes of what is not as it should be
+
+
+class StatusResult(Result, frozen=True, kw_only=True):
+    """The server and its workspaces."""
+
+    server: ServerStatus
+    workspaces: list[WorkspaceStatus]
+
+
+class HealthCheck(Result, frozen=True, kw_only=True):
+    """How the search in one workspace went."""
+
+    name: str  # the workspace's root
+    ok: bool
+    detail: str
+
+
+class HealthResult(Result, frozen=True, kw_only=True):
+    """How a real search in each workspace went."""
+
+    ok: bool
+    checks: list[HealthCheck]
+
+
+class LoopLag(Result, frozen=True, kw_only=True):
+    """By how much the event loop came late, in milliseconds."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+class RecentRequest(Result, frozen=True, kw_only=True):
+    """How one request went."""
+
+    at: float  # unix seconds
+    method: str
+    ms: float
+    answer_bytes: int
+    failed: bool
+
+
+class WatchedBatch(Result, frozen=True, kw_only=True):
+    """What the watcher said of one workspace."""
+
+    at: float  # unix seconds
+    workspace: str
+    paths: list[str] | UnsetType = UNSET  # some; where one workspace is asked about
+    count: int  # of paths
+    folders: int
+    cookies: int
+    rescan: bool
+    overflow: bool
+    trouble: str
+
+
+class DebugResult(Result, frozen=True, kw_only=True):
+    """What somebody who looks for a mistake wants to know."""
+
+    version: str
+    python: str
+    system: str
+    sqlite: str
+    packages: dict[str, str]  # name → version
+    telemetry_disabled: bool
+    pid: int
+    threads: list[str]
+    descriptors: int | None  # null where the system does not say
+    loop_lag_ms: LoopLag
+    requests: list[RecentRequest]  # the newest last
+    watched: list[WatchedBatch]
+
+
+class SubscribeResult(Result, frozen=True, kw_only=True):
+    """What is followed from now on."""
+
+    subscribed: bool
+    workspaces: list[str]
+
+
+class ShutdownResult(Result, frozen=True, kw_only=True):
+    """The daemon ends."""
+
+    stopping: bool
+
+
+# workspace.*
+
+
+class WorkspaceAddResult(Result, frozen=True, kw_only=True):
+    """A workspace, looked through."""
+
+    root: str
+    config: str  # path of its configuration
+    created: bool  # that file is new
+    sources: int
+    skipped: int
+    within: list[str]  # roots of the workspaces around it
+
+
+class WorkspaceListResult(Result, frozen=True, kw_only=True):
+    """The registered workspaces."""
+
+    workspaces: list[WorkspaceSummary]
+
+
+class WorkspaceRemoveResult(Result, frozen=True, kw_only=True):
+    """A workspace that is none any more."""
+
+    root: str
+    removed: bool
+
+
+class WorkspaceConfigureResult(Result, frozen=True, kw_only=True):
+    """The settings that hold now."""
+
+    root: str
+    config: WorkspaceConfig
+
+
+# From records of the search
+
+
+def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) -> SearchHit:
     """Return one hit."""
     candidate, source, chunk, shown = found.candidate, found.source, found.chunk, found.snippet
-    return {
-        "id": candidate.id,
-        "path": source.path,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "heading": chunk.heading,
-        "title": source.title,
-        "snippet": shown.text,
-        "score": round(candidate.score, SCORE_DIGITS),
-        "arms": _arms(candidate),
-        "weights": {
-            "vector": round(candidate.weights.vector, SCORE_DIGITS),
-            "keyword": round(candidate.weights.keyword, SCORE_DIGITS),
-        },
-        "decay": round(candidate.decay, SCORE_DIGITS),
-        "date": source.day.isoformat(),
-        "tags": list(source.tags),
-        "source": {"origin": source.origin},
-        "match_line": shown.match_line,
-        "match_column": shown.match_column,
-        "match_text": shown.match_text,
-        "folded": [place(one) for one in found.folded],
-    }
+    return SearchHit(
+        id=candidate.id,
+        path=source.path,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        heading=chunk.heading,
+        title=source.title,
+        snippet=shown.text,
+        score=round(candidate.score, SCORE_DIGITS),
+        arms=_arms(candidate),
+        weights=UsedWeights(
+            vector=round(candidate.weights.vector, SCORE_DIGITS),
+            keyword=round(candidate.weights.keyword, SCORE_DIGITS),
+        ),
+        decay=round(candidate.decay, SCORE_DIGITS),
+        date=source.day.isoformat(),
+        tags=list(source.tags),
+        source=HitSource(origin=source.origin),
+        match_line=shown.match_line,
+        match_column=shown.match_column,
+        match_text=shown.match_text,
+        folded=[location(one) for one in found.folded],
+        explanation=explanation,
+    )
 
 
-def place(where: Place) -> dict[str, Any]:
+def location(where: search.Place) -> Location:
     """Return where a chunk stands."""
-    return {"path": where.path, "start_line": where.start_line, "end_line": where.end_line}
+    return Location(path=where.path, start_line=where.start_line, end_line=where.end_line)
 
 
-def chunk(stored: StoredChunk) -> dict[str, Any]:
+def chunk_lines(stored: StoredChunk) -> ChunkLines:
     """Return which chunk of a known source is meant."""
-    return {
-        "id": stored.id,
-        "start_line": stored.start_line,
-        "end_line": stored.end_line,
-        "heading": stored.heading,
-    }
+    return ChunkLines(
+        id=stored.id, start_line=stored.start_line, end_line=stored.end_line, heading=stored.heading
+    )
 
 
-def _arms(candidate: Candidate) -> dict[str, Any]:
-    return {
-        "vector": {"rank": candidate.vector_rank, "score": rounded(candidate.vector_score)},
-        "keyword": {
-            "rank": candidate.keyword_rank,
-            "score": rounded(candidate.keyword_score),
-            "tier": candidate.tier if candidate.keyword_score else None,
-        },
-    }
+def _arms(candidate: Candidate) -> ArmEvidence:
+    return ArmEvidence(
+        vector=VectorEvidence(rank=candidate.vector_rank, score=rounded(candidate.vector_score)),
+        keyword=KeywordEvidence(
+            rank=candidate.keyword_rank,
+            score=rounded(candidate.keyword_score),
+            tier=candidate.tier if candidate.keyword_score else None,
+        ),
+    )
 
 
-def recalled(result: Recalled, budget_tokens: int) -> dict[str, Any]:
-    """Return what `recall` sends."""
-    return {
-        "text": result.text,
-        "tokens": result.tokens,
-        "budget_tokens": budget_tokens,
-        "estimator": ESTIMATOR,
-        "sources": [_excerpt(one) for one in result.used],
-        "omitted": [_excerpt(one) | {"reason": reason} for one, reason in result.omitted],
-    }
+def recall_result(fitted: Recalled, budget_tokens: int, made: dict[str, Any]) -> RecallResult:
+    """Return what `recall` sends; *made*: how the answer was made."""
+    return RecallResult(
+        text=fitted.text,
+        tokens=fitted.tokens,
+        budget_tokens=budget_tokens,
+        estimator=ESTIMATOR,
+        sources=[RecallSource(**_recalled(one)) for one in fitted.used],
+        omitted=[RecallOmission(**_recalled(one), reason=reason) for one, reason in fitted.omitted],
+        **made,
+    )
 
 
-def _excerpt(found: Hit) -> dict[str, Any]:
+def _recalled(found: search.Hit) -> dict[str, Any]:
     return {
         "id": found.candidate.id,
         "path": found.source.path,
@@ -89,9 +682,12 @@ def _excerpt(found: Hit) -> dict[str, Any]:
     }
 
 
-def record(value: Any) -> Any:
-    """Return a record of facts as it travels: maps, lists, texts, and numbers that are rounded as scores."""
-    return _all_rounded(msgspec.to_builtins(value))
+Facts = TypeVar("Facts")
+
+
+def rounded_record(facts: Facts) -> Facts:
+    """Return a record of the search with numbers that are rounded as scores."""
+    return msgspec.convert(_all_rounded(msgspec.to_builtins(facts)), type(facts))
 
 
 def _all_rounded(value: Any) -> Any:

@@ -1,18 +1,25 @@
-"""The methods `search`, `search_memory` and `recall`; `search` with `explain` as well."""
+"""``search`` and ``recall``: ranked hits, alone or as text for a prompt."""
 
+import dataclasses
 import threading
-import time
-from typing import Any
 
-from memd.api import params as requests
-from memd.api import results
-from memd.api.prepare import answer_frame, ms_since, prepare, why_off
+from memd.api.params import RecallParams, SearchParams
+from memd.api.prepare import Asked, Fields, answer_frame, prepare, why_off
+from memd.api.results import (
+    AnswerExplanation,
+    RecallResult,
+    SearchResult,
+    recall_result,
+    rounded_record,
+    search_hit,
+)
 from memd.errors import InvalidError
 from memd.rpc.context import Call
-from memd.search.explain import explain
+from memd.search import search as pipeline
+from memd.search.explain import Explained, Explanation, explain
 from memd.search.recall import recall as fit
 from memd.search.score import SearchRequest
-from memd.search.search import Answer, search, searched
+from memd.search.search import Answer
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -20,51 +27,40 @@ TURN_S = 0.05  # some five searches
 _TURN = threading.Lock()
 NO_GOOD_MATCH = "No good match: these are only the nearest notes."  # in front of what a prompt gets
 RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
+MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 
-Fields = dict[str, Any]
 
-
-async def search_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def search(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: SearchParams, call: Call
+) -> SearchResult:
     """``search``, ``search_memory``: ranked hits."""
-    started = time.perf_counter()
-    asked = requests.convert(params, requests.Search)
     if asked.explain:
-        return await explained_search(workspaces, asked, call)
-    answer, frame = await _answered(workspaces, asked, call, asked.limit)
-    hits = [results.hit(hit) for hit in answer.hits]
-    return {"hits": hits, **frame, "took_ms": ms_since(started)}
+        return await _explained_search(workspaces, opened, asked, call)
+    answer, made = await answered(workspaces, opened, asked, call, asked.limit)
+    return SearchResult(hits=[search_hit(hit) for hit in answer.hits], **made)
 
 
-async def recall_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def recall(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: RecallParams, call: Call
+) -> RecallResult:
     """``recall``: hits as Markdown that fits into a prompt."""
-    started = time.perf_counter()
-    asked = requests.convert(params, requests.Recall)
-    answer, frame = await _answered(workspaces, asked, call, asked.limit or RECALL_HITS)
+    answer, made = await answered(workspaces, opened, asked, call, asked.limit or RECALL_HITS)
     preface = NO_GOOD_MATCH if answer.confidence == "none" else ""
-    fitted = results.recalled(fit(answer.hits, asked.budget_tokens, preface=preface), asked.budget_tokens)
-    return {**fitted, **frame, "took_ms": ms_since(started)}
+    return recall_result(fit(answer.hits, asked.budget_tokens, preface=preface), asked.budget_tokens, made)
 
 
-async def _answered(
-    workspaces: Workspaces, asked: requests.Search | requests.Recall, call: Call, limit: int | None
-) -> tuple[Answer, Fields]:
-    """Answer a query; return the hits and what every answer says of how it was made.
-
-    *limit* None: as many as the workspace is configured for.
-    """
-    return await workspaces.using(
-        asked.workspace, lambda opened: _run(workspaces, opened, asked, call, limit)
-    )
-
-
-async def _run(
+async def answered(
     workspaces: Workspaces,
     opened: OpenWorkspace,
-    question: requests.Search | requests.Recall,
+    query: SearchParams | RecallParams,
     call: Call,
     limit: int | None,
 ) -> tuple[Answer, Fields]:
-    asked = await prepare(opened, question, call, glob=question.path, limit=limit)
+    """Answer a query; return the hits and how the answer was made.
+
+    *limit* None: as many as the workspace is configured for.
+    """
+    asked = await prepare(opened, query, call, glob=query.path, limit=limit)
     answer: Answer = await workspaces.read(_search, opened, asked.request)
     return answer, answer_frame(opened, asked, answer)
 
@@ -75,38 +71,34 @@ def _search(opened: OpenWorkspace, request: SearchRequest) -> Answer:
     has_turn = _TURN.acquire(timeout=TURN_S)
     try:
         with opened.index.view(request.expired) as view:
-            return search(view, request)
+            return pipeline.search(view, request)
     finally:
         if has_turn:
             _TURN.release()
 
 
-MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
+async def _explained_search(
+    workspaces: Workspaces, opened: OpenWorkspace, query: SearchParams, call: Call
+) -> SearchResult:
+    """Return the same answer, each hit with what made its score."""
+    if query.limit is not None and query.limit > MAX_EXPLAINED:
+        raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {query.limit}")
+    limit = query.limit or min(opened.config.max_results, MAX_EXPLAINED)
+    asked = await prepare(opened, query, call, glob=query.path, limit=limit)
+    answer, told, reasons = await workspaces.read(_explained, opened, asked.request)
+    hits = [search_hit(hit, reason) for hit, reason in zip(answer.hits, reasons, strict=True)]
+    explanation = _answer_explanation(asked, answer, told)
+    return SearchResult(hits=hits, explanation=explanation, **answer_frame(opened, asked, answer))
 
 
-async def explained_search(workspaces: Workspaces, question: requests.Search, call: Call) -> Fields:
-    """``search`` with ``explain``: the same answer, each hit with what made its score."""
-    started = time.perf_counter()
-    if question.limit is not None and question.limit > MAX_EXPLAINED:
-        raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {question.limit}")
-
-    async def run(opened: OpenWorkspace) -> Fields:
-        limit = question.limit or min(opened.config.max_results, MAX_EXPLAINED)
-        asked = await prepare(opened, question, call, glob=question.path, limit=limit)
-        answer, told = await workspaces.read(_explained, opened, asked.request)
-        reasons = told.pop("hits")
-        hits = [
-            results.hit(hit) | {"explanation": reason}
-            for hit, reason in zip(answer.hits, reasons, strict=True)
-        ]
-        off = why_off(asked, answer.mode, answer.degraded)
-        told |= {"model_id": asked.meaning.model_id or None, "vector_arm": off or None}
-        return {"hits": hits, "explanation": told, **answer_frame(opened, asked, answer)}
-
-    return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
-
-
-def _explained(opened: OpenWorkspace, request: SearchRequest) -> tuple[Answer, Fields]:
+def _explained(opened: OpenWorkspace, request: SearchRequest) -> tuple[Answer, Explanation, list[Explained]]:
     with opened.index.view(request.expired) as view:
-        answer, judged = searched(view, request)
-        return answer, results.record(explain(view, request, judged, answer.hits))
+        answer, judged = pipeline.searched(view, request)
+        told, reasons = explain(view, request, judged, answer.hits)
+    return answer, rounded_record(told), [rounded_record(reason) for reason in reasons]
+
+
+def _answer_explanation(asked: Asked, answer: Answer, told: Explanation) -> AnswerExplanation:
+    known = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
+    off = why_off(asked, answer.mode, answer.degraded)
+    return AnswerExplanation(**known, model_id=asked.meaning.model_id or None, vector_arm=off or None)

@@ -3,10 +3,8 @@
 import asyncio
 import time
 from dataclasses import replace
-from typing import Any
 
-from memd.api import params as requests
-from memd.api import results
+from memd.api.params import SimilarParams
 from memd.api.prepare import (
     ANSWER_S,
     Asked,
@@ -20,6 +18,7 @@ from memd.api.prepare import (
     wait_for_sync,
 )
 from memd.api.resolve import chunk_of, source_of
+from memd.api.results import SCORE_DIGITS, NamedChunk, SimilarNote, SimilarResult, search_hit
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
@@ -27,7 +26,7 @@ from memd.rpc.context import Call
 from memd.search.query import Query
 from memd.search.score import SearchRequest
 from memd.search.search import Answer
-from memd.search.similar import similar
+from memd.search.similar import similar as most_similar
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -35,27 +34,15 @@ ENTRY_NOTES = 5  # that an agent is told of: enough to see a repetition, few eno
 ENTRY_CHUNKS = 20  # of them: a long note may have several
 VECTOR_POLL_S = 0.02  # a vector takes about 30 ms
 
-Fields = dict[str, Any]
 
-
-async def similar_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def similar(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: SimilarParams, call: Call
+) -> SimilarResult:
     """``similar``: the chunks of other sources that are most like one, by its id or by path and line."""
-    started = time.perf_counter()
-    asked = requests.convert(params, requests.Similar)
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
     if asked.line is not None and asked.path is None:
         raise InvalidError("$.line: a line is one of path")
-
-    async def run(opened: OpenWorkspace) -> Fields:
-        return await _similar(workspaces, opened, asked, call)
-
-    return {**await workspaces.using(asked.workspace, run), "took_ms": ms_since(started)}
-
-
-async def _similar(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: requests.Similar, call: Call
-) -> Fields:
     started = time.perf_counter()
     synced = await wait_for_sync(opened, asked, call, vectors=True)
     if asked.wait and opened.sync.first:  # else the vectors are there, and no model is needed
@@ -67,20 +54,26 @@ async def _similar(
     if answer.mode == "keyword" and not degraded:
         degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
     made = Asked(request, QueryVector(None, "", degraded), synced, waited_ms)
-    return {
-        "to": {"path": place, **results.chunk(chunk)},
-        "hits": [results.hit(hit) for hit in answer.hits],
+    return SimilarResult(
+        to=NamedChunk(
+            path=place,
+            id=chunk.id,
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            heading=chunk.heading,
+        ),
+        hits=[search_hit(hit) for hit in answer.hits],
         **frame(opened, made, mode=answer.mode, generation=answer.generation, timings_ms=answer.timings_ms),
-    }
+    )
 
 
 async def similar_to_entry(
     workspaces: Workspaces, opened: OpenWorkspace, path: str, give_up: float
-) -> list[Fields] | None:
+) -> list[SimilarNote] | None:
     """Return which notes an entry is like; None where it does not have its vector by *give_up*."""
     sync = opened.sync
     while True:
-        found: list[Fields] | None = await workspaces.read(_like_entry, opened, path, give_up)
+        found: list[SimilarNote] | None = await workspaces.read(_like_entry, opened, path, give_up)
         left_s = give_up - time.monotonic()
         if found is not None or sync.vectors.failing or left_s <= 0:
             return found
@@ -88,7 +81,7 @@ async def similar_to_entry(
         await asyncio.sleep(min(VECTOR_POLL_S, left_s))
 
 
-def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Fields] | None:
+def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[SimilarNote] | None:
     request = replace(
         plain_request(opened), limit=ENTRY_CHUNKS, expired=lambda: time.monotonic() > give_up + ANSWER_S
     )
@@ -97,33 +90,33 @@ def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Fields
         chunk = next(iter(view.reader.chunks_of(source.id)), None) if source is not None else None
         if chunk is None:
             return None
-        answer = similar(view, chunk, request)
+        answer = most_similar(view, chunk, request)
     if opened.embedding is not None and answer.mode == "keyword":
         return None
-    best: dict[str, Fields] = {}  # by path: one note is named once
+    best: dict[str, SimilarNote] = {}  # by path: one note is named once
     for hit in answer.hits:
         best.setdefault(
             hit.source.path,
-            {
-                "path": hit.source.path,
-                "title": hit.source.title,
-                "start_line": hit.chunk.start_line,
-                "end_line": hit.chunk.end_line,
-                "score": results.rounded(hit.candidate.score),
-            },
+            SimilarNote(
+                path=hit.source.path,
+                title=hit.source.title,
+                start_line=hit.chunk.start_line,
+                end_line=hit.chunk.end_line,
+                score=round(hit.candidate.score, SCORE_DIGITS),
+            ),
         )
     return list(best.values())[:ENTRY_NOTES]
 
 
 def _found(
-    opened: OpenWorkspace, asked: requests.Similar, request: SearchRequest
+    opened: OpenWorkspace, asked: SimilarParams, request: SearchRequest
 ) -> tuple[StoredChunk, str, Answer]:
     with opened.index.view(request.expired) as view:
         chunk = _named(view, opened, asked)
-        return chunk, view.snapshot.sources[chunk.source].path, similar(view, chunk, request)
+        return chunk, view.snapshot.sources[chunk.source].path, most_similar(view, chunk, request)
 
 
-def _named(view: View, opened: OpenWorkspace, asked: requests.Similar) -> StoredChunk:
+def _named(view: View, opened: OpenWorkspace, asked: SimilarParams) -> StoredChunk:
     """Return the chunk that is meant: of a path the first one, or the first at its line."""
     if asked.id is not None:
         return chunk_of(view, asked.id)

@@ -1,7 +1,4 @@
-"""The methods that say how memd is: `memd.hello`, `ping`, `status`, `health`, `debug`, `subscribe`.
-
-`ping` and `status` answer from memory, also while everything else is busy.
-"""
+"""``status``, ``health``, ``debug`` and what else is answered from memory while all else is busy."""
 
 import asyncio
 import os
@@ -10,12 +7,38 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from memctl import protocol
 from memd import __version__, diagnostics
-from memd.api import params as requests
-from memd.api.search import _run
+from memd.api.params import DebugParams, HelloParams, NoParams, SearchParams, SubscribeParams
+from memd.api.prepare import Fields, index_state
+from memd.api.results import (
+    DebugResult,
+    HealthCheck,
+    HealthResult,
+    HelloResult,
+    LoopLag,
+    ModelChange,
+    ModelStatus,
+    PingResult,
+    ProbeOutcome,
+    RecentRequest,
+    ServerLimits,
+    ServerStatus,
+    SidecarCounts,
+    SkippedFile,
+    SourceWarning,
+    StatusResult,
+    SubscribeResult,
+    WatchedBatch,
+    WorkProgress,
+    WorkspaceStatus,
+    WorkspaceSummary,
+)
+from memd.api.search import answered
 from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
@@ -35,37 +58,34 @@ FEATURES = (
     "sync", "subscribe", "check", "purge", "explain", "why", "similar", "forget", "debug",
 )  # fmt: skip
 LAG_PROBE_S = 0.01  # as `debug` looks, once; status promises to answer at once
-SHOWN_SKIPPED = 100  # named one by one; `skipped_total` counts all
+SHOWN = 100  # files named one by one; `skipped_total` and `warnings_total` count all
 STARTED = time.monotonic()
 
-LIMITS = {
-    "request_bytes": protocol.MAX_REQUEST_BYTES,
-    "answer_bytes": protocol.MAX_ANSWER_BYTES,
-    "in_flight_per_connection": Limits().in_flight_per_connection,
-    "connections": Limits().connections,
-}
-
-Fields = dict[str, Any]
+LIMITS = ServerLimits(
+    request_bytes=protocol.MAX_REQUEST_BYTES,
+    answer_bytes=protocol.MAX_ANSWER_BYTES,
+    in_flight_per_connection=Limits().in_flight_per_connection,
+    connections=Limits().connections,
+)
 
 
-async def hello_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def hello(workspaces: Workspaces, asked: HelloParams, call: Call) -> HelloResult:
     """``memd.hello``: versions, features and limits."""
-    asked = requests.convert(params, requests.Hello)
     call.client.update(name=asked.client[:64], version=asked.version[:64])
     models = [queue.embedder_or_none() for queue in workspaces.embeddings]
-    return {
-        "protocol": PROTOCOL,
-        "api_level": API_LEVEL,
-        "api_compatible": API_COMPATIBLE,
-        "features": list(FEATURES),
-        "server_version": __version__,
-        "instance_id": workspaces.instance_id,
-        "pid": os.getpid(),
-        "limits": LIMITS,
-        "model_id": next((model.model_id for model in models if model), None),
-        "index_generation": _generation(workspaces, asked.workspace),
-        "degraded": sorted({code for queue in workspaces.embeddings if (code := _trouble(queue))}),
-    }
+    return HelloResult(
+        protocol=PROTOCOL,
+        api_level=API_LEVEL,
+        api_compatible=API_COMPATIBLE,
+        features=list(FEATURES),
+        server_version=__version__,
+        instance_id=workspaces.instance_id,
+        pid=os.getpid(),
+        limits=LIMITS,
+        model_id=next((model.model_id for model in models if model), None),
+        index_generation=_generation(workspaces, asked.workspace),
+        degraded=sorted({code for queue in workspaces.embeddings if (code := _trouble(queue))}),
+    )
 
 
 def _generation(workspaces: Workspaces, path: str | None) -> int | None:
@@ -79,69 +99,70 @@ def _generation(workspaces: Workspaces, path: str | None) -> int | None:
     )
 
 
-async def ping_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def ping(workspaces: Workspaces, _asked: NoParams, _call: Call) -> PingResult:
     """``ping``: who is there."""
-    requests.convert(params, requests.Nothing)
-    return {"pong": True, "instance_id": workspaces.instance_id, "pid": os.getpid()}
+    return PingResult(pong=True, instance_id=workspaces.instance_id, pid=os.getpid())
 
 
-async def status_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def status(workspaces: Workspaces, asked: NoParams, _: Call) -> StatusResult:
     """``status``: the server, and each workspace or the one that is named."""
-    asked = requests.convert(params, requests.Nothing)
     chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
-    others = [] if asked.workspace else _not_open(workspaces)
-    return {
-        "server": _server(workspaces) | {"loop_lag_ms": await _loop_lag_ms()},
-        "workspaces": [*(workspace_facts(workspaces, opened) for opened in chosen), *others],
-    }
+    others = [] if asked.workspace else not_open(workspaces, WorkspaceStatus)
+    return StatusResult(
+        server=_server(workspaces, loop_lag_ms=await _loop_lag_ms()),
+        workspaces=[*(_workspace(workspaces, opened) for opened in chosen), *others],
+    )
 
 
-def _not_open(workspaces: Workspaces) -> list[Fields]:
+Summary = TypeVar("Summary", bound=WorkspaceSummary)
+
+
+def not_open(workspaces: Workspaces, kind: type[Summary]) -> list[Summary]:
     """Return what is known of the workspaces that do not answer: why, or that they are just being opened."""
     opened = {one.workspace.root for one in workspaces.opened}
     faults = workspaces.faults
     return [
-        {"root": str(root), "state": "error", "errors": [str(faults[root])]}
+        kind(root=str(root), state="error", errors=[str(faults[root])])
         if root in faults
-        else {"root": str(root), "state": "starting", "errors": []}
+        else kind(root=str(root), state="starting", errors=[])
         for root in workspaces.roots
         if root not in opened
     ]
 
 
-def workspace_facts(workspaces: Workspaces, opened: OpenWorkspace) -> Fields:
+def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus:
     """Return all that is known of one workspace."""
     sync = opened.sync
-    snapshot = opened.index.snapshot
     skipped = sorted(sync.scanner.skipped.items())
     warnings = sorted(sync.index_loop.warnings.items())
     trouble_of_watch = sync.watcher.trouble
-    return {
-        "root": str(opened.workspace.root),
-        **_counts(opened),
-        **sync.facts,
-        "vectors": sync.vector_count,
-        "skipped": [{"path": path, "reason": reason} for path, reason in skipped[:SHOWN_SKIPPED]],
-        "skipped_total": len(skipped),
-        "warnings": [{"path": path, "warning": text} for path, text in warnings[:SHOWN_SKIPPED]],
-        "warnings_total": len(warnings),
-        "last_scan": sync.scanner.last,
-        "last_index": sync.last_index,
-        "last_health": opened.last_health,
-        "model_id": snapshot.model_id,
-        "provider": opened.config.provider,
-        "last_check": opened.last_check,
-        "watching": sync.watcher.kind,
-        "gone": sync.maintenance.gone,
-        "held": sync.maintenance.held,
-        "building": sync.vectors.building,
-        "rebuilding": workspaces.rebuilding(opened.workspace.root),
-        "sidecars": _sidecars(sync),
-        "errors": [*sync.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
-        "damaged_rows": opened.index.damaged_rows,
-        "size_bytes": opened.index.size_bytes(),
-        "degraded": _degraded(opened),
-    }
+    rebuilding = workspaces.rebuilding(opened.workspace.root)
+    return WorkspaceStatus(
+        root=str(opened.workspace.root),
+        **counts(opened),
+        **msgspec.structs.asdict(index_state(sync.facts)),
+        vectors=sync.vector_count,
+        skipped=[SkippedFile(path=path, reason=reason) for path, reason in skipped[:SHOWN]],
+        skipped_total=len(skipped),
+        warnings=[SourceWarning(path=path, warning=text) for path, text in warnings[:SHOWN]],
+        warnings_total=len(warnings),
+        last_scan=sync.scanner.last,
+        last_index=sync.last_index,
+        last_health=ProbeOutcome(**opened.last_health) if opened.last_health else None,
+        model_id=opened.index.snapshot.model_id,
+        provider=opened.config.provider,
+        last_check=ProbeOutcome(**opened.last_check) if opened.last_check else None,
+        watching=sync.watcher.kind,
+        gone=sync.maintenance.gone,
+        held=sync.maintenance.held,
+        building=ModelChange(**sync.vectors.building) if sync.vectors.building else None,
+        rebuilding=WorkProgress(**rebuilding) if rebuilding else None,
+        sidecars=_sidecars(sync),
+        errors=[*sync.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
+        damaged_rows=opened.index.damaged_rows,
+        size_bytes=opened.index.size_bytes(),
+        degraded=_degraded(opened),
+    )
 
 
 def _degraded(opened: OpenWorkspace) -> list[str]:
@@ -157,43 +178,40 @@ def _degraded(opened: OpenWorkspace) -> list[str]:
     return list(dict.fromkeys(code for code in codes if code))
 
 
-def _sidecars(sync: WorkspaceSync) -> Fields | None:
+def _sidecars(sync: WorkspaceSync) -> SidecarCounts | None:
     folder = sync.vectors.sidecars
     if folder is None:
         return None
-    return {"read": folder.read, "written": folder.written, "ignored": dict(folder.ignored)}
+    return SidecarCounts(read=folder.read, written=folder.written, ignored=dict(folder.ignored))
 
 
-def _counts(opened: OpenWorkspace) -> Fields:
+def counts(opened: OpenWorkspace) -> Fields:
+    """Return how much the index of one workspace holds."""
     snapshot = opened.index.snapshot
-    return {
-        "state": opened.sync.state,
-        "sources": len(snapshot.sources),
-        "chunks": snapshot.columns.count,
-    }
+    return {"sources": len(snapshot.sources), "chunks": snapshot.columns.count}
 
 
-def _server(workspaces: Workspaces) -> Fields:
-    queues = workspaces.embeddings
-    return {
-        "version": __version__,
-        "pid": os.getpid(),
-        "instance_id": workspaces.instance_id,
-        "uptime_s": round(time.monotonic() - STARTED, 1),
-        "memory_mb": memory_mb(),
-        "models": [
-            {
-                "provider": queue.provider,
-                "state": queue.state,
-                "id": model.model_id if (model := queue.embedder_or_none()) else None,
-                "error": queue.error,
-            }
-            for queue in queues
+def _server(workspaces: Workspaces, *, loop_lag_ms: float) -> ServerStatus:
+    return ServerStatus(
+        version=__version__,
+        pid=os.getpid(),
+        instance_id=workspaces.instance_id,
+        uptime_s=round(time.monotonic() - STARTED, 1),
+        memory_mb=memory_mb(),
+        models=[
+            ModelStatus(
+                provider=queue.provider,
+                state=queue.state,
+                id=model.model_id if (model := queue.embedder_or_none()) else None,
+                error=queue.error,
+            )
+            for queue in workspaces.embeddings
         ],
-        "errors": [workspaces.trouble] if workspaces.trouble else [],
-        "sqlite": sqlite_version(),
-        "onnxruntime": diagnostics.installed("onnxruntime"),
-    }
+        errors=[workspaces.trouble] if workspaces.trouble else [],
+        sqlite=sqlite_version(),
+        onnxruntime=diagnostics.installed("onnxruntime"),
+        loop_lag_ms=loop_lag_ms,
+    )
 
 
 async def _loop_lag_ms() -> float:
@@ -220,28 +238,27 @@ def _trouble(queue: EmbeddingQueue) -> str | None:
 PROBE_S = 0.01  # between two looks at the loop's clock
 
 
-async def debug_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def debug(workspaces: Workspaces, asked: DebugParams, _: Call) -> DebugResult:
     """``debug``: what somebody who looks for a mistake wants to know. Quotes no note.
 
     Paths are named where one workspace is asked about, and only its own.
     """
-    asked = requests.convert(params, requests.Debug)
     root = str(workspaces.root_of(asked.workspace)) if asked.workspace else None
     lags_ms = await _lags_ms(asked.lag_s)
-    return {
-        "version": __version__,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "sqlite": sqlite_version(),
-        "packages": {name: diagnostics.installed(name) for name in diagnostics.PACKAGES},
-        "telemetry_disabled": diagnostics.telemetry_disabled(),
-        "pid": os.getpid(),
-        "threads": sorted(thread.name for thread in threading.enumerate()),
-        "descriptors": _descriptors(),
-        "loop_lag_ms": {"p50": _share(lags_ms, 0.5), "p99": _share(lags_ms, 0.99), "max": lags_ms[-1]},
-        "requests": list(diagnostics.REQUESTS),
-        "watched": _watched(root),
-    }
+    return DebugResult(
+        version=__version__,
+        python=platform.python_version(),
+        system=platform.platform(),
+        sqlite=sqlite_version(),
+        packages={name: diagnostics.installed(name) for name in diagnostics.PACKAGES},
+        telemetry_disabled=diagnostics.telemetry_disabled(),
+        pid=os.getpid(),
+        threads=sorted(thread.name for thread in threading.enumerate()),
+        descriptors=_descriptors(),
+        loop_lag_ms=LoopLag(p50=_share(lags_ms, 0.5), p99=_share(lags_ms, 0.99), max=lags_ms[-1]),
+        requests=[RecentRequest(**one) for one in diagnostics.REQUESTS],
+        watched=[WatchedBatch(**batch) for batch in _watched(root)],
+    )
 
 
 def _watched(root: str | None) -> list[Fields]:
@@ -274,35 +291,34 @@ def _descriptors() -> int | None:
         return None
 
 
-async def subscribe_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def subscribe(workspaces: Workspaces, asked: SubscribeParams, call: Call) -> SubscribeResult:
     """``subscribe``: from now on this connection gets the events of one workspace, or of all."""
-    asked = requests.convert(params, requests.Subscribe)
     root = str(workspaces.root_of(asked.workspace)) if asked.workspace else None
     call.follow(lambda listener: workspaces.feed.listen(listener, root))
-    return {"subscribed": True, "workspaces": [root] if root else [str(one) for one in workspaces.roots]}
+    roots = [root] if root else [str(one) for one in workspaces.roots]
+    return SubscribeResult(subscribed=True, workspaces=roots)
 
 
-async def health_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def health(workspaces: Workspaces, asked: NoParams, call: Call) -> HealthResult:
     """``health``: run a real ranked search in each workspace; some damage shows only then."""
-    asked = requests.convert(params, requests.Nothing)
     roots = [workspaces.root_of(asked.workspace)] if asked.workspace else workspaces.roots
     checks = [await _health_of(workspaces, str(root), call) for root in roots]
-    return {"ok": all(check["ok"] for check in checks), "checks": checks}
+    return HealthResult(ok=all(check.ok for check in checks), checks=checks)
 
 
-async def _health_of(workspaces: Workspaces, root: str, call: Call) -> Fields:
-    async def probed(opened: OpenWorkspace) -> Fields:
+async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthCheck:
+    async def probed(opened: OpenWorkspace) -> HealthCheck:
         await workspaces.read(_rank_all, opened)
-        probe = requests.Search(query="memory health", mode="hybrid")
-        answer, frame = await _run(workspaces, opened, probe, call, 1)
-        detail = ", ".join([f"answered in {sum(answer.timings_ms.values()):.1f} ms", *frame["degraded"]])
-        opened.last_health = {"ok": not frame["degraded"], "detail": detail, "at": time.time()}
-        return {"name": root, "ok": not frame["degraded"], "detail": detail}
+        probe = SearchParams(query="memory health", mode="hybrid")
+        answer, made = await answered(workspaces, opened, probe, call, 1)
+        detail = ", ".join([f"answered in {sum(answer.timings_ms.values()):.1f} ms", *made["degraded"]])
+        opened.last_health = {"ok": not made["degraded"], "detail": detail, "at": time.time()}
+        return HealthCheck(name=root, ok=not made["degraded"], detail=detail)
 
     try:
         return await workspaces.using(root, probed)
     except MemdError as error:
-        return {"name": root, "ok": False, "detail": str(error)}
+        return HealthCheck(name=root, ok=False, detail=str(error))
 
 
 def _rank_all(opened: OpenWorkspace) -> None:

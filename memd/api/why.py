@@ -1,14 +1,14 @@
-"""The method `why`: the stage that dropped a source that a search did not return."""
+"""``why``: the stage that dropped a source from an answer, or why its hit is where it is."""
 
 import time
 import unicodedata
 from dataclasses import dataclass
-from typing import Any
 
-from memd.api import params as requests
 from memd.api import why_text
-from memd.api.prepare import frame, ms_since, prepare, why_off
+from memd.api.params import WhyParams
+from memd.api.prepare import frame, prepare, why_off
 from memd.api.resolve import below
+from memd.api.results import WhyResult
 from memd.api.why_text import Diagnosis
 from memd.index.snapshot import View
 from memd.records import Source, SourceText
@@ -16,7 +16,8 @@ from memd.rpc.context import Call
 from memd.search.confidence import Confidence
 from memd.search.score import SearchRequest
 from memd.search.search import degraded, search
-from memd.search.why import Verdict, why
+from memd.search.why import Verdict
+from memd.search.why import why as walk
 from memd.sources.ignore import Refusal
 from memd.sources.refusal import look
 from memd.sources.scan import Rules
@@ -24,19 +25,6 @@ from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 CLOSE_NAMES = 3  # that are offered in place of one that does not exist
-
-Fields = dict[str, Any]
-
-
-async def why_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
-    """``why``: which stage dropped a source that a search did not return."""
-    started = time.perf_counter()
-    question = requests.convert(params, requests.Why)
-
-    async def run(opened: OpenWorkspace) -> Fields:
-        return await _why(workspaces, opened, question, call)
-
-    return {**await workspaces.using(question.workspace, run), "took_ms": ms_since(started)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +40,8 @@ class _Seen:
     confidence: Confidence | None = None  # of the answer that it is in
 
 
-async def _why(workspaces: Workspaces, opened: OpenWorkspace, question: requests.Why, call: Call) -> Fields:
+async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams, call: Call) -> WhyResult:
+    """``why``: which stage dropped a source that a search did not return."""
     asked = await prepare(opened, question, call, glob=question.glob, limit=question.limit)
     root = opened.workspace.root
     path = below(root, question.path)
@@ -77,7 +66,7 @@ async def _why(workspaces: Workspaces, opened: OpenWorkspace, question: requests
     )
     made = frame(opened, asked, mode=mode, generation=seen.generation, timings_ms={}, degraded=seen.degraded)
     told = why_text.told(finding)
-    return {"path": finding.path, "line": finding.line, **told, "confidence": seen.confidence, **made}
+    return WhyResult(path=finding.path, line=finding.line, **told, confidence=seen.confidence, **made)
 
 
 def _look(opened: OpenWorkspace, request: SearchRequest, path: str, line: int | None) -> _Seen:
@@ -85,7 +74,7 @@ def _look(opened: OpenWorkspace, request: SearchRequest, path: str, line: int | 
     with opened.index.view(request.expired) as view:
         generation = view.snapshot.generation
         source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
-        verdict = why(view, request, source, line) if source else None
+        verdict = walk(view, request, source, line) if source else None
         close = () if source else _close_names(view, path)
         is_hit = verdict is not None and verdict.stage == "returned"
         confidence = search(view, request).confidence if is_hit else None

@@ -1,4 +1,4 @@
-"""The answer of `why` in words: a sentence with its values, and what to do. Pure."""
+"""What became of a source, as a sentence with its values and what to do; pure."""
 
 import math
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memd.api import results
+from memd.api.results import SCORE_DIGITS, LastHit, WhyFacts
 from memd.records import Source
 from memd.search.explain import Explained
 from memd.search.keyword import POOL
@@ -52,40 +53,40 @@ class Diagnosis:
     close: tuple[str, ...] = ()  # of missing: sources with such a name
 
 
-def facts(finding: Diagnosis) -> dict[str, Any]:
+def facts(finding: Diagnosis) -> WhyFacts:
     """Return what the sentence was made of, and the scores where there are some."""
     known: dict[str, Any] = {}
-    if finding.stage == "not-a-source":
-        known |= results.record(finding.refusal)
+    if finding.stage == "not-a-source" and finding.refusal is not None:
+        refusal = finding.refusal
+        known |= {"reason": refusal.reason, "place": refusal.place, "rule": refusal.rule}
     if finding.stage == "not-indexed":
         known["reason"] = finding.reason
     if finding.stage == "missing":
         known["close"] = list(finding.close)
     if finding.source is not None:
         known |= {"date": finding.source.day.isoformat(), "tags": list(finding.source.tags)}
-    return known | (_facts_of_search(finding, finding.verdict) if finding.verdict else {})
+    return WhyFacts(**known, **(_facts_of_search(finding, finding.verdict) if finding.verdict else {}))
 
 
 def _facts_of_search(finding: Diagnosis, verdict: Verdict) -> dict[str, Any]:
+    last = verdict.last
     facts: dict[str, Any] = {
         "rank": verdict.rank,
         "limit": finding.request.limit,
         "floor": finding.request.min_score,
-        "filters": results.record(verdict.missed),
+        "filters": list(verdict.missed),
         "vector_arm": finding.off or None,
         "better": list(verdict.better),
-        "into": results.place(verdict.into) if verdict.into else None,
-        "last": {"path": verdict.last.path, "score": results.rounded(verdict.last.score)}
-        if verdict.last
-        else None,
+        "into": results.location(verdict.into) if verdict.into else None,
+        "last": LastHit(path=last.path, score=round(last.score, SCORE_DIGITS)) if last else None,
     }
     if verdict.chunk is not None:
-        facts["chunk"] = results.chunk(verdict.chunk)
+        facts["chunk"] = results.chunk_lines(verdict.chunk)
     if verdict.explained is not None:
         words = verdict.explained.keyword
         terms = words.terms if words else ()
         facts |= {
-            "explanation": results.record(verdict.explained),
+            "explanation": results.rounded_record(verdict.explained),
             "has": [part.term for part in terms if part.count],
             "lacks": [*(part.term for part in terms if not part.count), *(words.lacking if words else ())],
         }

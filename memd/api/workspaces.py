@@ -1,23 +1,31 @@
-"""The methods for registered workspaces: `workspace.add`, `list`, `remove`, `configure`."""
+"""``workspace.add``, ``list``, ``remove`` and ``configure``: the registered workspaces."""
 
+import shlex
+from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec import UnsetType
 
-from memd.api import params as requests
-from memd.api.indexing import SEE, _around, _configure, _refuse_to_take
-from memd.api.status import _counts, _not_open
-from memd.errors import ConfigError, InvalidError
+from memd.api.indexing import SEE
+from memd.api.params import NoParams, WorkspaceAddParams, WorkspaceConfigureParams, WorkspaceRemoveParams
+from memd.api.prepare import index_state
+from memd.api.results import (
+    WorkspaceAddResult,
+    WorkspaceConfigureResult,
+    WorkspaceListResult,
+    WorkspaceRemoveResult,
+    WorkspaceSummary,
+)
+from memd.api.status import counts, not_open
+from memd.errors import ConfigError, InvalidError, NestedError
+from memd.registry import root_for
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-Fields = dict[str, Any]
 
-
-async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def add(workspaces: Workspaces, asked: WorkspaceAddParams, call: Call) -> WorkspaceAddResult:
     """``workspace.add``: make a folder a workspace."""
-    asked = requests.convert(params, requests.WorkspaceAdd)
     if not asked.nested:
         _refuse_to_take(workspaces, asked.path)
     adding = workspaces.add(asked.path, force=asked.force)
@@ -31,30 +39,30 @@ async def add_method(workspaces: Workspaces, params: Fields, call: Call) -> Fiel
         return opened
 
     opened = await workspaces.using(str(root), looked_through)
-    return {
-        "root": str(opened.workspace.root),
-        "config": str(opened.workspace.config_path),
-        "created": created,
-        "sources": opened.sync.scanner.found_sources,
-        "skipped": len(opened.sync.scanner.skipped),
-        "within": [str(other) for other in workspaces.roots if opened.workspace.root in other.parents],
-    }
+    return WorkspaceAddResult(
+        root=str(opened.workspace.root),
+        config=str(opened.workspace.config_path),
+        created=created,
+        sources=opened.sync.scanner.found_sources,
+        skipped=len(opened.sync.scanner.skipped),
+        within=[str(other) for other in workspaces.roots if opened.workspace.root in other.parents],
+    )
 
 
-async def remove_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def remove(workspaces: Workspaces, asked: WorkspaceRemoveParams, call: Call) -> WorkspaceRemoveResult:
     """``workspace.remove``: forget a workspace and delete its index, never a note."""
-    asked = requests.convert(params, requests.WorkspaceRemove)
     root = await call.to_the_end(
         workspaces.remove(asked.path), f"the workspace may be removed all the same, {SEE}"
     )
-    return {"root": str(root), "removed": True}
+    return WorkspaceRemoveResult(root=str(root), removed=True)
 
 
-async def configure_method(workspaces: Workspaces, params: Fields, call: Call) -> Fields:
+async def configure(
+    workspaces: Workspaces, asked: WorkspaceConfigureParams, call: Call
+) -> WorkspaceConfigureResult:
     """``workspace.configure``: replace settings in config.toml, or show what they are."""
-    asked = requests.convert(params, requests.WorkspaceConfigure)
     root = workspaces.root_of(asked.workspace)
-    if not isinstance(asked.settings, msgspec.UnsetType) and asked.settings:
+    if not isinstance(asked.settings, UnsetType) and asked.settings:
         try:
             await call.to_the_end(
                 _configure(workspaces, root, asked.settings, call),
@@ -63,16 +71,44 @@ async def configure_method(workspaces: Workspaces, params: Fields, call: Call) -
         except ConfigError as error:
             raise InvalidError(f"$.settings: {error}; nothing was changed") from error
     opened = await workspaces.find(str(root))
-    return {"root": str(root), "config": msgspec.to_builtins(opened.config)}
+    return WorkspaceConfigureResult(root=str(root), config=opened.config)
 
 
-async def list_method(workspaces: Workspaces, params: Fields, _: Call) -> Fields:
+async def list_all(workspaces: Workspaces, _asked: NoParams, _call: Call) -> WorkspaceListResult:
     """``workspace.list``: the registered roots."""
-    requests.convert(params, requests.Nothing)
-    known = {opened.workspace.root: opened for opened in workspaces.opened}
-    return {
-        "workspaces": [
-            *({"root": str(root)} | _counts(opened) for root, opened in known.items()),
-            *_not_open(workspaces),
-        ]
-    }
+    opened = [
+        WorkspaceSummary(root=str(one.workspace.root), state=index_state(one.sync.facts).state, **counts(one))
+        for one in workspaces.opened
+    ]
+    return WorkspaceListResult(workspaces=[*opened, *not_open(workspaces, WorkspaceSummary)])
+
+
+def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
+    """Refuse a folder whose notes another workspace has indexed.
+
+    Raises:
+        NestedError: which workspace, and how many of its notes.
+    """
+    root = root_for(path)
+    if root in workspaces.roots:
+        return
+    for opened in _around(workspaces, root):
+        prefix = f"{root.relative_to(opened.workspace.root).as_posix()}/"
+        taken = sum(one.path.startswith(prefix) for one in opened.index.snapshot.sources.values())
+        if taken:
+            raise NestedError(
+                f"{root} is inside the workspace {opened.workspace.root}, whose index has {taken:,} of its "
+                f"notes: they would leave it for an index of their own, and be found from {root} alone. "
+                f"memctl init --nested {shlex.quote(str(root))} does it"
+            )
+
+
+def _around(workspaces: Workspaces, root: Path) -> list[OpenWorkspace]:
+    """Return the open workspaces that a folder is in."""
+    return [opened for opened in workspaces.opened if opened.workspace.root in root.parents]
+
+
+async def _configure(workspaces: Workspaces, root: Path, changed: dict[str, Any], call: Call) -> None:
+    await workspaces.configure(root, changed)
+    call.outlives("the settings are written, and hold once the index is opened with them")
+    await workspaces.reopen(root)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memd.api.params import Search
+from memd.api.params import SearchParams
 from memd.eval import grep
 from memd.eval.questions import Passage, Topic
 from memd.eval.scores import DEPTH
@@ -55,7 +55,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
 
     def ask(query: str) -> Ranking:
         started = time.perf_counter()
-        asked = index.decide(Search(query=query, mode=mode, limit=HITS))
+        asked = index.decide(SearchParams(query=query, mode=mode, limit=HITS))
         answer = index.answer(asked)
         took_ms = (time.perf_counter() - started) * 1000
         hits: list[tuple[str, int, int]] = []

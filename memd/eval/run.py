@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from memd.api import prepare, why_text
-from memd.api.params import Search
+from memd.api.params import SearchParams
 from memd.api.why_text import Diagnosis
 from memd.errors import NotFoundError, NumpyMissingError, StorageError
 from memd.eval import arms, grep, headings, holdout, report
@@ -207,7 +207,7 @@ def _why(
 ) -> dict[str, str]:
     """Return what became of a source in a search, as `memctl why` says it."""
     path = new_names.get(own_path, own_path)
-    asked = index.decide(Search(query=query))
+    asked = index.decide(SearchParams(query=query))
     with index.index.view() as view:
         source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
         verdict = why(view, asked.request, source, None) if source else None

@@ -92,7 +92,7 @@ class TemporaryIndex:
         """The paths of all sources."""
         return frozenset(source.path for source in self.index.snapshot.sources.values())
 
-    def decide(self, question: params.Search) -> Asked:
+    def decide(self, question: params.SearchParams) -> Asked:
         """Return a question with everything decided, its vector included."""
         limit = question.limit or self.config.max_results
         return self._loop.run(prepare.decided(self, question, lambda: False, glob=None, limit=limit))

@@ -169,11 +169,12 @@ class Explanation:
     vector_pool: int | None  # those there were; None where the arm did not run
     keyword_pool: int | None
     stages: Stages
-    hits: tuple[Explained, ...]  # as the answer's
 
 
-def explain(view: View, request: SearchRequest, judged: Judgement, hits: Sequence[Hit]) -> Explanation:
-    """Explain the *hits* of an answer that *judged* led to, in the same view.
+def explain(
+    view: View, request: SearchRequest, judged: Judgement, hits: Sequence[Hit]
+) -> tuple[Explanation, list[Explained]]:
+    """Explain an answer that *judged* led to, and each of its *hits*, in the same view.
 
     Raises:
         DeadlineError: the caller's deadline passed.
@@ -181,7 +182,7 @@ def explain(view: View, request: SearchRequest, judged: Judgement, hits: Sequenc
     columns = view.snapshot.columns
     pieces = request.query.pieces
     looked_for = set(content_words(pieces))
-    return Explanation(
+    answer = Explanation(
         terms=judged.keyword.terms if judged.keyword else (),
         left_out=tuple(dict.fromkeys(piece for piece in pieces if piece not in looked_for)),
         spelled=request.spelled,
@@ -199,8 +200,8 @@ def explain(view: View, request: SearchRequest, judged: Judgement, hits: Sequenc
         vector_pool=len(judged.vector.pool) if judged.vector else None,
         keyword_pool=len(judged.keyword.pool) if judged.keyword else None,
         stages=_stages(view, request, judged),
-        hits=tuple(explain_chunk(view, request, judged, hit.candidate.id) for hit in hits),
     )
+    return answer, [explain_chunk(view, request, judged, hit.candidate.id) for hit in hits]
 
 
 def explain_chunk(view: View, request: SearchRequest, judged: Judgement, chunk_id: int) -> Explained:

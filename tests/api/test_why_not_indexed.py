@@ -2,12 +2,13 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from tests_support import Notes
 
 from memd.api import params
 from memd.api.resolve import below
-from memd.api.why import _why
+from memd.api.why import why
 from memd.api.why_text import _NOT_INDEXED, _OFF, _SAYINGS, STAGES
 from memd.config import WorkspaceConfig
 from memd.registry import Workspace
@@ -36,9 +37,9 @@ class Room:
         self.opened = OpenWorkspace(place, WorkspaceConfig(), notes.index, sync, None)
 
     def why(self, path: str, query: str = "heron", **fields) -> dict:
-        question = params.convert({"path": path, "query": query, **fields}, params.Why)
+        question = params.convert({"path": path, "query": query, **fields}, params.WhyParams)
         call = Call(1, {}, None, lambda _: None, lambda _: None, lambda: False, lambda _: None)
-        return asyncio.run(_why(self.workspaces, self.opened, question, call))
+        return msgspec.to_builtins(asyncio.run(why(self.workspaces, self.opened, question, call)))
 
 
 @pytest.fixture

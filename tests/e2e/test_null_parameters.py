@@ -11,7 +11,7 @@ from daemon_process import Daemon
 from protocol_page import own_fields
 
 from memctl.client import RpcError
-from memd.api import params as requests
+from memd.api import params
 from memd.api.methods import METHODS
 
 # What must be given: enough for an answer, or for an error that is the same each time.
@@ -57,8 +57,8 @@ def test_null_is_as_good_as_nothing(place, method):
     needed = NEEDED.get(method, {})
     if method == "workspace.add":
         needed = {"path": str(root)}
-    optional = [*requests.Params.__struct_fields__]
-    optional += [field.name for field in own_fields(METHODS[method][0]) if not field.required]
+    optional = [*params.Params.__struct_fields__]
+    optional += [field.name for field in own_fields(METHODS[method].params) if not field.required]
     absent = [name for name in optional if name not in needed]
     expected = outcome(daemon, method, needed)
     assert "MEMD_INVALID" not in str(expected)

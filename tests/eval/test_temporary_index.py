@@ -7,7 +7,7 @@ import time
 import pytest
 
 from memd import registry
-from memd.api.params import Search
+from memd.api.params import SearchParams
 from memd.errors import ConfigError, WorkspaceError
 from memd.eval.temporary_index import registered, temporary_index
 from memd.registry import Registry
@@ -46,7 +46,7 @@ def made(notes, folder, query="smoked tea"):
     waiting = []
     with temporary_index(notes, notes.place.root, folder) as index:
         index.update(notes.rules, lambda *_: None, lambda count, _: waiting.append(count))
-        answer = index.answer(index.decide(Search(query=query)))
+        answer = index.answer(index.decide(SearchParams(query=query)))
         assert not index.index.pending_count()
         return waiting[0], [hit.source.path for hit in answer.hits]
 

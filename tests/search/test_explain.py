@@ -29,12 +29,12 @@ MIXED = {
 
 
 def explained(notes: Notes, text: str, **changes):
-    """Return answer and explanation of one view."""
+    """Return answer and explanation of one view, and those of the hits."""
     request = notes.request(text, **changes)
     with notes.index.view() as view:
         judged = judge(view, request, lambda _: None)
         answer = search(view, request)
-        return answer, explain(view, request, judged, answer.hits)
+        return answer, *explain(view, request, judged, answer.hits)
 
 
 def score_of(one: Explained, fusion: str) -> tuple[float, float]:
@@ -74,9 +74,9 @@ def score_of(one: Explained, fusion: str) -> tuple[float, float]:
 
 
 def assert_adds_up(notes: Notes, text: str, **changes) -> None:
-    answer, explanation = explained(notes, text, **changes)
-    assert len(explanation.hits) == len(answer.hits) == explanation.stages.hits
-    for hit, one in zip(answer.hits, explanation.hits, strict=True):
+    answer, explanation, explained_hits = explained(notes, text, **changes)
+    assert len(explained_hits) == len(answer.hits) == explanation.stages.hits
+    for hit, one in zip(answer.hits, explained_hits, strict=True):
         if one.keyword:
             assert one.keyword.reachable == sum(term.idf * term.times for term in explanation.terms)
             named = {*(part.term for part in one.keyword.terms), *one.keyword.lacking}
@@ -137,9 +137,9 @@ def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, 
 def test_counts_are_those_of_the_chunk_and_of_its_file(notes):
     """A word in another chunk of the file counts for the file alone."""
     notes.save({"a.md": f"# One\n\nheron heron {'pond ' * 150}\n\n# Two\n\n{'weir ' * 180}\n"})
-    answer, explanation = explained(notes, "heron weir", min_score=0.0)
+    answer, _, explained_hits = explained(notes, "heron weir", min_score=0.0)
     first = next(
-        one for hit, one in zip(answer.hits, explanation.hits, strict=True) if "heron" in hit.chunk.text
+        one for hit, one in zip(answer.hits, explained_hits, strict=True) if "heron" in hit.chunk.text
     )
     counts = {part.term: (part.count, part.file_count) for part in first.keyword.terms}
     assert counts == {"heron": (2, 2), "weir": (0, 180)}
@@ -148,7 +148,7 @@ def test_counts_are_those_of_the_chunk_and_of_its_file(notes):
 def test_a_term_says_how_often_it_was_asked_and_where_it_stands(notes):
     """Times in the query, chunks that have it, and what was not looked for."""
     notes.save({"a.md": "heron\n", "b.md": "heron\n", "c.md": "weir\n"})
-    _, explanation = explained(notes, "where is the heron heron")
+    _, explanation, _ = explained(notes, "where is the heron heron")
     [term] = explanation.terms
     assert (term.text, term.times, term.document_frequency) == ("heron", 2, 2)
     assert explanation.left_out == ("where", "is", "the")
@@ -166,8 +166,8 @@ def test_a_term_says_how_often_it_was_asked_and_where_it_stands(notes):
 def test_an_arm_that_had_no_say_is_named(notes, changes, embed, unseen):
     """It is why the weights are others than were asked for."""
     notes.save({"a.md": "heron weir\n"}, embed=embed)
-    _, explanation = explained(notes, "heron", **changes)
-    [one] = explanation.hits
+    _, _, explained_hits = explained(notes, "heron", **changes)
+    [one] = explained_hits
     assert one.unseen == unseen
     weights = [part.weight for part in (one.vector, one.keyword) if part]
     assert sum(weights) == pytest.approx(1.0)
@@ -177,10 +177,10 @@ def test_age_and_half_life_are_named(notes):
     """With how much is left after them; a note without a day in its name does not decay."""
     day = (DAY - timedelta(days=60)).isoformat()
     notes.save({f"{day}.md": "heron weir\n", "b.md": "heron weir pond\n"})
-    answer, explanation = explained(notes, "heron", min_score=0.0)
+    answer, _, explained_hits = explained(notes, "heron", min_score=0.0)
     decays = {
         hit.source.path: (one.decay.dated, one.decay.factor)
-        for hit, one in zip(answer.hits, explanation.hits, strict=True)
+        for hit, one in zip(answer.hits, explained_hits, strict=True)
     }
     assert decays == {f"{day}.md": (True, pytest.approx(0.25)), "b.md": (False, 1.0)}
 
@@ -201,7 +201,7 @@ def test_what_each_stage_dropped_is_counted(notes):
     )
     (notes.root / "gone.md").unlink()
     query = restricted(parse("heron -entirely"), paths=["*.md"])
-    _, explanation = explained(notes, "heron", limit=2, query=query)
+    _, explanation, _ = explained(notes, "heron", limit=2, query=query)
     stages = explanation.stages
     assert stages.gone == 1
     assert stages.folded >= 1
@@ -217,7 +217,7 @@ def test_filters_are_named_as_they_were_meant(notes):
         parse('heron path:a/** path:b tag:x since:2026-01-02 "two words" -no'), paths=["c/*"], tags=["y"]
     )
     notes.save({"a.md": "heron\n"})
-    _, explanation = explained(notes, "heron", query=query)
+    _, explanation, _ = explained(notes, "heron", query=query)
     assert [(one.filter, one.value) for one in explanation.filters] == [
         ("path", "a/**, b"), ("path", "c/*"), ("tag", "x"), ("tag", "y"),
         ("since", "2026-01-02"), ("phrase", "two words"), ("excluded", "no"),
