@@ -12,6 +12,7 @@ from datetime import date
 
 from memctl import exits
 from memctl.commands import COMMANDS
+from memctl.filter_keys import DAY, OPTIONS
 from memctl.output.text import any_text
 
 MAX_SECONDS = 86_400.0  # arbitrary: a day; who waits longer has left
@@ -149,14 +150,14 @@ class _Once(argparse.Action):
 def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
     """Add what narrows a search, and, where there is a choice, how its hits are ranked."""
     group = parser.add_argument_group("filters")
-    group.add_argument(
-        "--path", type=text, metavar="GLOB", help="only sources whose path matches, as daily/*.md"
-    )
-    group.add_argument(
-        "--tag", type=text, action="append", metavar="TAG", help="only sources with this tag (repeatable)"
-    )
-    group.add_argument("--since", type=day, metavar="YYYY-MM-DD", help="only sources of this day or later")
-    group.add_argument("--until", type=day, metavar="YYYY-MM-DD", help="only sources of this day or earlier")
+    for one in OPTIONS:
+        group.add_argument(
+            f"--{one.key}",
+            type=day if one.value == DAY else text,
+            action="append" if one.repeatable else "store",
+            metavar=one.value,
+            help=f"{one.help} (repeatable)" if one.repeatable else one.help,
+        )
     group.add_argument(
         "--min-score", type=score, metavar="X", help="only hits of this score, 0 to 1, or better"
     )
@@ -182,7 +183,7 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
 
 def filters_of(args: argparse.Namespace) -> dict[str, object]:
     """Return the search parameters that were given; the daemon has the defaults."""
-    names = ("path", "tag", "since", "until", "min_score", "mode", "fusion", "limit")
+    names = (*(one.key for one in OPTIONS), "min_score", "mode", "fusion", "limit")
     given = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     return given | ({"sync": True} if args.sync else {}) | ({"wait": False} if args.no_wait else {})
 

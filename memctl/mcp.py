@@ -18,8 +18,13 @@ from typing_extensions import TypedDict  # pydantic reads no other before Python
 from memctl import launch, versions, workspaces
 from memctl.client import RpcError, Unreachable
 from memctl.exits import CommandError
+from memctl.filter_keys import OPTIONS
 from memctl.output import hits
 
+_FILTERS = {
+    one.key: f"{one.help.capitalize()} ({one.value}{'; of several, all' if one.repeatable else ''})"
+    for one in OPTIONS
+}
 Query = Annotated[
     str,
     Field(
@@ -27,10 +32,10 @@ Query = Annotated[
         '"Quoted words" stand together, -word excludes.'
     ),
 ]
-Path = Annotated[str | None, Field(description="Only notes whose path matches this glob, as daily/*.md")]
-Tag = Annotated[list[str] | None, Field(description="Only notes that have all of these tags")]
-Since = Annotated[str | None, Field(description="Only notes of this day or later, YYYY-MM-DD")]
-Until = Annotated[str | None, Field(description="Only notes of this day or earlier, YYYY-MM-DD")]
+Path = Annotated[str | None, Field(description=_FILTERS["path"])]
+Tag = Annotated[list[str] | None, Field(description=_FILTERS["tag"])]
+Since = Annotated[str | None, Field(description=_FILTERS["since"])]
+Until = Annotated[str | None, Field(description=_FILTERS["until"])]
 Sync = Annotated[
     bool, Field(description="Wait until everything that is saved by now is searchable, a few seconds at most")
 ]

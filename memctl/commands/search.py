@@ -15,6 +15,7 @@ from memctl.arguments import (
 from memctl.commands import common
 from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _query, status_of
 from memctl.exits import CommandError
+from memctl.filter_keys import FILTER_KEYS
 from memctl.output import hits
 from memctl.output.text import to_json
 
@@ -28,9 +29,10 @@ def arguments(parser: ArgumentParser) -> None:
     output_options(parser)
     nearest_option(parser)
     parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
-    parser.epilog = """\
-In a query, "quoted words" stand together, -word excludes (after --); path: tag: since: until: after: before:
-filter, the last two without their day.
+    parser.epilog = f"""\
+In a query, "quoted words" stand together, -word excludes (after --), and these filter:
+{_filters()}
+
 Where no note is a good match, nothing is printed and the exit code is 1; --nearest shows the nearest there
 is, also with --json, whose "confidence" says it (strong, weak or none). memctl why says why another note is
 not among the hits.
@@ -48,6 +50,11 @@ examples:
   memctl search --all --files invoice
   vim -q <(memctl search --vimgrep retry policy)
 """
+
+
+def _filters() -> str:
+    """Return a line a filter key, as the help page shows them."""
+    return "\n".join(f"  {f'{one.key}:{one.value}':<20}{one.help}" for one in FILTER_KEYS)
 
 
 def run(args: Namespace) -> int:

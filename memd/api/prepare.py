@@ -18,7 +18,6 @@ from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
 from memd.registry import Workspace
 from memd.rpc.context import Call
-from memd.search import globs
 from memd.search.identifiers import Word, spelled
 from memd.search.query import Query, parse, restricted
 from memd.search.score import SearchRequest
@@ -149,10 +148,11 @@ def narrowed(query: Query, asked: params.FilteredParams, glob: str | None) -> Qu
         InvalidError: a pattern of paths cannot be used.
     """
     tags = [asked.tag] if isinstance(asked.tag, str) else asked.tag
-    paths = [glob] if glob else []
-    with_filters = restricted(query, paths=paths, tags=tags, since=asked.since, until=asked.until)
-    for patterns in filter(None, (with_filters.filters.paths, with_filters.filters.also_paths)):
-        globs.matching(patterns)  # before anything is waited for
+    with_filters = restricted(
+        query, {"path": [glob], "tag": tags, "since": [asked.since], "until": [asked.until]}
+    )
+    for condition in with_filters.filters:
+        condition.matcher()  # before anything is waited for
     return with_filters
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from memd.api import results
 from memd.api.results import SCORE_DIGITS, LastHit, WhyFacts
 from memd.records import Source
+from memd.search import filters
 from memd.search.explain import Explained
 from memd.search.keyword import POOL
 from memd.search.ranking import PER_SOURCE
@@ -181,21 +182,8 @@ def _empty(finding: Diagnosis) -> tuple[str, str]:
 
 def _filtered(finding: Diagnosis) -> tuple[str, str]:
     assert finding.verdict is not None
-    said = [
-        _SAID_OF_FILTERS[one.filter].format(value=one.value, source=finding.source)
-        for one in finding.verdict.missed
-    ]
+    said = [filters.told(one.filter, one.value, finding.source) for one in finding.verdict.missed]
     return f"{_place(finding)} is filtered out: {'; '.join(said)}", "Leave that filter out"
-
-
-_SAID_OF_FILTERS = {
-    "path": "its path does not match {value!r}",
-    "tag": "it does not have the tag {value!r}",
-    "since": "it is of {source.day}, before {value}",
-    "until": "it is of {source.day}, after {value}",
-    "phrase": "{value!r} does not stand in it",
-    "excluded": "{value!r} stands in it, and is excluded",
-}
 
 
 def _unmatched(finding: Diagnosis) -> tuple[str, str]:

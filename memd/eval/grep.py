@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from memd.eval.words import FUNCTION_WORDS
+from memd.search.filters import BY_KEY
 
 MAX_COMMAND_BYTES = 128 << 10  # of file names for one process; each system takes so much
 # Of the first words of a pasted page; each costs a process.
 MAX_WORDS = 32
 _EDGES = ".,;:!?()[]{}<>\"'`\u201c\u201d\u2018\u2019"  # punctuation that is not part of what is looked for
-_OPERATORS = ("path:", "tag:", "since:", "after:", "until:", "before:")
+_OPERATORS = tuple(f"{key}:" for key in BY_KEY)
 
 _COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")  # a line of -c with --null: names may have any other character
 # -a: a stray byte makes no note a binary file. -F: words, no patterns.

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memd.eval.words import content_words, words
+from memd.search.filters import BY_KEY
 from memd.sources.markdown import MAX_TITLE_CHARS, Block, closing_line, plain_title, read_blocks, split_lines
 
 MIN_CONTENT_WORDS = 2  # one word alone is a label: "Postgres" stands above a hundred different texts
@@ -18,7 +19,7 @@ MIN_BELOW = 40  # letters and digits below a heading; arbitrary: half a line is 
 
 _WIKI_LINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
 _ANCHOR = re.compile(r"\s*\{#[^}]*\}$")  # {#name}, which some renderers take as the heading's own name
-_OPERATOR = re.compile(r"(?<!\S)(path|tag|since|after|until|before):(?=\S)")
+_OPERATOR = re.compile(rf"(?<!\S)({'|'.join(BY_KEY)}):(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)

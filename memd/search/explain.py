@@ -7,7 +7,6 @@ of its source and in all of that, each summed up, over what a chunk full of them
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Literal
 
 from memd.config import Weights
@@ -33,7 +32,7 @@ Unseen = Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector
 class Filter:
     """What a chunk or its source must have, or must not."""
 
-    filter: Literal["path", "tag", "since", "until", "phrase", "excluded"]
+    filter: str  # the name of one of `FILTER_KEYS`, or one of `OF_WORDS`
     value: str
 
 
@@ -234,13 +233,8 @@ def explain_chunk(view: View, request: SearchRequest, judged: Judgement, chunk_i
 
 def filters_of(query: Query) -> tuple[Filter, ...]:
     """Return the filters of a query and of its request; paths that are alternatives stand in one."""
-    filters = query.filters
-    days: tuple[tuple[Literal["since", "until"], date | None], ...]
-    days = (("since", filters.since), ("until", filters.until))
     return (
-        *(Filter("path", ", ".join(paths)) for paths in (filters.paths, filters.also_paths) if paths),
-        *(Filter("tag", tag) for tag in filters.tags),
-        *(Filter(name, day.isoformat()) for name, day in days if day is not None),
+        *(Filter(condition.name, condition.shown) for condition in query.filters),
         *(Filter("phrase", phrase) for phrase in query.phrases),
         *(Filter("excluded", word) for word in query.excluded),
     )

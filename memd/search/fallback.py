@@ -14,12 +14,12 @@ from memd.errors import DeadlineError
 from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.records import Source
-from memd.search import ranking
+from memd.search import filters, ranking
 from memd.search.evidence import PLACES, SOURCE_SHARE
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate
-from memd.search.score import SearchRequest, passes
+from memd.search.score import SearchRequest
 
 LOOK_EVERY = 256  # rows between two looks at the deadline: some 5 ms
 FTS5_K1 = 1.2  # of its bm25(), as are b = 0.75 and the factor k1 + 1 on each term
@@ -80,7 +80,7 @@ def knows_a_word(view: View, query: Query) -> bool:
 def _allowed(view: View, request: SearchRequest, sources: dict[int, Source]) -> set[int]:
     """Return the live chunks that may answer: filters come before every cut."""
     query = request.query
-    selected = {source.id for source in sources.values() if passes(source, query.filters)}
+    selected = {source.id for source in filters.matching(sources.values(), query.filters)}
     allowed = {number for number, source in sources.items() if source.id in selected}
     for phrase in query.phrases:
         allowed &= set(view.reader.matching("words", phrase_expression(phrase)))

@@ -1,17 +1,16 @@
 """The query language: any text is a valid query. Pure.
 
-Words are looked for, ``"a phrase"`` must stand in the chunk, ``-word`` must not, and ``path:``, ``tag:``,
-``since:``, ``until:``, ``after:``, ``before:`` filter. As the words say, the day that is named belongs to
-``since`` and ``until`` and not to ``after`` and ``before``. What does not fit that is words: there are no
-syntax errors.
+Words are looked for, ``"a phrase"`` must stand in the chunk, ``-word`` must not, and what has a key of
+`FILTER_KEYS` before a colon filters. What does not fit that is words: there are no syntax errors.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from memd import analysis
+from memd.search.filters import BY_KEY, Filters, conditions, joined
 
 MAX_QUERY_CHARS = 10_000  # arbitrary; more than a page of text as a question
 # A question's function words: they stand in most chunks of a large workspace, where their idf is next to
@@ -24,25 +23,13 @@ STOP_WORDS = frozenset(
     those to was we were what when where which who whom why will with would you your
     """.split()  # noqa: SIM905 - readable as words
 )
-_BEYOND = {"after": timedelta(days=1), "before": timedelta(days=-1)}  # from the day that is named
 _TOKEN = re.compile(
-    r"""(?P<minus>(?<!\S)-)?"(?P<phrase>[^"]+)"
-      | (?<!\S)(?P<key>path|tag|since|after|until|before):(?P<value>"[^"]+"|\S+)
+    rf"""(?P<minus>(?<!\S)-)?"(?P<phrase>[^"]+)"
+      | (?<!\S)(?P<key>{"|".join(map(re.escape, BY_KEY))}):(?P<value>"[^"]+"|\S+)
       | (?<!\S)-(?P<excluded>\w\S*)
       | (?P<text>\S+)""",
     re.VERBOSE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Which sources may answer. Empty fields allow everything."""
-
-    paths: tuple[str, ...] = ()  # globs or folders that were typed, any of them
-    also_paths: tuple[str, ...] = ()  # those of the request, any of them
-    tags: tuple[str, ...] = ()  # all of them, compared case folded
-    since: date | None = None  # inclusive
-    until: date | None = None  # inclusive
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +40,7 @@ class Query:
     pieces: tuple[str, ...] = ()  # words and spaceless runs, in order, stop words included
     phrases: tuple[str, ...] = ()  # each must stand in a chunk
     excluded: tuple[str, ...] = ()  # none may
-    filters: Filters = field(default_factory=Filters)
+    filters: Filters = ()
 
 
 def parse(raw: str) -> Query:
@@ -61,10 +48,10 @@ def parse(raw: str) -> Query:
     words: list[str] = []
     phrases: list[str] = []
     excluded: list[str] = []
-    filters = Filters()
+    given: dict[str, list[Any]] = {}  # name of a filter → its values
     for token in _TOKEN.finditer(analysis.clean(raw[:MAX_QUERY_CHARS])):
-        if token["key"] and (narrowed := _narrow(filters, token["key"], token["value"].strip('"'))):
-            filters = narrowed
+        if token["key"] and (value := _value(token["key"], token["value"].strip('"'))) is not None:
+            given.setdefault(BY_KEY[token["key"]].name, []).append(value)
         elif token["phrase"]:
             (excluded if token["minus"] else phrases).append(token["phrase"])
         elif token["excluded"]:
@@ -76,7 +63,7 @@ def parse(raw: str) -> Query:
     phrases = [phrase for phrase in phrases if analysis.pieces(phrase)]
     excluded = [word for word in excluded if analysis.pieces(word)]
     text = " ".join([*words, *phrases])
-    return Query(text, tuple(analysis.pieces(text)), tuple(phrases), tuple(excluded), filters)
+    return Query(text, tuple(analysis.pieces(text)), tuple(phrases), tuple(excluded), conditions(given))
 
 
 def content_words(pieces: tuple[str, ...]) -> tuple[str, ...]:
@@ -85,38 +72,20 @@ def content_words(pieces: tuple[str, ...]) -> tuple[str, ...]:
     return kept or pieces
 
 
-def _narrow(filters: Filters, key: str, value: str) -> Filters | None:
-    """Return *filters* with one more, None where the value is none that the key can have."""
-    if key == "path":
-        return replace(filters, paths=(*filters.paths, value))
-    if key == "tag":
-        return replace(filters, tags=(*filters.tags, value))
+def _value(key: str, text: str) -> Any:
+    """Return the value that is typed behind a key, None where the key cannot have it."""
     try:
-        day = date.fromisoformat(value) + _BEYOND.get(key, timedelta())
-    except (ValueError, OverflowError):  # the last day there is has no day after it
+        return BY_KEY[key].parse(text)
+    except (ValueError, OverflowError):
         return None
-    if key in {"since", "after"}:
-        return replace(filters, since=max(day, filters.since or date.min))
-    return replace(filters, until=min(day, filters.until or date.max))
 
 
-def restricted(
-    query: Query,
-    *,
-    paths: Iterable[str] = (),
-    tags: Iterable[str] = (),
-    since: date | None = None,
-    until: date | None = None,
-) -> Query:
-    """Return *query* with the filters of a request joined to those that were typed."""
-    own = query.filters
-    days_from = [day for day in (own.since, since) if day is not None]
-    days_to = [day for day in (own.until, until) if day is not None]
-    filters = Filters(
-        paths=own.paths,
-        also_paths=tuple(paths),
-        tags=(*own.tags, *(tag for tag in tags if tag)),
-        since=max(days_from, default=None),
-        until=min(days_to, default=None),
-    )
-    return replace(query, filters=filters)
+def restricted(query: Query, given: Mapping[str, Sequence[Any]]) -> Query:
+    """Return *query* with the filters of a request joined to those that were typed.
+
+    Args:
+        query: what was typed.
+        given: name of a filter → its values; empty ones ask for nothing.
+    """
+    asked = {name: [value for value in values if value] for name, values in given.items()}
+    return replace(query, filters=joined([*query.filters, *conditions(asked)]))

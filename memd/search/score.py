@@ -3,7 +3,6 @@
 It reads no clock and no configuration: `SearchRequest` says what is wanted and which day it is.
 """
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,11 +12,11 @@ from memd.config import Weights
 from memd.index.columns import Columns, Mask, mask_of, require_numpy, restrict, take
 from memd.index.snapshot import View
 from memd.records import Source
-from memd.search import globs, ranking
+from memd.search import filters, ranking
 from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
 from memd.search.identifiers import NOTHING, Named, Word, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
-from memd.search.query import Filters, Query
+from memd.search.query import Query
 from memd.search.ranking import Candidate
 from memd.search.vector import VectorArm, vector_arm
 
@@ -99,38 +98,14 @@ def _judged(view: View, request: SearchRequest, lap: Lap) -> Judgement:
 
 def _mask(view: View, query: Query) -> Mask:
     """Return which chunks may answer: filters come before every cut."""
-    filters = query.filters
-    narrowed = filters != Filters()
     every = view.snapshot.sources.values()
-    sources = [s.id for s in globs.patient(every) if passes(s, filters)] if narrowed else None
+    sources = [one.id for one in filters.matching(every, query.filters)] if query.filters else None
     mask = mask_of(view.snapshot.columns, sources)
     for phrase in query.phrases:
         mask = restrict(mask, view.matching("words", phrase_expression(phrase)), keep=True)
     for word in query.excluded:
         mask = restrict(mask, view.matching("words", phrase_expression(word)), keep=False)
     return mask
-
-
-def passes(source: Source, filters: Filters) -> bool:
-    """Tell whether all chunks of a source may answer, as far as filters of sources say.
-
-    Raises:
-        InvalidError: a pattern of paths cannot be used.
-    """
-    for patterns in (filters.paths, filters.also_paths):
-        if patterns and not globs.matching(patterns)(_nfc(source.path)):
-            return False
-    tags = {_nfc(tag).casefold() for tag in source.tags} if filters.tags else set()
-    if not all(_nfc(tag).casefold() in tags for tag in filters.tags):
-        return False
-    return (filters.since is None or source.day >= filters.since) and (
-        filters.until is None or source.day <= filters.until
-    )
-
-
-def _nfc(name: str) -> str:
-    """Return one form of a name: macOS and archives store the other one than people type."""
-    return unicodedata.normalize("NFC", name)
 
 
 def _candidates(

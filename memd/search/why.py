@@ -3,7 +3,7 @@
 Covers only what is indexed: whether a file is a source at all, and indexed as it is now, is asked before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,12 +11,12 @@ from memd.index.columns import require_numpy
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source
-from memd.search import ranking
+from memd.search import filters, ranking
 from memd.search.explain import Explained, Filter, explain_chunk, give_up_in_time, standing
 from memd.search.keyword import phrase_expression
-from memd.search.query import Filters, Query
+from memd.search.query import Query
 from memd.search.ranking import Candidate
-from memd.search.score import Judgement, SearchRequest, judge, passes
+from memd.search.score import Judgement, SearchRequest, judge
 from memd.search.search import Place
 
 Stage = Literal[
@@ -71,7 +71,7 @@ def _filtered(
     """Return which filters keep all of the chunks out, of the one that most would let pass."""
     if any(judged.mask[chunk.id] for chunk in chunks):
         return None
-    of_source = tuple(_missed(source, query.filters))
+    of_source = (Filter(one.name, one.shown) for one in filters.missed(source, query.filters))
     of_chunks: dict[int, list[Filter]] = {chunk.id: [] for chunk in chunks}
     for phrase in query.phrases:
         having = set(view.matching("words", phrase_expression(phrase)))
@@ -82,20 +82,6 @@ def _filtered(
             of_chunks[having_it].append(Filter("excluded", word))
     closest = min(chunks, key=lambda chunk: len(of_chunks[chunk.id]))
     return Verdict("filtered", closest, missed=(*of_source, *of_chunks[closest.id]))
-
-
-def _missed(source: Source, filters: Filters) -> Iterator[Filter]:
-    """Yield the filters that a source does not pass, each asked alone."""
-    for paths in filter(None, (filters.paths, filters.also_paths)):
-        if not passes(source, Filters(paths=paths)):
-            yield Filter("path", ", ".join(paths))
-    for tag in filters.tags:
-        if not passes(source, Filters(tags=(tag,))):
-            yield Filter("tag", tag)
-    if not passes(source, Filters(since=filters.since)):
-        yield Filter("since", f"{filters.since}")
-    if not passes(source, Filters(until=filters.until)):
-        yield Filter("until", f"{filters.until}")
 
 
 def _unranked(request: SearchRequest, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict | None:

@@ -200,7 +200,7 @@ def test_what_each_stage_dropped_is_counted(notes):
         }
     )
     (notes.root / "gone.md").unlink()
-    query = restricted(parse("heron -entirely"), paths=["*.md"])
+    query = restricted(parse("heron -entirely"), {"path": ["*.md"]})
     _, explanation, _ = explained(notes, "heron", limit=2, query=query)
     stages = explanation.stages
     assert stages.gone == 1
@@ -214,7 +214,8 @@ def test_what_each_stage_dropped_is_counted(notes):
 def test_filters_are_named_as_they_were_meant(notes):
     """Those that were typed and those of the request."""
     query = restricted(
-        parse('heron path:a/** path:b tag:x since:2026-01-02 "two words" -no'), paths=["c/*"], tags=["y"]
+        parse('heron path:a/** path:b tag:x since:2026-01-02 "two words" -no'),
+        {"path": ["c/*"], "tag": ["y"]},
     )
     notes.save({"a.md": "heron\n"})
     _, explanation, _ = explained(notes, "heron", query=query)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.search.query import Filters, content_words, parse
+from memd.search.filters import Condition
+from memd.search.query import content_words, parse
 
 
 def test_words_are_looked_for():
@@ -40,7 +41,12 @@ def test_filters_are_taken_out_of_the_words():
     """path:, tag:, since: and until: narrow and are not read."""
     query = parse('deploy path:ops/** tag:prod since:2026-01-02 until:"2026-03-04"')
     assert query.text == "deploy"
-    assert query.filters == Filters(("ops/**",), (), ("prod",), date(2026, 1, 2), date(2026, 3, 4))
+    assert query.filters == (
+        Condition("path", ("ops/**",)),
+        Condition("tag", ("prod",)),
+        Condition("since", (date(2026, 1, 2),)),
+        Condition("until", (date(2026, 3, 4),)),
+    )
 
 
 def test_a_filter_without_a_usable_value_is_words():
@@ -54,7 +60,7 @@ def test_a_filter_without_a_usable_value_is_words():
 def test_operators_of_fts5_are_words(raw):
     """Nothing that FTS5 would take for syntax is a filter or an operator."""
     query = parse(raw)
-    assert (query.phrases, query.excluded, query.filters) == ((), (), Filters())
+    assert (query.phrases, query.excluded, query.filters) == ((), (), ())
 
 
 def test_stop_words_go_unless_nothing_else_is_left():

@@ -57,7 +57,7 @@ def test_a_long_note_leaves_room_for_others(notes):
 def test_filters_and_limit_narrow_it(notes):
     """As those of a search."""
     notes.save(NOTES)
-    only = restricted(Query(""), paths=["d.md"])
+    only = restricted(Query(""), {"path": ["d.md"]})
     assert paths(like(notes, "a.md", query=only)) in (["d.md"], [])
     assert len(paths(like(notes, "a.md", limit=1))) == 1
 

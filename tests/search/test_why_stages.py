@@ -72,7 +72,7 @@ def test_each_filter_is_named_that_keeps_a_source_out(notes, query, filters):
 def test_filters_of_the_request_are_named_too(notes):
     """Beside those that were typed."""
     notes.save({"a.md": "heron\n"})
-    query = restricted(parse("heron path:a.md"), paths=["b/*"], since=date(2999, 1, 1))
+    query = restricted(parse("heron path:a.md"), {"path": ["b/*"], "since": [date(2999, 1, 1)]})
     verdict = verdict_on(notes, "a.md", "heron", query=query)
     assert [(one.filter, one.value) for one in verdict.missed] == [("path", "b/*"), ("since", "2999-01-01")]
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from memd.search.filters import FILTER_KEYS
+
 # The commands
 
 
@@ -148,7 +150,7 @@ def test_filters_and_folders_complete(house, editor):
         end
         """,
     )
-    assert out[""] == ["path:", "tag:", "since:", "until:"]
+    assert out[""] == [f"{one.key}:" for one in FILTER_KEYS]
     assert out["x si"] == ["since:"]
     assert out["path:"] == ["path:birds/", "path:heron.md", "path:memory/"]
     assert out["path:birds/"] == ["path:birds/owl.md"]

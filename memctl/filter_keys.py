@@ -1,0 +1,61 @@
+"""The filter keys of a query, as memd has them; written by tools/write_filter_keys.py."""
+
+from typing import NamedTuple
+
+
+class FilterKey(NamedTuple):
+    """What can be typed in front of a colon."""
+
+    key: str
+    value: str  # the kind of its value, as a help page names it
+    help: str
+    option: bool  # also --KEY, and a parameter of a request
+    repeatable: bool  # of several values all must hold
+
+
+DAY = "YYYY-MM-DD"
+FILTER_KEYS = (
+    FilterKey(
+        key="path",
+        value="GLOB",
+        help="only notes whose path matches, as daily/*.md",
+        option=True,
+        repeatable=False,
+    ),
+    FilterKey(
+        key="tag",
+        value="TAG",
+        help="only notes with this tag",
+        option=True,
+        repeatable=True,
+    ),
+    FilterKey(
+        key="since",
+        value="YYYY-MM-DD",
+        help="only notes of this day or later",
+        option=True,
+        repeatable=False,
+    ),
+    FilterKey(
+        key="until",
+        value="YYYY-MM-DD",
+        help="only notes of this day or earlier",
+        option=True,
+        repeatable=False,
+    ),
+    FilterKey(
+        key="after",
+        value="YYYY-MM-DD",
+        help="only notes of a later day",
+        option=False,
+        repeatable=False,
+    ),
+    FilterKey(
+        key="before",
+        value="YYYY-MM-DD",
+        help="only notes of an earlier day",
+        option=False,
+        repeatable=False,
+    ),
+)
+OPTIONS = tuple(one for one in FILTER_KEYS if one.option)

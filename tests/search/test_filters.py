@@ -1,0 +1,56 @@
+"""Does everything that names the filters of a query name those of the one table?"""
+
+import inspect
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memctl.mcp import Memory
+from memd.api import params
+from memd.records import Source
+from memd.search.filters import BY_NAME, FILTER_KEYS, OF_WORDS, missed, told
+from memd.search.query import parse
+from tools import write_filter_keys
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = {one.key for one in FILTER_KEYS if one.option}
+
+
+@pytest.mark.parametrize("path", write_filter_keys.written())
+def test_what_memctl_and_the_editor_read_is_the_table(path):
+    """Else: python tools/write_filter_keys.py."""
+    assert (ROOT / path).read_text(encoding="utf-8") == write_filter_keys.written()[path]
+
+
+@pytest.mark.parametrize("page", ["README.md", "memctl/editors/nvim/doc/memd.txt"])
+def test_every_key_is_explained_to_users(page):
+    """Where they read how a query is written."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [one.key for one in FILTER_KEYS if f"{one.key}:" not in text] == []
+
+
+def test_every_filter_of_an_explanation_is_documented():
+    """By the name that an explanation has for it."""
+    text = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
+    [line] = [line for line in text.splitlines() if line.startswith("| `filters` | `filter` (")]
+    assert [name for name in (*BY_NAME, *OF_WORDS) if f"`{name}`" not in line] == []
+
+
+@pytest.mark.parametrize("takes", [params.Search, params.Recall, Memory.search_memory, Memory.recall])
+def test_every_option_is_a_parameter_of_requests_and_of_the_tools(takes):
+    """What a user can narrow, a program and an agent can."""
+    assert set(inspect.signature(takes).parameters) >= OPTIONS
+
+
+@pytest.mark.parametrize("one", FILTER_KEYS, ids=lambda one: one.key)
+def test_each_filter_says_what_it_keeps_out(one):
+    """By the name of the filter that the key makes, with the value that it asks for."""
+    value = "2026-05-01" if one.value == "YYYY-MM-DD" else "none-such"
+    note = date(2026, 1, 1) if BY_NAME[one.name].several == "latest" else date(2026, 12, 31)
+    source = Source(1, "a.md", "A", ("b",), note, dated=True, origin="")
+    [condition] = missed(source, parse(f"x {one.key}:{value}").filters)
+    sentence = told(condition.name, condition.shown, source)
+    assert condition.name == one.name
+    assert condition.shown in sentence
+    assert "{" not in sentence
