@@ -94,7 +94,8 @@ def _nobody(state: str, trouble: str, status: int) -> Seen:
 
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     """Show it again and again; ends by Ctrl-C alone."""
-    from memctl.output.screen import Screen, Sightings
+    from memctl.output.screen import Screen
+    from memctl.output.status import Sightings
 
     sightings = Sightings()
     in_place = not as_json and common.terminal_width() is not None and os.environ.get("TERM") != "dumb"

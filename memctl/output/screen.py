@@ -4,7 +4,6 @@ It takes no screen of its own and does not flicker: the page stays where the cur
 there after Ctrl-C, below the command, as any other output. Nothing is cleared before it is written over:
 clearing is what flickers.
 
-Knows answers of `status` and times; asks nobody and reads no clock.
 """
 
 import os
@@ -12,7 +11,6 @@ import select
 import signal
 import sys
 from contextlib import suppress
-from datetime import UTC, datetime
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -90,32 +88,3 @@ def _size() -> os.terminal_size:
         if found.columns and found.lines:
             return found
     return os.terminal_size((80, 24))
-
-
-class Sightings:
-    """Remembers whether the last look met a daemon, and which one."""
-
-    def __init__(self) -> None:
-        self._instance = ""
-        self._away_since: float | None = None
-        self._news: list[str] = []
-
-    def after(self, answer: dict[str, Any], at: float) -> list[str]:
-        """Return what there is to say of the daemon's coming and going, after one more look."""
-        instance = str(answer["server"].get("instance_id") or "")
-        if not instance:
-            self._away_since = self._away_since or at
-            return [f"no answer since {_time(self._away_since)}; waiting for memd"]
-        if self._away_since is not None:
-            who = "the same process" if instance == self._instance else "another process"
-            # One that was never there did not come back.
-            came = f"memd is back: {who}," if self._instance else "memd came:"
-            self._news = [f"{came} no answer from {_time(self._away_since)} to {_time(at)}"]
-        elif self._instance not in {"", instance}:
-            self._news = [f"memd was restarted, seen at {_time(at)}"]
-        self._away_since, self._instance = None, instance
-        return self._news
-
-
-def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M:%S")

@@ -18,7 +18,7 @@ from scripted_peer import AS_IN_A_TERMINAL, Peer, refuse
 
 from memctl import exits
 from memctl.__main__ import main
-from memctl.output.screen import Sightings
+from memctl.output.status import Sightings
 
 NOON = 1_780_000_000.0
 
