@@ -6,129 +6,16 @@ whose parsing is done by a process that can be ended, so that neither a save nor
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Container, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from itertools import chain, islice
-from operator import itemgetter
 from typing import Any
 
 from memd.errors import MemdError
 from memd.index.indexer import Applied, Indexer, Prepare
 from memd.registry import Workspace
+from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import Write
 from memd.workspace.pace import Pace
-
-# More paths than this at once are no person's save but a checkout, a copy or a sync: they wait in the order
-# they came, so that a note that is saved meanwhile does not wait behind them.
-BULK_PATHS = 64
-HINTS_AT_ONCE = 16  # in one commit: the newest save does not wait for many older ones in its own slice
-
-
-class Backlog:
-    """Paths on their way into the index. A path that is taken may come back as a new hint meanwhile."""
-
-    def __init__(self) -> None:
-        self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time: first in line
-        self._found: OrderedDict[str, float] = OrderedDict()  # in bulk, or by a scan
-        self._in_hand: dict[str, float] = {}  # being indexed now, a slice
-        self._urgent = False  # whether those in hand were hints
-        self._large: dict[str, float] = {}  # put off: they take long
-        self._large_in_hand: dict[str, float] = {}  # one or none
-        # When the oldest of all was first known to be dirty; None while there is none. Kept, because every
-        # answer tells it, and thousands may wait.
-        self.since: float | None = None
-
-    def __len__(self) -> int:
-        twice = sum(path in self._found for path in self._hints)
-        twice += sum(path in self._hints or path in self._found for path in self._in_hand)
-        large = sum(
-            path not in self._hints and path not in self._found and path not in self._in_hand
-            for path in self._large.keys() | self._large_in_hand.keys()
-        )
-        return len(self._hints) + len(self._found) + len(self._in_hand) - twice + large
-
-    def __contains__(self, path: str) -> bool:
-        return any(path in waiting for waiting in self._all())
-
-    @property
-    def urgent(self) -> bool:
-        """Whether what is in hand was saved a moment ago, one by one."""
-        return self._urgent
-
-    def hint(self, paths: Iterable[str], now: float) -> None:
-        """Add paths that an event names."""
-        named = list(paths)
-        if len(named) > BULK_PATHS:
-            self.found(named, now)
-            return
-        for path in named:
-            self._hints[path] = min(now, self._hints.get(path, now))
-            self._note(now)
-
-    def found(self, paths: Iterable[str], since: float) -> None:
-        """Add paths that differ from the index, and when that may have begun at the latest."""
-        for path in paths:
-            self._found[path] = min(since, self._found.get(path, since))
-            self._note(since)
-
-    def take(self, limit: int) -> list[str]:
-        """Take the next paths in hand; `done` follows. Of the hints the newest, of the others the oldest."""
-        self._urgent = bool(self._hints)
-        if self._hints:
-            count = min(limit, HINTS_AT_ONCE, len(self._hints))
-            self._in_hand = dict(self._hints.popitem() for _ in range(count))
-        else:
-            self._in_hand = {path: self._found.pop(path) for path in list(islice(self._found, limit))}
-        return list(self._in_hand)
-
-    def done(self, handled: int) -> None:
-        """Say how many of those in hand are through, from the front; the others wait again, where they were.
-
-        Where none is, something is wrong with them: the others go first.
-        """
-        queue = self._hints if self._urgent else self._found
-        left = list(self._in_hand.items())[handled:]
-        for path, at in left:
-            queue[path] = min(at, queue.get(path, at))
-        if handled and not self._urgent:
-            for path, _ in reversed(left):
-                self._found.move_to_end(path, last=False)
-        if self._urgent:  # what was saved meanwhile is newer than what waits again
-            self._hints = dict(sorted(self._hints.items(), key=itemgetter(1)))
-        self._in_hand = {}
-        self._look_since()
-
-    def put_off(self, paths: Iterable[str], now: float) -> None:
-        """Have some of those in hand, or others, wait apart; `done` is said of them all the same."""
-        for path in paths:
-            at = min(self._in_hand.get(path, now), self._large.pop(path, now))
-            self._large[path] = at
-
-    def take_large(self, last: Container[str] = ()) -> str | None:
-        """Take one of those that wait apart in hand, those in *last* at the end; `done_large` follows."""
-        path = next((one for one in self._large if one not in last), next(iter(self._large), None))
-        if path is not None:
-            self._large_in_hand = {path: self._large.pop(path)}
-        return path
-
-    def done_large(self, *, through: bool) -> None:
-        """Say that it is through, or must wait again."""
-        for path, at in self._large_in_hand.items():
-            if not through:
-                self._large[path] = min(at, self._large.get(path, at))
-        self._large_in_hand = {}
-        self._look_since()
-
-    def _all(self) -> tuple[dict[str, float], ...]:
-        return self._hints, self._found, self._in_hand, self._large, self._large_in_hand
-
-    def _look_since(self) -> None:
-        self.since = min(chain.from_iterable(one.values() for one in self._all()), default=None)
-
-    def _note(self, at: float) -> None:
-        self.since = at if self.since is None else min(self.since, at)
-
 
 SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is up
 SETTLE_S = 0.2  # until a file that was still being written is looked at again

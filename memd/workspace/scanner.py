@@ -8,8 +8,8 @@ from contextlib import suppress
 from memd.index.indexer import Compared, Comparison, Indexer
 from memd.registry import Workspace
 from memd.sources.scan import Rules, is_utf8
+from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import Write
-from memd.workspace.index_loop import Backlog
 
 # The watcher is a hint: the folder itself is asked as often as a thousandth of a core allows, for all
 # workspaces together. With 10,000 files, which take a tenth of a second, that is every 100 s.

@@ -18,8 +18,9 @@ from memd.index.sidecars import SidecarFolder
 from memd.registry import Workspace
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
+from memd.workspace.backlog import BULK_PATHS, Backlog
 from memd.workspace.embed_loop import EmbedLoop, Write
-from memd.workspace.index_loop import BULK_PATHS, Backlog, IndexLoop, Lanes
+from memd.workspace.index_loop import IndexLoop, Lanes
 from memd.workspace.maintenance import DamagedRows, Maintenance
 from memd.workspace.scanner import Scanner
 from memd.workspace.supervisor import ReopenReason, Troubles, again_and_again

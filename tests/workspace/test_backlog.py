@@ -1,4 +1,4 @@
-from memd.workspace.index_loop import BULK_PATHS, Backlog
+from memd.workspace.backlog import BULK_PATHS, Backlog
 
 
 def test_a_save_overtakes_what_a_scan_found():
