@@ -1,4 +1,4 @@
-"""What do the tests of the first pass share? How its file is made, and what the scan of all vectors says."""
+"""Support for tests of the first pass: making its file, and the scan of all vectors to compare with."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which fixtures do all tests have?"""
+"""Fixtures of all tests."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What can be asked of a daemon? Every method with every parameter there is, about one workspace."""
+"""Every method with every parameter there is, about one workspace."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How does a test run Lua in a real Neovim?"""
+"""Lua in a real Neovim without a screen, for tests."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What do the tests of the file of postings share? How it is made, and what FTS5 says, term by term."""
+"""Support for tests of the file of postings: making it, and what FTS5 says, term by term."""
 
 from collections import defaultdict
 

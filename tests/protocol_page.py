@@ -1,4 +1,4 @@
-"""What does docs/protocol.md say of the code? `python -m tests.protocol_page` writes that part of it."""
+"""The part of docs/protocol.md that is made from the code; `python -m tests.protocol_page` writes it."""
 
 import inspect
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What did a client and a daemon really say to each other? A socket between them that keeps every frame."""
+"""A socket between client and daemon that keeps every frame they exchange."""
 
 import contextlib
 import shutil

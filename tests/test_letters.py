@@ -1,4 +1,4 @@
-"""Is what is meant alike written alike, in notes and in queries, and is nothing lost on the way?"""
+"""What is meant alike is written alike, in notes and in queries, and nothing is lost on the way."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""Are the threads of the matrix product told to sleep before they are started?"""
+"""The threads of the matrix product are told to sleep before they are started."""
 
 import os
 import subprocess

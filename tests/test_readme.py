@@ -1,4 +1,4 @@
-"""Do the README's blocks do what they promise, pasted as they stand?"""
+"""The README's blocks do what they promise, pasted as they stand."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Does a daemon notice that clients cannot reach it any more?"""
+"""A daemon notices that clients cannot reach it any more."""
 
 import asyncio
 import errno

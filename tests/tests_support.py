@@ -1,4 +1,4 @@
-"""What do tests share? A word-hash embedder, and an index over real files, driven by hand."""
+"""Support for tests: a word-hash embedder, and an index over real files, driven by hand."""
 
 import array
 import hashlib

@@ -1,4 +1,4 @@
-"""Does docs/explaining.md name every stage, reason and number that travels?"""
+"""docs/explaining.md names every stage, reason and number that travels."""
 
 import re
 from dataclasses import fields

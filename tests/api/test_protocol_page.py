@@ -1,4 +1,4 @@
-"""Does the page that other clients are written from say what memd does?"""
+"""docs/protocol.md, from which other clients are written, says what memd does."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""When does a client that follows a workspace hear of it? Real sockets, and a real Neovim."""
+"""Subscriptions: when a client that follows a workspace hears of it. Real sockets, and a real Neovim."""
 
 import asyncio
 import json

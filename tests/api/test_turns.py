@@ -1,4 +1,4 @@
-"""Do searches run one after the other, and does nobody wait long for a slow one?"""
+"""Searches take turns, and none waits long for a slow one."""
 
 import threading
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What does `why` say of a note that the index does not have as it is? Upkeep stands still: states hold."""
+"""`why` for a note that the index does not have as it is. The sync stands still, so states hold."""
 
 import asyncio
 

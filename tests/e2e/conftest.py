@@ -1,4 +1,4 @@
-"""Which daemons do the end-to-end tests talk to?"""
+"""Daemons of the end-to-end tests."""
 
 import shutil
 from collections.abc import Iterator

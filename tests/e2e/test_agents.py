@@ -1,4 +1,4 @@
-"""What does an agent get that remembers through MCP, with the official SDK's client and a real daemon?"""
+"""An agent remembers through MCP: the official SDK's client and a real daemon."""
 
 import anyio
 import pytest

@@ -1,4 +1,4 @@
-"""What does an answer hold, as the README and the protocol promise it?"""
+"""An answer holds what the README and the protocol promise."""
 
 import pytest
 from daemon_process import until

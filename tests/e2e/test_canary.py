@@ -1,4 +1,4 @@
-"""Does a word of a note, a path, a query or a tag ever leave through the log or the service manager?"""
+"""No word of a note, path, query or tag leaves through the log or the service manager."""
 
 import os
 import socket

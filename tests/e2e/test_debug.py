@@ -1,4 +1,4 @@
-"""What does `memctl debug` tell, and what not?"""
+"""`memctl debug` tells what a bug report needs, and no word of a note or a query."""
 
 import json
 

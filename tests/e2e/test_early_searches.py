@@ -1,4 +1,4 @@
-"""What does a search answer that comes before the model, or before all vectors, are there?"""
+"""Searches that come before the model, or before all vectors, are there."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Do the README's recipes for editors work as they stand, in the editors themselves?"""
+"""The README's recipes for editors work as they stand, in the editors themselves."""
 
 import json
 import os

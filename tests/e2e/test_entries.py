@@ -1,4 +1,4 @@
-"""What becomes of a fact that extract_memory is given over the socket?"""
+"""A fact that extract_memory is given over the socket becomes an entry."""
 
 import concurrent.futures
 import json

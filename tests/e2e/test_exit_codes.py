@@ -1,4 +1,4 @@
-"""How does a daemon end, and does its exit code say why?"""
+"""A daemon ends with the exit code that says why."""
 
 import re
 import signal

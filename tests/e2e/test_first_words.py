@@ -1,4 +1,4 @@
-"""What does a daemon say of itself, in its log and to who greets it, and is it true?"""
+"""What a daemon says of itself, in its log and to who greets it, is true."""
 
 import json
 import platform

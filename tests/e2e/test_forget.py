@@ -1,4 +1,4 @@
-"""Is what was forgotten really gone?"""
+"""What was forgotten is really gone."""
 
 import json
 

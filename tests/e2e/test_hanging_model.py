@@ -1,4 +1,4 @@
-"""What is heard of a daemon whose model never answers? Everything else, and each answer in time."""
+"""A daemon whose model never answers says everything else, and each answer comes in time."""
 
 import signal
 import threading

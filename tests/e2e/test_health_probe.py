@@ -1,4 +1,4 @@
-"""Does health say that search is broken where only a ranked query shows it?"""
+"""`health` says that search is broken where only a ranked query shows it."""
 
 import apsw
 from daemon_process import until

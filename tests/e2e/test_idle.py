@@ -1,4 +1,4 @@
-"""Does it give the processor back when there is nothing to do?"""
+"""An idle daemon gives the processor back."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""What does a daemon do when the machine slept, or its clock was set?"""
+"""A daemon whose machine slept, or whose clock was set."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What happens to the vectors when the model changes, dies, or is another one than it was?
+"""Vectors when the model changes, dies, or is another one than it was.
 
 No answer may hold vectors of two models: each hit's cosine is compared with what the one and the other
 model give for that query and that note.

@@ -1,4 +1,4 @@
-"""Does Neovim, with no plugin, talk to a real daemon and keep its channel?"""
+"""Neovim without a plugin talks to a real daemon and keeps its channel."""
 
 import json
 import signal

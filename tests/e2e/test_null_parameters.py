@@ -1,4 +1,4 @@
-"""Is null as good as nothing, in every method and for every parameter that may be left out?"""
+"""null is as good as nothing, in every method and for every parameter that may be left out."""
 
 import socket
 from collections.abc import Iterator

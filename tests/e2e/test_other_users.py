@@ -1,4 +1,4 @@
-"""Can another user's process ask memd anything?"""
+"""Another user's process can ask memd nothing."""
 
 import os
 import shutil

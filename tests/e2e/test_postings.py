@@ -1,4 +1,4 @@
-"""Does a daemon answer the same with a file of postings as without, also of what is saved then?"""
+"""A daemon answers the same with a file of postings as without, also for what is saved then."""
 
 from types import SimpleNamespace
 

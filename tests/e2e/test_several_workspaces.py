@@ -1,4 +1,4 @@
-"""Which workspace does memctl search: one that is named, the one around it, the only one, or several?"""
+"""The workspaces that memctl search asks: the named one, the one around, the only one, or several."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Does a daemon find what is like a note, and does memctl print it?"""
+"""A daemon finds what is like a note, and memctl prints it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Does a client hear of what happens to the notes, and can it wait for it?"""
+"""A client hears of what happens to the notes, and can wait for it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What becomes of the connections that are too many?"""
+"""Connections past the limit are told so."""
 
 import socket
 import time

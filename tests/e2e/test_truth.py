@@ -1,4 +1,4 @@
-"""Is what it answers from what is on the disk? A real daemon, real files, real trouble."""
+"""What is answered is what is on the disk. A real daemon, real files, real trouble."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Does the RPC take in a query what it takes as parameters?"""
+"""The RPC takes in a query what it takes as parameters."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which workspace is meant by who names none?"""
+"""The workspace of a request that names none."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does a daemon say why a note is not among the hits, and what made the score of those that are?"""
+"""A daemon says why a note is not among the hits, and what made the score of those that are."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Which fixtures do the tests of embedding have?"""
+"""Fixtures of the tests of embedding."""
 
 from collections.abc import Iterator
 

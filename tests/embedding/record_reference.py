@@ -1,4 +1,4 @@
-"""Which vectors does sentence-transformers give? Records them; run by hand, never by a test.
+"""Recorder of the vectors that sentence-transformers gives; run by hand, never by a test.
 
     python -m venv scratch && scratch/bin/pip install torch sentence-transformers
     scratch/bin/python tests/embedding/record_reference.py WEIGHTS_DIR

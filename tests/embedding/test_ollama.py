@@ -1,4 +1,4 @@
-"""Is an Ollama server asked rightly, and is whatever it does instead of answering an EmbedderError?"""
+"""An Ollama server is asked rightly; whatever it does instead of answering is an EmbedderError."""
 
 import array
 import hashlib

@@ -1,4 +1,4 @@
-"""Does the shipped model say what sentence-transformers says, and does a user's export work?"""
+"""The shipped model says what sentence-transformers says, and a user's export works."""
 
 import array
 import hashlib

@@ -1,4 +1,4 @@
-"""Do queries overtake indexing, and does a model that fails heal by itself?"""
+"""Queries overtake indexing, and a model that fails heals by itself."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Does the tokenizer cut as the model reads, and lose nothing?"""
+"""The tokenizer cuts as the model reads, and loses nothing."""
 
 import subprocess
 import sys

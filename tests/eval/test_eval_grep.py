@@ -1,4 +1,4 @@
-"""Does the grep arm find what a person with grep finds, in that order?"""
+"""The grep arm finds what a person with grep finds, in that order."""
 
 import os
 import shutil

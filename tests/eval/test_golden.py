@@ -1,4 +1,4 @@
-"""Is a golden file understood, or refused with the line that is wrong?"""
+"""A golden file is understood, or refused with the line that is wrong."""
 
 import pytest
 

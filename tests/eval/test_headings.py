@@ -1,4 +1,4 @@
-"""Which headings are found, which make questions, and what is left of the notes without them?"""
+"""The headings that are found, those that make questions, and the notes without them."""
 
 import pytest
 

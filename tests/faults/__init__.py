@@ -1,4 +1,4 @@
-"""What is lost when it breaks: the process, the power, the disk, the files? Nothing that was acknowledged.
+"""Fault kits: whatever breaks (process, power, disk, files), nothing that was acknowledged is lost.
 
 `steps` says what is done and what must be there afterwards, `site` does it, `verdict` looks; `seam` lies
 below both kinds of I/O, SQLite's and ours. `household` is the same for a whole daemon. Every way to break has

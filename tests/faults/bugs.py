@@ -1,4 +1,4 @@
-"""Would it be noticed? Mistakes in the order of a write that the loops beside this module must find."""
+"""Planted bugs: mistakes in the order of a write that the loops beside this module must find."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

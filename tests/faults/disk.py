@@ -1,4 +1,4 @@
-"""What does a disk hold after a power cut? What was asked of it, up to a moment and with losses.
+"""A simulated disk after a power cut: what was asked of it, up to a moment and with losses.
 
 What was synced is there. Of the rest any part may be: a write whole, some sectors of it or nothing; a new
 name, or the one before. That is more than a journaling file system loses: no one of them is relied on.

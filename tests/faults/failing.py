@@ -1,4 +1,4 @@
-"""What if the disk says no? The n-th call of one kind of trouble fails, for every n, until a run is clean.
+"""A disk that refuses: the n-th call of one kind fails, for every n, until a run is clean.
 
 The run is the same each time: a script with every kind of step. What fails must say so by its documented
 error, leave what was there answering, and be done afterwards as if nothing had been; after an error of the

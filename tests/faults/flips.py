@@ -1,4 +1,4 @@
-"""What does one flipped bit do to a daemon? It starts, and a day later at the latest it is well again.
+"""One flipped bit in a file of a daemon: it starts, and a day later at the latest it is well again.
 
 A bit in the matrix is noticed at the start. One in the database is noticed at the start, by a query or by
 the daily check, or does no harm.

@@ -1,4 +1,4 @@
-"""What if there is no space left? A real daemon whose state lives in a tiny file system of its own.
+"""A full disk: a real daemon whose state lives in a tiny file system of its own.
 
 The file system is mounted where only the daemon sees it; a ballast fills it up to a few pages, or to none.
 """

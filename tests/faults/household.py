@@ -1,4 +1,4 @@
-"""What does a daemon answer whose files somebody meddles with? A real one, its notes, and what is right.
+"""A real daemon whose files somebody meddles with, its notes, and the right answers.
 
 The notes never change after the beginning. So, whatever is done to the index, the answers of the healthy
 daemon are the only right ones once it has settled, and before that it may not quote what no note says.

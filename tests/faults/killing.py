@@ -1,4 +1,4 @@
-"""What does kill -9 leave behind? A process is killed at a random moment, again and again, and looked after.
+"""kill -9 at random moments, again and again, and what it leaves behind.
 
 The index that is looked at is a copy: the next process begins with what the killed one left, so that the
 recovery itself is killed now and then.

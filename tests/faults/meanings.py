@@ -1,4 +1,4 @@
-"""Who is the other model? A server that speaks what memd asks of Ollama, and takes its time."""
+"""The other model: a server that speaks what memd asks of Ollama, and takes its time."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What does a crash leave behind while an index becomes another one? A model changes, or the tables do.
+"""Crashes while an index becomes another one: a model changes, or the tables do.
 
 The daemon is killed at random moments of the change, started, killed again. While only the model changes the
 old index answers from the first moment on; one with the tables of another release is built anew.

@@ -1,4 +1,4 @@
-"""What does a power cut leave behind? Work is recorded, cut off at random moments, and looked after.
+"""Power cuts: work is recorded, cut off at random moments, and what is left is checked.
 
 A recording begins with what one of the cuts before it left, so that recovery is cut off as well.
 """

@@ -1,4 +1,4 @@
-"""What do the two stores ask of the disk? Every call of SQLite's and of ours, seen before and after.
+"""The calls of SQLite and of memd to the disk, seen before and after each.
 
 SQLite's go through a VFS of apsw that becomes the default one, ours through the functions of
 `memd.fsio`. The shared memory of SQLite's log is no file that has to survive, and is not seen.

@@ -1,4 +1,4 @@
-"""How is a step done? On a real index over real files, as the daemon's writing thread would."""
+"""A real index over real files, on which steps are done as the daemon's writing thread would."""
 
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""What is done to an index while something breaks, and what must it hold after each step?
+"""Steps that are done to an index while something breaks, and what it must hold after each.
 
 Pure. A step follows from a seed, its number and what the index holds, so that whoever knows how far another
 process came knows what it did. A text is named by a recipe, a few characters long.

@@ -1,4 +1,4 @@
-"""What if files of the index are cut, lost or exchanged? The same cases under a stopped and a running daemon.
+"""Files of the index that are cut, lost or exchanged, under a stopped and under a running daemon.
 
 Nothing that no note says may be quoted at any time, and in the end all is right again by itself. A file
 that is cut while it is mapped may cost the daemon's life once.

@@ -1,4 +1,4 @@
-"""What if the system itself refuses a write of SQLite's? For what a VFS of apsw cannot show.
+"""Writes of SQLite that the system itself refuses, for what a VFS of apsw cannot show.
 
 An exception in such a VFS is told by apsw even where SQLite passes over the error, as it does when it writes
 its log back by itself.

@@ -1,4 +1,4 @@
-"""Is an index what it must be? What it stores, every vector, what it answers, what its own check finds."""
+"""The check of an index from outside: what it stores, every vector, its answers, its own check."""
 
 import functools
 import time

@@ -1,4 +1,4 @@
-"""Who is killed? A process that works on an index and writes down each step after it was acknowledged.
+"""The process that is killed: works on an index and writes down each step after it was acknowledged.
 
 ``python -m faults.worker`` imports everything once and then forks a child for each line it is told: so a
 child begins within milliseconds.

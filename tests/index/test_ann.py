@@ -1,4 +1,4 @@
-"""Are the nearest rows among those that their codes name, whichever rows may be named?"""
+"""The nearest rows are among those that their codes name, whichever rows may be named."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Does the check see what is wrong, say nothing where nothing is, and can the repair mend it?"""
+"""The check sees what is wrong, says nothing where nothing is, and the repair mends it."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""How does what is not needed any more leave the disk?"""
+"""Compaction: what is not needed any more leaves the disk."""
 
 import pytest
 from tests_support import OtherHashEmbedder

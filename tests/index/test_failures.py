@@ -1,4 +1,4 @@
-"""What is left when the disk fails, is full, or a query takes too long?"""
+"""The index after the disk failed or was full, or a query took too long."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Does the file of codes change nothing but the time, whatever is done to it?"""
+"""The file of codes changes nothing but the time, whatever is done to it."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Do searches by meaning say what a scan says, whatever happens to matrix and codes in whatever order?"""
+"""Searches by meaning say what a scan says, whatever happens to matrix and codes in whatever order."""
 
 import os
 import random

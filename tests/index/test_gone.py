@@ -1,4 +1,4 @@
-"""What happens to a note that is not on the disk any more, for as long as the index keeps it?"""
+"""A note that is not on the disk any more, for as long as the index keeps it."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Does the file of postings say what FTS5 says, and is it used only while that is so?"""
+"""The file of postings says what FTS5 says, and is used only while that is so."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Do the postings of a query stay those of FTS5, whatever happens to index and file in whatever order?"""
+"""The postings of a query stay those of FTS5, whatever happens to index and file in whatever order."""
 
 import os
 import random

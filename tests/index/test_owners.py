@@ -1,4 +1,4 @@
-"""Which chunks does a row belong to, where texts repeat, leave and wait for their vectors?"""
+"""The chunks that a row belongs to, where texts repeat, leave and wait for their vectors."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Does a second machine that has the notes and their sidecars embed nothing, and only right vectors?"""
+"""A second machine that has the notes and their sidecars embeds nothing, and has only right vectors."""
 
 import math
 import shutil

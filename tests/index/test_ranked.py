@@ -1,4 +1,4 @@
-"""Is damage seen that FTS5's own check does not see, and is it mended?"""
+"""Damage that FTS5's own check does not see is seen and mended."""
 
 import apsw
 import pytest

@@ -1,4 +1,4 @@
-"""Does today's code read what released code wrote? An index of each schema, made by released/make.py."""
+"""Today's code reads what released code wrote: an index of each schema, made by released/make.py."""
 
 import shutil
 from pathlib import Path

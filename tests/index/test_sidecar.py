@@ -1,4 +1,4 @@
-"""Does a .vec file give back what was put in, and nothing else, whatever its bytes are?"""
+"""A .vec file gives back what was put in, and nothing else, whatever its bytes are."""
 
 import array
 import hashlib

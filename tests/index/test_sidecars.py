@@ -1,4 +1,4 @@
-"""Does the folder of sidecars give only what belongs there, whatever a clone has put into it?"""
+"""The folder of sidecars gives only what belongs there, whatever a clone has put into it."""
 
 import array
 import os

@@ -1,4 +1,4 @@
-"""Is the index what its folder says, whatever happens in whatever order? Against a dictionary."""
+"""The index is what its folder says, whatever happens in whatever order. Against a dictionary."""
 
 import os
 import shutil

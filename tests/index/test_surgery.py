@@ -1,4 +1,4 @@
-"""Is an answer ever wrong because files of the index were cut, lost, exchanged or bits of them flipped?"""
+"""No answer is wrong because files of the index were cut, lost, exchanged or bits of them flipped."""
 
 import os
 import random

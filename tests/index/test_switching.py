@@ -1,4 +1,4 @@
-"""What happens to vectors when another model is chosen?"""
+"""Vectors when another model is chosen."""
 
 import pytest
 from tests_support import OtherHashEmbedder, WordHashEmbedder

@@ -1,4 +1,4 @@
-"""Is the index still true when everything happens at once? A real daemon, a real folder, and random hands.
+"""Live kits: the index stays true when everything happens at once. A real daemon, a real folder.
 
 `steps` says what is done, drawn from a seed; `hands` do it to the folder, `game` to the daemon; `disk` knows
 by rules of its own what must be searchable then. `shrinking` finds the few steps that matter. Short in the

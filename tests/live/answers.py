@@ -1,4 +1,4 @@
-"""Is what the daemon says what the disk holds? Asked over its socket, as any client asks."""
+"""Comparison of a daemon's answers with the disk, asked over its socket as any client asks."""
 
 import random
 import re

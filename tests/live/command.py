@@ -1,4 +1,4 @@
-"""What does the long loop print? A line a seed, and of a flaw the few steps that are enough for it."""
+"""Output of the long loop: a line a seed, and of a flaw the few steps that are enough for it."""
 
 import argparse
 import statistics

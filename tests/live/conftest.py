@@ -1,4 +1,4 @@
-"""Which games do the tests play?"""
+"""Fixtures of the live kits: a game."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What does `sync` say while thousands of others are being copied in, and all of them want vectors?"""
+"""`sync` while thousands of other notes are being copied in, and all of them want vectors."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What must be searchable? Read from the disk, by rules that are written anew here, simpler than memd's."""
+"""What must be searchable, read from the disk by rules written anew here, simpler than memd's."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How is a sequence of steps played? On a workspace of its own, of a daemon of its own."""
+"""A game: a sequence of steps on a workspace of its own, of a daemon of its own."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Who changes the folder? People, editors, shells and version control, each with the calls that they make."""
+"""Hands that change the folder: people, editors, shells and version control, with their own calls."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What if the notes are on a disk that goes and comes? Mounts in a namespace that the daemon lives in."""
+"""Notes on a disk that goes and comes: mounts in a namespace that the daemon lives in."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What if memd made a mistake, or the system were another one? A launcher arranges it and runs the daemon."""
+"""Planted mistakes and another system: a launcher arranges them and runs the daemon."""
 
 import itertools
 import signal

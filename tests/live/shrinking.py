@@ -1,4 +1,4 @@
-"""Which few steps are enough? Parts are left out as long as what is left still fails."""
+"""Shrinking of a failing sequence: parts are left out as long as what is left still fails."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What is done to a workspace and to its daemon? Steps, drawn from a seed. Pure.
+"""Steps that are done to a workspace and to its daemon, drawn from a seed. Pure.
 
 Places are few, so that steps meet each other; a step whose places do not fit does nothing, so that any part
 of a sequence is a sequence too. Of the kinds each seed leaves some out: a restart in every sequence would

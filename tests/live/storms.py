@@ -1,4 +1,4 @@
-"""What if more happens than the kernel's queue holds, once, or again and again?"""
+"""Storms: more happens than the kernel's queue holds, once, or again and again."""
 
 import os
 import time

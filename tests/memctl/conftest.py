@@ -1,4 +1,4 @@
-"""Where do the tests of the commands stand, and who answers them?"""
+"""Fixtures of the tests of the commands: the current folder, and a scripted peer."""
 
 from pathlib import Path
 

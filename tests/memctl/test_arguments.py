@@ -1,4 +1,4 @@
-"""Is what the user types understood, or refused with words?"""
+"""What the user types is understood, or refused with words."""
 
 import argparse
 import os

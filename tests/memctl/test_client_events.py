@@ -1,4 +1,4 @@
-"""Does a program that follows a workspace get every event, once and in order?"""
+"""A program that follows a workspace gets every event, once and in order."""
 
 import pytest
 from scripted_peer import Peer, refuse

@@ -1,4 +1,4 @@
-"""Do the shells offer what memctl takes? Each script in its own shell: zsh and fish where they are there."""
+"""Shells offer what memctl takes. Each script in its own shell: zsh and fish where they are there."""
 
 import os
 import pty

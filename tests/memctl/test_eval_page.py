@@ -1,4 +1,4 @@
-"""Do the table, the list of failures and the picture say what was measured?"""
+"""Table, list of failures and picture say what was measured."""
 
 import re
 from xml.etree import ElementTree as ET

@@ -1,4 +1,4 @@
-"""Can a person read why a hit has its score, and why a note is not among the hits?"""
+"""A person can read why a hit has its score, and why a note is not among the hits."""
 
 import json
 import re

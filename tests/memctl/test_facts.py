@@ -1,4 +1,4 @@
-"""Does `status` say what is unusual, and nothing of what is as always?"""
+"""`status` says what is unusual, and nothing of what is as always."""
 
 import pytest
 from sample_answers import known, status

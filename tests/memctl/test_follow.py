@@ -1,4 +1,4 @@
-"""Do the commands about freshness and truth say what they should? watch, sync, check, and their options."""
+"""The commands about freshness and truth: watch, sync, check, and their options."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Is the agent for macOS what launchd.plist(5) asks for? Parsed here; nobody has run it on a Mac."""
+"""The agent for macOS is what launchd.plist(5) asks for. Parsed here; nobody has run it on a Mac."""
 
 import os
 import plistlib

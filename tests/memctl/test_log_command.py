@@ -1,4 +1,4 @@
-"""Is the daemon's own log shown, wherever it is, or said that there is none?"""
+"""The daemon's own log is shown, wherever it is, or said that there is none."""
 
 import json
 import os

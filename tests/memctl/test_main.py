@@ -1,4 +1,4 @@
-"""Does each command print what it should, where it should, and end with its exit code?"""
+"""Each command prints what it should, where it should, and ends with its exit code."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Do agents get memd's tools, through the SDK's own client over stdio?"""
+"""Agents get memd's tools, through the SDK's own client over stdio."""
 
 import json
 import subprocess

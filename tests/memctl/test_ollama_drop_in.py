@@ -1,4 +1,4 @@
-"""Does systemd let memd ask Ollama where a workspace wants it, and nowhere else?"""
+"""systemd lets memd ask Ollama where a workspace wants it, and nowhere else."""
 
 import json
 import os

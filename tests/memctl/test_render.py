@@ -1,4 +1,4 @@
-"""Does an answer read well, and does it do nothing to the terminal?"""
+"""An answer reads well, and does nothing to the terminal."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Does `status --watch` show what is, in place, for as long as somebody looks?"""
+"""`status --watch` shows what is, in place, for as long as somebody looks."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""What does a person at a terminal see? Run under a real one (a pty)."""
+"""What a person at a terminal sees. Run under a real one (a pty)."""
 
 import os
 import pty

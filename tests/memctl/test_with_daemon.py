@@ -1,4 +1,4 @@
-"""Do the commands work with a real daemon that they start themselves?"""
+"""The commands work with a real daemon that they start themselves."""
 
 import json
 import os

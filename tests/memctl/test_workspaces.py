@@ -1,4 +1,4 @@
-"""Is the workspace found that the user means?"""
+"""The workspace is found that the user means."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Does any text, as a query, mean its words and nothing else? Generated queries, and what became of them.
+"""Generated queries, and what became of them: any text, as a query, means its words and nothing else.
 
 The notes are few and known word by word, so `any_query_model` says for each query which of them answer: one
 that injected an operator, swallowed a word or matched everything would differ from the model.

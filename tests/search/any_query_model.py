@@ -1,4 +1,4 @@
-"""Which notes must a query find? As README says it, without SQL, and read by other means than in memd."""
+"""The model of a query: which notes it must find. As README says it, without SQL or memd's code."""
 
 import unicodedata
 from collections.abc import Callable

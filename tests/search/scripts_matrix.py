@@ -1,4 +1,4 @@
-"""Does the keyword arm find a word, whatever its script, form and place? The answer as Markdown.
+"""The matrix of scripts: whether the keyword arm finds a word, by script, form and place. As Markdown.
 
 ``python -m tests.search.scripts_matrix > docs/scripts.md`` makes the page anew.
 """

@@ -1,4 +1,4 @@
-"""Which words does the matrix of scripts look for, and between what do they stand?
+"""The words of the matrix of scripts, and what they stand between.
 
 Real words, one for each length that people count: letters, syllables, characters with their marks.
 """

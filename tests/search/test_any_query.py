@@ -1,4 +1,4 @@
-"""Is any text a valid query? A share of the queries of ``python -m benchmarks.any_query``."""
+"""Any text is a valid query. A share of the queries of ``python -m benchmarks.any_query``."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Is the word for an answer the same however it is asked for, and right at the ends?"""
+"""The word for an answer is the same however it is asked for, and right at the ends."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Are near-duplicates folded into the best one, and only those?"""
+"""Near-duplicates are folded into the best one, and only those."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

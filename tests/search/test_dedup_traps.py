@@ -1,4 +1,4 @@
-"""Does folding tell texts of any script apart, at a cost that does not grow with the square of them?"""
+"""Dedup tells texts of any script apart, at a cost that does not grow with their square."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What does a source say for its chunks?"""
+"""What a source says for its chunks."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Do the numbers of an explanation add up to the scores of the hits?"""
+"""The numbers of an explanation add up to the scores of the hits."""
 
 import math
 from dataclasses import replace

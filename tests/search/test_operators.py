@@ -1,4 +1,4 @@
-"""Do phrases, exclusions and filters do what they promise: alone, together, in any script and form?"""
+"""Phrases, exclusions and filters do what they promise: alone, together, in any script and form."""
 
 import unicodedata
 from datetime import date

@@ -1,4 +1,4 @@
-"""Is the keyword arm right for every script? The matrix, held against what must be."""
+"""The keyword arm is right for every script: the matrix, held against what must be."""
 
 import unicodedata
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which chunks are like a given one, by vector and, without one, by words?"""
+"""The chunks that are like a given one, by vector and, without one, by words."""
 
 from datetime import timedelta
 

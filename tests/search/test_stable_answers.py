@@ -1,4 +1,4 @@
-"""Is an answer the same however often, in whatever order and up to whatever limit it is asked for?"""
+"""An answer is the same however often, in whatever order and up to whatever limit it is asked for."""
 
 import tempfile
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Does `why` name the stage that dropped a source, and does it agree with the search?"""
+"""`why` names the stage that dropped a source, and agrees with the search."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Which fixtures do the tests of the watch share?"""
+"""Fixtures of the tests of the watch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which rule or fact makes a file no source, and does the answer agree with what is searched?"""
+"""The rule or fact that makes a file no source, in agreement with what is searched."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What do the tests of the watch share? A folder that is watched, here or in a process of its own."""
+"""A folder that is watched, here or in a process of its own, for tests of the watch."""
 
 import asyncio
 import contextlib

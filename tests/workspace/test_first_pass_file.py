@@ -1,4 +1,4 @@
-"""Are the codes of the first pass read and made when they should be?"""
+"""The codes of the first pass are read and made when they should be."""
 
 import asyncio
 import errno

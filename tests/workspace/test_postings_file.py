@@ -1,4 +1,4 @@
-"""Is the file of postings made when it should be, and does nothing of a purged note stay in it?"""
+"""The file of postings is made when it should be, and nothing of a purged note stays in it."""
 
 import asyncio
 import errno

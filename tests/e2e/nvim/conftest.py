@@ -1,4 +1,4 @@
-"""Which editor, daemon and notes do the tests of the Neovim plugin have?"""
+"""Editor, daemon and notes for the tests of the Neovim plugin."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What can a daemon do to an editor that has the plugin? It ends, hangs, starts, is somebody else."""
+"""A daemon that ends, hangs, starts or is somebody else does no harm to an editor with the plugin."""
 
 import os
 import shutil

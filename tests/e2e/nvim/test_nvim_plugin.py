@@ -1,4 +1,4 @@
-"""What does the Neovim plugin do for its user? A real editor, a real daemon."""
+"""The Neovim plugin for its user: a real editor, a real daemon."""
 
 import json
 from pathlib import Path

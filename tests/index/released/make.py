@@ -1,4 +1,4 @@
-"""How was the index of a release kept? Run once with its code: python tests/index/released/make.py
+"""Maker of the kept index of a release; run once with its code: python tests/index/released/make.py.
 
 Writes the folder of this release's schema anew: notes, and the index as a daemon leaves it. Never run for a
 folder of an earlier release: what it holds was written by that release's code.
