@@ -1,0 +1,785 @@
+"""Types of the daemon's answers. Made by ``python -m tools.generate_types``; do not edit.
+
+Imported for types alone, and by `memctl mcp` for the shapes of its tools.
+"""
+
+from typing import TYPE_CHECKING, Literal, NotRequired
+
+if TYPE_CHECKING:
+    from typing import TypedDict
+else:
+    try:  # pydantic, which the MCP server's SDK brings, reads no other before Python 3.12
+        from typing_extensions import TypedDict
+    except ImportError:
+        from typing import TypedDict
+
+
+class ServerLimits(TypedDict):
+    """What a client may send and open."""
+
+    request_bytes: int
+    answer_bytes: int
+    in_flight_per_connection: int
+    connections: int
+
+
+class HelloResult(TypedDict):
+    """Versions, features and limits."""
+
+    protocol: int
+    api_level: int  # counts up with every key or method that is added
+    api_compatible: int  # the oldest level whose clients still understand the answers
+    features: list[str]
+    server_version: str
+    instance_id: str  # another one after each start
+    pid: int
+    limits: ServerLimits
+    model_id: str | None
+    index_generation: int | None  # of the workspace that is meant; null where none is
+    degraded: list[str]  # codes of what is missing
+
+
+class PingResult(TypedDict):
+    """Who is there."""
+
+    pong: bool
+    instance_id: str
+    pid: int
+
+
+class ModelStatus(TypedDict):
+    """One model in use."""
+
+    provider: str
+    state: str
+    id: str | None
+    error: str | None
+
+
+class ServerStatus(TypedDict):
+    """The daemon."""
+
+    version: str
+    pid: int
+    instance_id: str
+    uptime_s: float
+    memory_mb: float | None  # null where the system does not say
+    models: list[ModelStatus]
+    errors: list[str]
+    sqlite: str
+    onnxruntime: str
+    loop_lag_ms: float  # what every request waits, whatever it asks
+
+
+class LeftSeconds(TypedDict):
+    """How long open work will take about."""
+
+    words: float | None  # null: nothing is known yet
+    vectors: float | None
+
+
+class SkippedFile(TypedDict):
+    """A file that the patterns select and that is not indexed."""
+
+    path: str
+    reason: str
+
+
+class SourceWarning(TypedDict):
+    """A file that is not indexed as it could be."""
+
+    path: str
+    warning: str
+
+
+class ProbeOutcome(TypedDict):
+    """How the last `health` or `check` went."""
+
+    ok: bool
+    detail: str
+    at: float  # unix seconds
+
+
+class ModelChange(TypedDict):
+    """Another model's vectors, built beside the old ones."""
+
+    model_id: str
+    done: int
+    total: int
+
+
+class WorkProgress(TypedDict):
+    """How far some work is."""
+
+    stage: str
+    done: int
+    total: int
+
+
+class SidecarCounts(TypedDict):
+    """What was done with .vec files."""
+
+    read: int
+    written: int
+    ignored: dict[str, int]  # reason → how many
+
+
+class WorkspaceStatus(TypedDict):
+    """All that is known of one workspace; of one that is not open `root`, `state` and `errors` alone."""
+
+    root: str
+    state: Literal["starting", "scanning", "busy", "ready", "missing", "error"]  # error: it cannot be opened
+    sources: NotRequired[int]  # of one that is open
+    chunks: NotRequired[int]
+    errors: NotRequired[list[str]]  # newest last; of one that is not open: why
+    first: NotRequired[bool]  # this and the next as in `IndexState`
+    first_words: NotRequired[bool]
+    pending: NotRequired[int]
+    pending_files: NotRequired[int]
+    pending_vectors: NotRequired[int]
+    generation: NotRequired[int]
+    lag_ms: NotRequired[int]
+    embedded: NotRequired[float | None]
+    left_s: NotRequired[LeftSeconds]
+    vectors: NotRequired[int]  # chunks that the vector arm can see
+    skipped: NotRequired[list[SkippedFile]]  # the first of them
+    skipped_total: NotRequired[int]
+    warnings: NotRequired[list[SourceWarning]]  # the first of them
+    warnings_total: NotRequired[int]
+    last_scan: NotRequired[float | None]  # unix seconds
+    last_index: NotRequired[float | None]  # unix seconds: when everything was searchable
+    last_health: NotRequired[ProbeOutcome | None]
+    model_id: NotRequired[str]  # of the vectors in the index
+    provider: NotRequired[str]
+    last_check: NotRequired[ProbeOutcome | None]
+    watching: NotRequired[str]  # by which means changes are heard of
+    gone: NotRequired[int]  # sources that left the disk and are kept for a while
+    held: NotRequired[str]  # why they are kept for longer
+    building: NotRequired[ModelChange | None]
+    rebuilding: NotRequired[WorkProgress | None]
+    sidecars: NotRequired[SidecarCounts | None]  # null where they are off
+    damaged_rows: NotRequired[int]
+    size_bytes: NotRequired[int]  # of the index
+    degraded: NotRequired[list[str]]  # codes of what is not as it should be
+
+
+class StatusResult(TypedDict):
+    """The server and its workspaces."""
+
+    server: ServerStatus
+    workspaces: list[WorkspaceStatus]
+
+
+class HealthCheck(TypedDict):
+    """How the search in one workspace went."""
+
+    name: str  # the workspace's root
+    ok: bool
+    detail: str
+
+
+class HealthResult(TypedDict):
+    """How a real search in each workspace went."""
+
+    ok: bool
+    checks: list[HealthCheck]
+
+
+class IndexState(TypedDict):
+    """How fresh an answer is."""
+
+    state: Literal["starting", "scanning", "busy", "ready", "missing"]
+    first: bool  # not everything has been searchable once
+    first_words: bool  # not everything has been searchable by its words once
+    pending: int  # files and vectors that are not searchable yet
+    pending_files: int
+    pending_vectors: int
+    generation: int  # counts commits
+    lag_ms: int  # age of the oldest change that is not searchable yet
+    embedded: float | None  # share of the chunks that have a vector; null without a model
+    left_s: LeftSeconds
+
+
+class VectorEvidence(TypedDict):
+    """What the vector arm says of a hit."""
+
+    rank: int | None
+    score: float | None  # null: it could not see the chunk
+
+
+class KeywordEvidence(TypedDict):
+    """What the keyword arm says of a hit."""
+
+    rank: int | None
+    score: float | None
+    tier: str | None  # which of its tiers found it
+
+
+class ArmEvidence(TypedDict):
+    """What both arms say of a hit."""
+
+    vector: VectorEvidence
+    keyword: KeywordEvidence
+
+
+class UsedWeights(TypedDict):
+    """The weights that were used for a hit."""
+
+    vector: float
+    keyword: float
+
+
+class HitSource(TypedDict):
+    """Who wrote a source."""
+
+    origin: str  # "human" or "agent"
+
+
+class Location(TypedDict):
+    """Some lines of a source."""
+
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+
+
+class VectorPart(TypedDict):
+    """What the vector arm says of a chunk."""
+
+    rank: int  # among the candidates of the arm; by its own cosine among all where it is none of them
+    in_pool: bool
+    cosine: float  # of the chunk
+    source_cosine: float  # mean of some chunks of its source
+    source_share: float
+    score: float  # (1 - share) · cosine + share · source_cosine, not below 0
+    weight: float
+    part: float  # weight · score
+
+
+class TermPart(TypedDict):
+    """What one term of the query says of a chunk."""
+
+    term: str
+    prefix: bool  # every term that begins with it
+    times: int  # in the query
+    document_frequency: int  # chunks that it stands in
+    idf: float
+    count: int  # in the chunk
+    first_count: int  # in the first chunk of its source
+    file_count: int  # in all of them
+    part: float  # of `bm25`
+    first_part: float  # of `first_bm25`
+    file_part: float  # of `file_bm25`
+
+
+class Length(TypedDict):
+    """How a length counts in BM25."""
+
+    terms: int
+    norm: float  # K1 (1 - B + B · terms / average): as often must a term stand there to say half of its idf
+
+
+class Shares(TypedDict):
+    """How much the words of each count for a chunk; they sum up to 1."""
+
+    chunk: float
+    first: float  # the first chunk of its source
+    file: float  # its source, as one long chunk
+
+
+class KeywordPart(TypedDict):
+    """What the keyword arm says of a chunk."""
+
+    rank: int  # among the candidates of the arm; by its own words among all where it is none of them
+    in_pool: bool
+    tier: str
+    terms: list[TermPart]  # those of the query that stand in its source
+    lacking: list[str]  # the others
+    length: Length
+    first_length: Length
+    file_length: Length
+    bm25: float  # the sum of the terms' parts
+    first_bm25: float  # of their first parts
+    file_bm25: float  # of their file parts
+    shares: Shares  # how much each of the three counts
+    evidence: float  # Σ share · bm25 over the three
+    reachable: float  # Σ idf · times
+    score: float  # tanh(2 · evidence / reachable)
+    weight: float
+    part: float  # weight · score
+
+
+class NamedPart(TypedDict):
+    """That the query names the chunk: it comes before all that have fewer of the words."""
+
+    words: list[str]  # of the query, in pieces to the model, that stand in a few chunks only
+    score: float  # of the keyword arm by the words that name a chunk alone
+
+
+class Decay(TypedDict):
+    """What age leaves of a score."""
+
+    factor: float
+    dated: bool  # its name starts with a day; what is not dated does not decay
+    age_days: int
+    half_life_days: float
+
+
+class Explained(TypedDict):
+    """Why one chunk has its score."""
+
+    vector: VectorPart | None  # None: see `unseen`
+    keyword: KeywordPart | None
+    # why the weights are not those that were asked for
+    unseen: list[Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector-yet"]]
+    named: NamedPart | None  # None: the query does not name it
+    merged: float  # the sum of the parts, or the score of the words that name it where that is more
+    decay: Decay
+    score: float  # merged · decay
+    # What it is sorted by: the score, or under rrf Σ 1 / (60 + rank) · decay; 1 more for each word that names
+    # it. None where no pool has it.
+    order: float | None
+
+
+class SearchHit(TypedDict):
+    """One chunk of an answer."""
+
+    id: int
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+    heading: str  # the headings above it, outermost first, joined by " > "
+    title: str
+    snippet: str
+    score: float  # in [0, 1], the same meaning in every mode
+    arms: ArmEvidence
+    weights: UsedWeights
+    decay: float  # what age leaves of the score, in (0, 1]
+    date: str  # YYYY-MM-DD
+    tags: list[str]
+    source: HitSource
+    match_line: int
+    match_column: int  # in bytes, from 1
+    match_text: str  # that line
+    folded: list[Location]  # where nearly the same text stands
+    explanation: NotRequired[Explained]  # with `explain`
+
+
+class Term(TypedDict):
+    """One term of a query."""
+
+    text: str
+    prefix: bool  # a character of a spaceless script: every term that begins with it
+    times: int  # in the query
+    document_frequency: int  # chunks that it stands in
+    idf: float
+
+
+class Word(TypedDict):
+    """A word of a query that is several pieces to the model."""
+
+    text: str  # as it was typed, without signs around it
+    pieces: int
+    is_read: bool  # the pieces are long enough to mean something
+
+
+class Filter(TypedDict):
+    """What a chunk or its source must have, or must not."""
+
+    filter: Literal["path", "tag", "since", "until", "phrase", "excluded"]
+    value: str
+
+
+class Weights(TypedDict):
+    """How much each arm's score counts; renormalised over the arms that saw a chunk."""
+
+    vector: float
+    keyword: float
+
+
+class Stages(TypedDict):
+    """How many chunks there are, and how many each stage dropped; the last number is what is left."""
+
+    chunks: int
+    filtered: int
+    outside_pools: int  # neither arm has it among its best
+    below_floor: int
+    gone: int  # its source left the disk a moment ago
+    folded: int  # nearly the same as a better one
+    per_source: int  # its source had its places already
+    limit: int
+    hits: int
+
+
+class AnswerExplanation(TypedDict):
+    """How an answer was made, and which arm had no say."""
+
+    terms: list[Term]  # that the keyword arm looks for
+    left_out: list[str]  # function words that it does not
+    spelled: list[Word]  # words that are several pieces to the model
+    read: float  # how much of the query the model reads; that share of the vector arm's weight is left
+    filters: list[Filter]
+    tier: str | None  # of the keyword arm; None where that did not run
+    average_length: float  # of a chunk, in terms
+    fusion: str
+    weights: Weights  # that were asked for
+    half_life_days: float
+    floor: float  # min_score
+    limit: int
+    per_source: int
+    pool: int  # candidates of each arm at most
+    vector_pool: int | None  # those there were; None where the arm did not run
+    keyword_pool: int | None
+    stages: Stages
+    model_id: str | None  # of the query's vector
+    vector_arm: str | None  # why it had no say; null where it had
+
+
+class SearchResult(TypedDict):
+    """Ranked hits."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str  # its root
+    mode: Literal["hybrid", "keyword", "vector"]  # the arms that answered
+    degraded: list[str]  # codes of what was missing
+    index: IndexState
+    synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
+    timings_ms: dict[str, float]  # step → how long it took
+    hits: list[SearchHit]
+    confidence: Literal["strong", "weak", "none"]  # how good the best match is
+    model_id: str | None  # of the query's vector
+    explanation: NotRequired[AnswerExplanation]  # with `explain`
+
+
+class RecallSource(TypedDict):
+    """A hit whose text was sent."""
+
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+    id: int
+    score: float
+    origin: str  # "human" or "agent"
+
+
+class RecallOmission(TypedDict):
+    """A hit whose text was left out."""
+
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+    id: int
+    score: float
+    origin: str  # "human" or "agent"
+    reason: str
+
+
+class RecallResult(TypedDict):
+    """Hits as Markdown within a budget."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str  # its root
+    mode: Literal["hybrid", "keyword", "vector"]  # the arms that answered
+    degraded: list[str]  # codes of what was missing
+    index: IndexState
+    synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
+    timings_ms: dict[str, float]  # step → how long it took
+    text: str
+    tokens: int  # of all of `text`
+    budget_tokens: int
+    estimator: str  # how tokens are counted
+    sources: list[RecallSource]
+    omitted: list[RecallOmission]
+    confidence: Literal["strong", "weak", "none"]
+    model_id: str | None
+
+
+class NamedChunk(TypedDict):
+    """The chunk that a request named."""
+
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+    id: int
+    heading: str
+
+
+class SimilarResult(TypedDict):
+    """Chunks of other sources that are most like one."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str  # its root
+    mode: Literal["hybrid", "keyword", "vector"]  # the arms that answered
+    degraded: list[str]  # codes of what was missing
+    index: IndexState
+    synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
+    timings_ms: dict[str, float]  # step → how long it took
+    to: NamedChunk
+    hits: list[SearchHit]
+
+
+class LastHit(TypedDict):
+    """The last hit of an answer."""
+
+    path: str
+    score: float
+
+
+class ChunkLines(TypedDict):
+    """A chunk of a source that is known."""
+
+    id: int
+    start_line: int
+    end_line: int
+    heading: str
+
+
+class WhyFacts(TypedDict):
+    """The values that the sentence of `why` quotes; docs/explaining.md says which stage has which."""
+
+    reason: NotRequired[str]  # of not-a-source and not-indexed
+    place: NotRequired[str]  # of not-a-source: the path, or the folder above it
+    rule: NotRequired[str]  # of not-a-source: the pattern that says so, and where it stands
+    close: NotRequired[list[str]]  # of missing: sources with such a name
+    date: NotRequired[str]  # of a source that is indexed, as all below
+    tags: NotRequired[list[str]]
+    rank: NotRequired[int | None]  # among all hits
+    limit: NotRequired[int]
+    floor: NotRequired[float]  # min_score
+    filters: NotRequired[list[Filter]]  # that keep it out
+    vector_arm: NotRequired[str | None]  # why it had no say; null where it had
+    better: NotRequired[list[int]]  # ranks of its source's hits
+    into: NotRequired[Location | None]  # what it is folded into
+    last: NotRequired[LastHit | None]
+    chunk: NotRequired[ChunkLines]  # that went furthest
+    explanation: NotRequired[Explained]  # of its scores
+    has: NotRequired[list[str]]  # terms of the query that stand in it
+    lacks: NotRequired[list[str]]
+
+
+class WhyResult(TypedDict):
+    """The stage that dropped a source from an answer."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str  # its root
+    mode: Literal["hybrid", "keyword", "vector"]  # the arms that answered
+    degraded: list[str]  # codes of what was missing
+    index: IndexState
+    synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
+    timings_ms: dict[str, float]  # step → how long it took
+    path: str  # relative to the workspace
+    line: int | None  # that was asked about
+    stage: str  # docs/explaining.md lists them
+    text: str
+    advice: str
+    facts: WhyFacts
+    confidence: Literal["strong", "weak", "none"] | None  # of the answer; null where the source is not in it
+
+
+class GetResult(TypedDict):
+    """A source or some of its lines."""
+
+    workspace: str
+    path: str
+    title: str
+    tags: list[str]
+    start_line: int
+    end_line: int
+    lines: int  # of the whole source
+    text: str
+
+
+class SimilarNote(TypedDict):
+    """A note or entry that may say the same."""
+
+    path: str  # relative to the workspace
+    start_line: int  # 1-based, inclusive
+    end_line: int
+    title: str
+    score: float
+
+
+class ExtractMemoryResult(TypedDict):
+    """The entry that was written."""
+
+    workspace: str
+    path: str
+    id: str
+    created: str  # ISO 8601 with offset
+    indexed: bool  # it is searchable by words, and by meaning where there is a model
+    similar: list[SimilarNote]
+
+
+class ForgetResult(TypedDict):
+    """The entry that is gone."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str
+    path: str
+    title: str
+    forgotten: bool
+
+
+class LoopLag(TypedDict):
+    """By how much the event loop came late, in milliseconds."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+class RecentRequest(TypedDict):
+    """How one request went."""
+
+    at: float  # unix seconds
+    method: str
+    ms: float
+    answer_bytes: int
+    failed: bool
+
+
+class WatchedBatch(TypedDict):
+    """What the watcher said of one workspace."""
+
+    at: float  # unix seconds
+    workspace: str
+    paths: NotRequired[list[str]]  # some; where one workspace is asked about
+    count: int  # of paths
+    folders: int
+    cookies: int
+    rescan: bool
+    overflow: bool
+    trouble: str
+
+
+class DebugResult(TypedDict):
+    """What somebody who looks for a mistake wants to know."""
+
+    version: str
+    python: str
+    system: str
+    sqlite: str
+    packages: dict[str, str]  # name → version
+    telemetry_disabled: bool
+    pid: int
+    threads: list[str]
+    descriptors: int | None  # null where the system does not say
+    loop_lag_ms: LoopLag
+    requests: list[RecentRequest]  # the newest last
+    watched: list[WatchedBatch]
+
+
+class IndexResult(TypedDict):
+    """What the index holds."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str
+    state: Literal["starting", "scanning", "busy", "ready", "missing"]
+    sources: int
+    chunks: int
+    vectors: int
+    skipped: int
+    gone: int  # sources that left the disk and are kept for a while
+    purged: int
+    changed: bool
+
+
+class SyncResult(TypedDict):
+    """Whether what was saved before the call is searchable."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str
+    synced: bool
+    generation: int
+    index: IndexState
+
+
+class CheckFinding(TypedDict):
+    """One thing that is not as it should be."""
+
+    kind: str
+    text: str
+    repaired: bool
+
+
+class CheckResult(TypedDict):
+    """What a check found."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str
+    ok: bool
+    findings: list[CheckFinding]
+    checked: dict[str, int]  # what was compared → how many of them
+
+
+class SubscribeResult(TypedDict):
+    """What is followed from now on."""
+
+    subscribed: bool
+    workspaces: list[str]
+
+
+class WorkspaceAddResult(TypedDict):
+    """A workspace, looked through."""
+
+    root: str
+    config: str  # path of its configuration
+    created: bool  # that file is new
+    sources: int
+    skipped: int
+    within: list[str]  # roots of the workspaces around it
+
+
+class WorkspaceSummary(TypedDict):
+    """One registered workspace."""
+
+    root: str
+    state: Literal["starting", "scanning", "busy", "ready", "missing", "error"]  # error: it cannot be opened
+    sources: NotRequired[int]  # of one that is open
+    chunks: NotRequired[int]
+    errors: NotRequired[list[str]]  # newest last; of one that is not open: why
+
+
+class WorkspaceListResult(TypedDict):
+    """The registered workspaces."""
+
+    workspaces: list[WorkspaceSummary]
+
+
+class WorkspaceRemoveResult(TypedDict):
+    """A workspace that is none any more."""
+
+    root: str
+    removed: bool
+
+
+class WorkspaceConfig(TypedDict):
+    """``memory/config.toml``: everything optional, defaults as ``memctl init`` writes them."""
+
+    sources: list[str]
+    ignore: list[str]
+    # 20: below that a chunk has no context. 1,000: far above what any shipped model reads at once.
+    chunk_words: int
+    chunk_overlap: int
+    provider: Literal["onnx", "ollama", "none"]
+    model: str
+    address: str
+    sidecars: bool
+    fusion: Literal["weighted", "rrf"]
+    weights: Weights
+    half_life_days: float
+    min_score: float
+    max_results: int
+
+
+class WorkspaceConfigureResult(TypedDict):
+    """The settings that hold now."""
+
+    root: str
+    config: WorkspaceConfig
+
+
+class ShutdownResult(TypedDict):
+    """The daemon ends."""
+
+    stopping: bool

@@ -1,0 +1,41 @@
+"""The client's types are those of the daemon's answers."""
+
+import json
+import subprocess
+import sys
+import typing
+
+import pytest
+
+from memctl import types
+from memd.api.methods import METHODS
+from tools.generate_types import FILE, fields_of, generated, structs
+
+
+def test_the_clients_types_are_what_the_structs_say():
+    """A struct was changed: `python -m tools.generate_types` writes the file anew."""
+    assert FILE.read_text(encoding="utf-8") == generated()
+
+
+@pytest.mark.parametrize("kind", structs())
+def test_each_struct_has_a_type_with_the_same_keys(kind):
+    """Those that may be missing are told from the others."""
+    known = getattr(types, kind.__name__)
+    assert known.__optional_keys__ == {field.name for field in fields_of(kind) if field.optional}
+    assert known.__required_keys__ == {field.name for field in fields_of(kind) if not field.optional}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_function_takes_and_answers_what_the_table_says(name):
+    """The table is what the dispatcher, the documentation and the clients read."""
+    method = METHODS[name]
+    hints = typing.get_type_hints(method.function)
+    assert hints["return"] is method.result
+    assert method.params in hints.values()
+
+
+def test_importing_the_types_loads_nothing_else():
+    """Neither the daemon nor a package beyond the standard library."""
+    code = "import json, sys, memctl.types; print(json.dumps(list(sys.modules)))"
+    loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+    assert {"memd", "msgspec", "msgpack", "pydantic"}.isdisjoint(loaded)
