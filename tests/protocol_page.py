@@ -1,16 +1,22 @@
-"""The part of docs/protocol.md that is made from the code; `python -m tests.protocol_page` writes it."""
+"""The part of docs/protocol.md that is made from the code.
+
+PYTHONPATH=tests python -m tests.protocol_page
+"""
 
 import inspect
-from collections.abc import Iterator
+import typing
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import inspect as types
+from protocol_examples import as_json, exchanges, shown
 
 from memctl import protocol
 from memd import errors
-from memd.api import methods, params
+from memd.api import methods, params, results
+from tools.generate_types import comments_of, fields_of, is_record, structs
 
 PAGE = Path(__file__).parents[1] / "docs" / "protocol.md"
 MADE_FROM_HERE = "## An exchange in bytes\n"
@@ -22,12 +28,15 @@ EXCHANGE = {
 }
 TYPES = {types.StrType: "text", types.BoolType: "true or false", types.DateType: "text, `YYYY-MM-DD`",
          types.DictType: "map", types.AnyType: "any"}  # fmt: skip
+WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", type(None): "null", Any: "any"}
+Exchange = tuple[str, dict[str, Any], dict[str, Any]]  # method, parameters, answer
 
 
-def page() -> str:
-    """Return the whole page: what stands there by hand, then what the code says."""
+def page(exchanges: Sequence[Exchange]) -> str:
+    """Return the whole page: what stands there by hand, then what the code says and a daemon answered."""
     by_hand = PAGE.read_text(encoding="utf-8").partition(MADE_FROM_HERE)[0]
-    return by_hand + MADE_FROM_HERE + "".join([*_exchange(), *_methods(), *_codes()])
+    made = [*_exchange(), *_methods(exchanges), *_records(), *_codes()]
+    return by_hand + MADE_FROM_HERE + "".join(made)
 
 
 def frames() -> dict[str, bytes]:
@@ -47,22 +56,77 @@ def _exchange() -> Iterator[str]:
     )
 
 
-def _methods() -> Iterator[str]:
+def _methods(exchanges: Sequence[Exchange]) -> Iterator[str]:
     yield (
         "\n## Methods\n\nEvery method takes `workspace` (an absolute path at or below a workspace's root; "
         "may be left out where\nthere is one workspace), `progress` and `timeout_ms` (a client may shorten "
-        "its deadline, never extend it).\nUnknown parameters are refused.\n"
+        "its deadline, never extend it).\nUnknown parameters are refused. The examples are of a daemon "
+        "with two notes; times, sizes, ids and versions in them\nare stand-ins, and scores have two digits.\n"
     )
+    examples = {method: (params, answer) for method, params, answer in exchanges}
     for name, method in methods.METHODS.items():
         said = inspect.getdoc(method.function) or ""
         most_s = method.deadline_s
         within = "Has no deadline." if most_s is None else f"Answers within {most_s:g} s."
         yield f"\n### {name}\n\n{_after_colon(said)} {within}\n"
-        fields = own_fields(method.params)
-        if fields:
-            yield "\n| parameter | type | default |\n|---|---|---|\n"
-            yield from (f"| `{one.name}` | {_type(one.type)} | {_default(one)} |\n" for one in fields)
+        yield from _parameters(method.params)
+        yield from _answer(method.result)
+        yield from _example(*examples[name])
     yield f"\n### {methods.SHUTDOWN}\n\nStop the daemon: it answers, then ends.\n"
+    yield from _answer(results.ShutdownResult)
+    yield from _example(*examples[methods.SHUTDOWN])
+
+
+def _parameters(kind: type[params.Params]) -> Iterator[str]:
+    meanings = comments_of(kind)
+    fields = own_fields(kind)
+    if fields:
+        yield "\n| parameter | type | default | meaning |\n|---|---|---|---|\n"
+    for one in fields:
+        yield f"| `{one.name}` | {_type(one.type)} | {_default(one)} | {_meaning(meanings.get(one.name))} |\n"
+
+
+def _answer(kind: type) -> Iterator[str]:
+    yield "\n| answer | type | meaning |\n|---|---|---|\n"
+    for field in fields_of(kind):
+        maybe = " (may be missing)" if field.optional else ""
+        yield f"| `{field.name}` | {_words(field.type)}{maybe} | {_meaning(field.comment)} |\n"
+
+
+def _example(params: dict[str, Any], answer: dict[str, Any]) -> Iterator[str]:
+    yield f"\nAsked with\n\n```json\n{as_json(shown(params))}\n```\n"
+    yield f"\nit answers\n\n```json\n{as_json(shown(answer))}\n```\n"
+
+
+def _records() -> Iterator[str]:
+    """Yield what answers hold, each once."""
+    answers = {method.result for method in methods.METHODS.values()} | {results.ShutdownResult}
+    yield "\n## Parts of answers\n\nLines count from 1, inclusive. Paths are relative to the workspace.\n"
+    for kind in structs():
+        if kind not in answers:
+            said = (inspect.getdoc(kind) or "").partition("\n")[0]
+            yield f"\n### {kind.__name__}\n\n{said}\n"
+            yield from _answer(kind)
+
+
+def _meaning(comment: str | None) -> str:
+    return (comment or "").replace("|", "\\|")
+
+
+def _words(hint: Any) -> str:
+    """Return the type of a key of an answer in words."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if is_record(hint):
+        return f"[{hint.__name__}](#{hint.__name__.lower()})"
+    if origin is typing.Literal:
+        return " or ".join(f'`"{value}"`' for value in arguments)
+    if origin in (list, tuple):
+        return f"list of {_words(arguments[0])}"
+    if origin is dict:
+        return f"map of text to {_words(arguments[1])}"
+    if arguments:
+        return " or ".join(map(_words, arguments))
+    return WORDS[hint]
 
 
 def own_fields(kind: type[params.Params]) -> list[types.Field]:
@@ -129,4 +193,4 @@ def _after_colon(said: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(page(exchanges()), encoding="utf-8")

@@ -4,18 +4,37 @@ import socket
 from pathlib import Path
 
 import msgpack
+import msgspec
 import pytest
 from daemon_process import Daemon
+from protocol_examples import exchanges
 from protocol_page import codes, frames, page
 
 from memctl import protocol
+from memd.api.methods import METHODS, SHUTDOWN
+from memd.api.results import ShutdownResult
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
 
 
-def test_the_page_is_what_the_code_says():
-    """Methods, parameters, limits and codes; made anew by `python -m tests.protocol_page`."""
-    assert PAGE.read_text(encoding="utf-8") == page()
+@pytest.fixture(scope="module")
+def answered():
+    """The requests of the page's examples, put to a real daemon."""
+    return exchanges()
+
+
+def test_the_page_is_what_the_code_says_and_a_daemon_answers(answered):
+    """Methods, keys, examples and codes; made anew by `PYTHONPATH=tests python -m tests.protocol_page`."""
+    assert PAGE.read_text(encoding="utf-8") == page(answered)
+
+
+def test_there_is_an_example_of_each_method(answered):
+    """None is left out, and each answer has the keys and the types of its struct."""
+    kinds = {name: method.result for name, method in METHODS.items()} | {SHUTDOWN: ShutdownResult}
+    assert {method for method, _, _ in answered} == kinds.keys()
+    for method, _, answer in answered:
+        known = msgspec.convert(answer, kinds[method])
+        assert msgspec.json.decode(msgspec.json.encode(known)) == answer
 
 
 def test_the_exchange_in_bytes_goes_as_the_page_has_it(tmp_path):
