@@ -9,16 +9,24 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from memd.config import Weights
+from memd.config import Weights, WorkspaceConfig
+from memd.embedding.provider import Providers
+from memd.embedding.queue import EmbeddingQueue
+from memd.events import EventBus
 from memd.index import check
 from memd.index.index import Index
 from memd.index.indexer import Compared, Indexer
 from memd.records import ChunkLimits
+from memd.registry import Workspace
 from memd.search.identifiers import spelled
 from memd.search.query import parse
 from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
+from memd.sources.watch import Watcher
+from memd.workspace.context import DaemonContext, WorkspaceContext, config_stamp
+from memd.workspace.supervisor import ReopenReason
+from memd.workspace.threads import Lanes, Threads
 
 WORD = re.compile(r"\w+|[^\w\s]")
 DAY = date(2026, 6, 1)
@@ -169,3 +177,48 @@ class Notes:
 
     def found(self, text: str, **settings: object) -> list[str]:
         return [hit.source.path for hit in self.search(text, **settings).hits]
+
+
+class InlineThreads:
+    """Stands where work is handed to threads; does it at once."""
+
+    async def write(self, work, *args):
+        return work(*args)
+
+
+class Owner:
+    """Has opened a workspace; keeps what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+
+    async def check(self, _root: Path) -> None:
+        self.asked.append("check")
+
+    def reopen_soon(self, _root: Path, reason: ReopenReason) -> None:
+        self.asked.append(reason)
+
+
+def context_of(
+    notes: Notes,
+    *,
+    embedding: EmbeddingQueue | None = None,
+    owner: Owner | None = None,
+    threads: Threads | InlineThreads | None = None,
+) -> WorkspaceContext:
+    """Return what the loops of these notes' workspace share; nobody follows."""
+    place = Workspace(notes.root, notes.state)
+    return WorkspaceContext(
+        daemon=DaemonContext(
+            Providers(), Watcher(), notes.root / "none.toml", threads or InlineThreads(), None, EventBus()
+        ),
+        owner=owner or Owner(),
+        place=place,
+        config=WorkspaceConfig(),
+        config_seen=config_stamp(place.config_path),
+        index=notes.index,
+        indexer=notes.indexer,
+        lanes=Lanes(None, None),
+        embedding=embedding,
+        sidecars=None,
+    )

@@ -41,6 +41,11 @@ class Backlog:
         return any(path in waiting for waiting in self._all())
 
     @property
+    def is_bulk(self) -> bool:
+        """Whether more wait than a person saves."""
+        return len(self) > BULK_PATHS
+
+    @property
     def urgent(self) -> bool:
         """Whether what is in hand was saved a moment ago, one by one."""
         return self._urgent

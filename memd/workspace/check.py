@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -15,10 +15,10 @@ from memd.index import check
 from memd.index.check import Finding
 from memd.index.repair import Repair
 from memd.index.sidecars import SidecarFolder
-from memd.workspace.embed_loop import Write
 from memd.workspace.folder_writer import FolderWriter
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.supervisor import ReopenReason
+from memd.workspace.threads import Run
 
 log = structlog.get_logger()
 
@@ -31,7 +31,6 @@ SETTLED_S = 60.0  # how long to wait for what is being saved, before its files a
 
 Fields = dict[str, Any]
 Report = Callable[[Fields], None]
-Run = Callable[..., Awaitable[Any]]  # runs work in a thread that nobody waits for
 
 
 class WorkspaceCheck:
@@ -42,7 +41,7 @@ class WorkspaceCheck:
         opened: OpenWorkspace,
         *,
         apart: Run,
-        write: Write,
+        write: Run,
         folders: FolderWriter,
         report: Report | None = None,
     ) -> None:
@@ -133,7 +132,7 @@ class WorkspaceCheck:
 
     async def _mend(self, found: list[Finding]) -> set[Finding]:
         if any(finding.kind == "database" for finding in found):
-            self._sync.reopen(ReopenReason.DAMAGED)  # all else in it goes with it
+            self._sync.context.reopen(ReopenReason.DAMAGED)  # all else in it goes with it
             return {finding for finding in found if finding.kind != "foreign"}
         await self._sync.vectors.discard(
             [name for finding in found if finding.kind == "sidecar" for name in finding.names]

@@ -13,12 +13,11 @@ from typing import Any
 import structlog
 
 from memd.embedding import Embedder
-from memd.embedding.queue import EmbeddingQueue
 from memd.errors import EmbedderError, MemdError, ModelMismatchError, NoSpaceError, StorageError
 from memd.index import sidecar_sync
-from memd.index.index import Index
-from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
+from memd.workspace.backlog import Backlog
+from memd.workspace.context import WorkspaceContext
 from memd.workspace.pace import Pace
 
 log = structlog.get_logger()
@@ -32,35 +31,21 @@ BULK_POLL_S = 0.1
 SIDECARS_AT_ONCE = 32  # between two turns of the writing thread: some 50 ms
 MAX_FIRST = 256  # paths of saves whose chunks go ahead of a long run
 
-Write = Callable[..., Awaitable[Any]]  # runs work in the writing thread
-
 
 class EmbedLoop:
     """Keeps the vectors of one workspace true to its chunks. For the event loop's thread."""
 
-    def __init__(
-        self,
-        index: Index,
-        indexer: Indexer,
-        embedding: EmbeddingQueue | None,
-        *,
-        write: Write,
-        sidecars: SidecarFolder | None,
-        is_bulk: Callable[[], bool],
-        publish: Callable[[dict[str, Any]], None],
-    ) -> None:
+    def __init__(self, context: WorkspaceContext, backlog: Backlog) -> None:
         self.pending = 0  # chunks without a vector; 0 without a model: then none waits for one
         self.total = 0  # the most there were since the last time there were none
         self.fault: MemdError | None = None  # why vectors cannot be stored
         self.failing = False  # who waits for vectors must not wait for ever
         self.pace = Pace()  # in chunks
-        self._index = index
-        self._indexer = indexer
-        self._embedding = embedding
-        self.sidecars = sidecars
-        self._write = write
-        self._is_bulk = is_bulk
-        self._publish = publish
+        self.sidecars = context.sidecars
+        self._context = context
+        self._index = context.index
+        self._embedding = context.embedding
+        self._backlog = backlog
         self._first: set[str] = set()  # paths saved a moment ago
         self._tried: set[str] = set()  # sources that have no usable sidecar, so that none is looked for twice
         self._kept: set[str] = set()  # sources that have one
@@ -75,7 +60,7 @@ class EmbedLoop:
     async def count(self) -> None:
         """Look how many chunks wait."""
         if self._embedding is not None:
-            self._note_waiting(await self._write(self._index.pending_count))
+            self._note_waiting(await self._context.write(self._index.pending_count))
 
     def wake(self, first: Iterable[str] = ()) -> None:
         """Say that there are new chunks; those of the *first* paths were saved a moment ago."""
@@ -101,10 +86,12 @@ class EmbedLoop:
         """Embed what waits, for ever. Raises what the model raises; call it again later."""
         try:
             embedder = await self._loaded()
-            self._note_waiting(await self._write(self._begin, embedder))  # at once: `building` goes by it
+            self._note_waiting(
+                await self._context.write(self._begin, embedder)
+            )  # at once: `building` goes by it
             while True:
                 self._work.clear()  # before the look: what comes during it is seen by the next one
-                if self._is_bulk() and not self._first:
+                if self._backlog.is_bulk and not self._first:
                     await asyncio.sleep(BULK_POLL_S)
                     continue
                 if await self._adopt_some(embedder) or await self._embed_some(embedder):
@@ -152,7 +139,7 @@ class EmbedLoop:
         sidecars = self.sidecars
         if sidecars is None or not self.pending:
             return False
-        adopted: int = await self._write(
+        adopted: int = await self._context.write(
             lambda: sidecar_sync.adopt(
                 self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
                 tried=self._tried, limit=SIDECARS_AT_ONCE,
@@ -164,7 +151,7 @@ class EmbedLoop:
     async def _finish(self, embedder: Embedder) -> None:
         """Switch to a model that is complete now; leave what was embedded in sidecars."""
         refused = frozenset(self._refused)
-        if self._index.building and await self._write(self._index.finish_building, refused):
+        if self._index.building and await self._context.write(self._index.finish_building, refused):
             log.info("model_switched")
         if self.sidecars is not None and not self._index.building:
             await self._export(self.sidecars, embedder)
@@ -174,7 +161,7 @@ class EmbedLoop:
         embedder = self._embedding.embedder_or_none() if self._embedding is not None else None
         sidecars = self.sidecars
         if embedder is not None and sidecars is not None:
-            await self._write(
+            await self._context.write(
                 lambda: sidecar_sync.prune(
                     self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim, now_s=now_s
                 )
@@ -185,14 +172,14 @@ class EmbedLoop:
         if self.sidecars is None or not names:
             return
         for name in names:
-            await self._write(self.sidecars.discard, name)
+            await self._context.write(self.sidecars.discard, name)
         self._kept.clear()
         self._tried.clear()
 
     async def _export(self, sidecars: SidecarFolder, embedder: Embedder) -> None:
         looked_at = SIDECARS_AT_ONCE
         while looked_at:
-            looked_at = await self._write(
+            looked_at = await self._context.write(
                 lambda: sidecar_sync.export(
                     self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
                     done=self._kept, limit=SIDECARS_AT_ONCE,
@@ -202,20 +189,24 @@ class EmbedLoop:
     async def _embed_some(self, embedder: Embedder) -> bool:
         # In a long run only what was saved a moment ago is embedded, and little with it.
         began, before = time.monotonic(), self.pending
-        limit = (FIRST_BATCH if self._is_bulk() else EMBED_BATCH) + len(self._refused)
+        limit = (FIRST_BATCH if self._backlog.is_bulk else EMBED_BATCH) + len(self._refused)
         first, self._first = self._first, set()
-        found: dict[bytes, str] = await self._write(self._index.pending, limit, first)
+        found: dict[bytes, str] = await self._context.write(self._index.pending, limit, first)
         if len(found) < limit:  # all that waits: a refused text whose note is gone waits no more
             self._refused &= found.keys()
         batch = {digest: text for digest, text in found.items() if digest not in self._refused}
         vectors = await self._vectors(batch, embedder.model_id)
         if vectors:
-            await self._write(lambda: self._indexer.embed(vectors, model_id=embedder.model_id))
+            await self._context.write(
+                lambda: self._context.indexer.embed(vectors, model_id=embedder.model_id)
+            )
             self.forgive()
         await self.count()
         if vectors:
             self.pace.note(max(before - self.pending, 0), time.monotonic() - began)
-            self._publish({"event": "embedded", "count": len(vectors), "pending_vectors": self.pending})
+            self._context.publish(
+                {"event": "embedded", "count": len(vectors), "pending_vectors": self.pending}
+            )
         return bool(batch)
 
     async def _vectors(self, batch: dict[bytes, str], model_id: str) -> dict[bytes, bytes]:

@@ -6,16 +6,15 @@ whose parsing is done by a process that can be ended, so that neither a save nor
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
 from memd.errors import MemdError
-from memd.index.indexer import Applied, Indexer, Prepare
-from memd.registry import Workspace
+from memd.index.indexer import Applied
 from memd.workspace.backlog import Backlog
-from memd.workspace.embed_loop import Write
+from memd.workspace.context import LoopListener, WorkspaceContext
 from memd.workspace.pace import Pace
+from memd.workspace.scanner import Scanner
+from memd.workspace.threads import Lane
 
 SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is up
 SETTLE_S = 0.2  # until a file that was still being written is looked at again
@@ -23,64 +22,21 @@ MISSING_POLL_S = 0.5  # while the folder is away nothing is read from it
 TOLD_PATHS = 100  # named in one event; its count counts all
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """A way through reading and parsing, for one slice at a time."""
-
-    name: str
-    run: Write  # runs work in its thread
-    parse: Prepare | None = None  # does it elsewhere; None: in its thread, and large files are put off
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """Both ways."""
-
-    small: Lane
-    large: Lane
-
-
 class IndexLoop:
     """Indexes what waits in one workspace's backlog. For the event loop's thread."""
 
     def __init__(
-        self,
-        place: Workspace,
-        indexer: Indexer,
-        backlog: Backlog,
-        *,
-        write: Write,
-        lanes: Lanes,
-        skipped: Callable[[], dict[str, str]],
-        changed: Callable[[list[str]], Awaitable[None]],
-        emptied: Callable[[], Awaitable[None]],
-        publish: Callable[[dict[str, Any]], None],
+        self, context: WorkspaceContext, backlog: Backlog, scanner: Scanner, listener: LoopListener
     ) -> None:
-        """Begin with nothing to do.
-
-        Args:
-            place: where the files are.
-            indexer: reads and commits.
-            backlog: what waits.
-            write: runs work in the writing thread.
-            lanes: where files are read and parsed.
-            skipped: path → reason of the files that are not indexed, to be kept up to date.
-            changed: called after a commit, with the paths that were saved a moment ago.
-            emptied: called when nothing waits any more.
-            publish: tells who follows.
-        """
         self.fault: MemdError | None = None  # why the last slice was not committed
         self.pace = Pace()  # in files
         self.warnings: dict[str, str] = {}  # path → what is indexed not as it is written
-        self._place = place
-        self._indexer = indexer
+        self._context = context
+        self._indexer = context.indexer
+        self._lanes = context.lanes
         self._backlog = backlog
-        self._write = write
-        self._lanes = lanes
-        self._skipped = skipped
-        self._changed = changed
-        self._emptied = emptied
-        self._publish = publish
+        self._scanner = scanner
+        self._listener = listener
         self._work = asyncio.Event()
         self._large_work = asyncio.Event()
 
@@ -109,12 +65,12 @@ class IndexLoop:
         """Index what waits, for ever."""
         while True:
             self._work.clear()  # before the look: what comes during it is seen by the next one
-            if not self._place.is_there():  # no file is gone because the disk is away
+            if not self._context.place.is_there():  # no file is gone because the disk is away
                 await asyncio.sleep(MISSING_POLL_S)
                 continue
             paths = self._backlog.take(SLICE_PATHS)
             if not paths:
-                await self._emptied()
+                await self._listener.note_emptied()
                 await self._work.wait()
                 continue
             await self._index(paths)
@@ -123,17 +79,17 @@ class IndexLoop:
         """Index the large files that were put off, one after the other, for ever."""
         while True:
             self._large_work.clear()
-            if not self._place.is_there():
+            if not self._context.place.is_there():
                 await asyncio.sleep(MISSING_POLL_S)
                 continue
             while self._indexer.has_waste:
-                await self._write(self._indexer.drop_some_waste)
+                await self._context.write(self._indexer.drop_some_waste)
             path = self._backlog.take_large(self._indexer.suspects)
             if path is None:
                 await self._large_work.wait()
                 continue
             await self._index_large(path)
-            await self._emptied()
+            await self._listener.note_emptied()
 
     async def _index(self, paths: list[str]) -> None:
         handled, began = 0, time.monotonic()
@@ -144,7 +100,7 @@ class IndexLoop:
             handled = done.handled
             self.pace.note(handled, time.monotonic() - began)
         except MemdError as error:
-            if self._place.is_there():  # else it went away meanwhile, which is no failure
+            if self._context.place.is_there():  # else it went away meanwhile, which is no failure
                 self.fault = error
                 raise
         finally:
@@ -159,7 +115,7 @@ class IndexLoop:
             self._indexer.suspects -= {path}
             through = True
         except MemdError as error:
-            if self._place.is_there():
+            if self._context.place.is_there():
                 self.fault = error
                 raise
         finally:
@@ -169,7 +125,7 @@ class IndexLoop:
         """Take paths through all steps, each in its thread."""
         indexer = self._indexer
         readings = await lane.run(lambda: indexer.read(paths, large_too=lane.parse is not None))
-        await self._write(indexer.sift, readings)
+        await self._context.write(indexer.sift, readings)
 
         def prepare() -> None:
             indexer.in_hand.mark(lane.name, [one.path for one in readings if one.wanted])
@@ -182,9 +138,9 @@ class IndexLoop:
 
         if any(one.wanted for one in readings):
             await lane.run(prepare)
-            while not await self._write(indexer.stage, readings):  # saves go between two slices
+            while not await self._context.write(indexer.stage, readings):  # saves go between two slices
                 pass
-        done: Applied = await self._write(commit)
+        done: Applied = await self._context.write(commit)
         return done
 
     async def _record(self, done: Applied, *, saved: bool) -> None:
@@ -192,7 +148,7 @@ class IndexLoop:
             self._backlog.put_off(done.put_off, time.monotonic())
             self._large_work.set()
         self._note_warnings(done)
-        skipped = self._skipped()
+        skipped = self._scanner.skipped
         for path in [*done.indexed, *done.removed]:
             skipped.pop(path, None)
         skipped.update({one.path: one.reason for one in done.skipped})
@@ -202,9 +158,9 @@ class IndexLoop:
             asyncio.get_running_loop().call_later(SETTLE_S, self.hint, done.unsettled)
         for event, paths in (("indexed", done.indexed), ("removed", done.removed)):
             if paths:
-                self._publish({"event": event, "paths": paths[:TOLD_PATHS], "count": len(paths)})
+                self._context.publish({"event": event, "paths": paths[:TOLD_PATHS], "count": len(paths)})
         if done.indexed or done.removed:
-            await self._changed(done.indexed if saved else [])
+            await self._listener.note_committed(done.indexed if saved else [])
 
     def _note_warnings(self, done: Applied) -> None:
         for path in done.removed:

@@ -7,17 +7,16 @@ since what overwrote one row rarely stopped there. Runs beside queries and saves
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import structlog
 
 from memd.errors import DeadlineError, MemdError
 from memd.index.ann_cache import CodesBuild, DamagedCodesError, TooRoughError
 from memd.index.compaction import is_worth_it
-from memd.index.index import Index
-from memd.workspace.embed_loop import EmbedLoop, Write
+from memd.workspace.context import WorkspaceContext
+from memd.workspace.embed_loop import EmbedLoop
 
 # Of one core at a time, and as long a pause after it: of two cores a quarter is used for a minute or two.
 
@@ -25,34 +24,34 @@ from memd.workspace.embed_loop import EmbedLoop, Write
 class PostingsFile:
     """The file of one workspace's index. For the event loop's thread."""
 
-    def __init__(self, index: Index, write: Write) -> None:
-        self._index = index
-        self._write = write
+    def __init__(self, context: WorkspaceContext) -> None:
+        self._context = context
+        self._index = context.index
         self._making = asyncio.Lock()  # one at a time
         self._not_before = 0.0
 
     async def renew_if_due(self, *, is_idle: bool) -> None:
         """Make it anew if that is worth it by now; *is_idle*: nothing else is to be done."""
         async with self._making:
-            if time.monotonic() > self._not_before and await self._write(self._is_due, is_idle):
+            if time.monotonic() > self._not_before and await self._context.write(self._is_due, is_idle):
                 await self._renew(pauses=True)
 
     async def clean(self) -> None:
         """Leave nothing in it of what was purged."""
         async with self._making:
-            if await self._write(self._holds_purged):
+            if await self._context.write(self._holds_purged):
                 await self._renew(pauses=False)
-            if await self._write(self._holds_purged):
-                await self._write(self._index.inverted.drop)
+            if await self._context.write(self._holds_purged):
+                await self._context.write(self._index.inverted.drop)
 
     async def _renew(self, *, pauses: bool) -> None:
-        building = await self._write(self._index.inverted.begin, self._index.view_apart)
+        building = await self._context.write(self._index.inverted.begin, self._index.view_apart)
         try:
             done = False
             while not done:
                 done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
                 await asyncio.sleep(BUILD_BUDGET_S if pauses else 0)
-            adopted = await self._write(self._index.inverted.adopt, building)
+            adopted = await self._context.write(self._index.inverted.adopt, building)
         except MemdError as error:
             self._not_before = time.monotonic() + RETRY_S
             log.warning("postings_not_made", code=error.code)
@@ -77,43 +76,43 @@ RETRY_S = 3600.0  # after one that failed: the disk is full, or worse
 class FirstPassFile:
     """The codes of one workspace's index. For the event loop's thread."""
 
-    def __init__(self, index: Index, write: Write) -> None:
-        self._index = index
-        self._write = write
+    def __init__(self, context: WorkspaceContext) -> None:
+        self._context = context
+        self._index = context.index
         self._working = asyncio.Lock()  # one at a time
         self._not_before = 0.0
 
     async def load(self) -> None:
         """Read the file that is there; until then, and where it is damaged, every vector is scanned."""
         async with self._working:
-            read = await self._write(self._index.first_pass.stored)
+            read = await self._context.write(self._index.first_pass.stored)
             if read is None:
                 return
             try:
                 found = await asyncio.to_thread(read)
             except (DamagedCodesError, ImportError, OSError) as error:
                 log.warning("codes_not_usable", kind=type(error).__name__)
-                await self._write(self._index.first_pass.drop)
+                await self._context.write(self._index.first_pass.drop)
             else:
-                await self._write(self._index.first_pass.take, found)
+                await self._context.write(self._index.first_pass.take, found)
 
     async def renew_if_due(self, *, is_idle: bool) -> None:
         """Make it anew if that is worth it by now; *is_idle*: nothing else is to be done."""
         await self.load()
         async with self._working:
-            if time.monotonic() > self._not_before and await self._write(self._is_due, is_idle):
+            if time.monotonic() > self._not_before and await self._context.write(self._is_due, is_idle):
                 await self._renew()
 
     async def _renew(self) -> None:
-        building: CodesBuild = await self._write(self._index.first_pass.begin)
+        building: CodesBuild = await self._context.write(self._index.first_pass.begin)
         try:
             done = False
             while not done:
                 done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
                 await asyncio.sleep(BUILD_BUDGET_S)
-            adopted = await self._write(self._index.first_pass.adopt, building)
+            adopted = await self._context.write(self._index.first_pass.adopt, building)
         except (TooRoughError, ImportError) as error:
-            await self._write(self._index.first_pass.refuse, building)
+            await self._context.write(self._index.first_pass.refuse, building)
             log.warning("codes_not_made", kind=type(error).__name__)
         except MemdError as error:
             self._not_before = time.monotonic() + RETRY_S
@@ -141,9 +140,6 @@ CHECK_S = 24 * 3600  # a bit that flips in the database is found within a day
 PURGE_AT_ONCE = 64  # sources a commit, some 50 ms
 COMPACT_BUDGET_S = 0.1  # of the writing thread at a time
 
-Check = Callable[[], Awaitable[Any]]
-Prune = Callable[[float], Awaitable[None]]
-
 
 def held(gone: int, live: int) -> str:
     """Return why deleted sources are kept beyond their day; "" where they are not."""
@@ -158,17 +154,14 @@ def held(gone: int, live: int) -> str:
 class Maintenance:
     """The slow work of one workspace. For the event loop's thread."""
 
-    def __init__(
-        self, index: Index, *, write: Write, is_idle: Callable[[], bool], check: Check, prune: Prune
-    ) -> None:
+    def __init__(self, context: WorkspaceContext, vectors: EmbedLoop, *, is_idle: Callable[[], bool]) -> None:
         self.gone = 0  # sources that are kept for a day
-        self._index = index
-        self._write = write
+        self._context = context
+        self._index = context.index
+        self._vectors = vectors
         self._is_idle = is_idle
-        self._check = check
-        self._prune = prune
-        self._postings = PostingsFile(index, write)
-        self._first_pass = FirstPassFile(index, write)
+        self._postings = PostingsFile(context)
+        self._first_pass = FirstPassFile(context)
 
     @property
     def held(self) -> str:
@@ -177,12 +170,12 @@ class Maintenance:
 
     async def count(self) -> None:
         """Look how many sources are gone."""
-        self.gone = await self._write(self._index.gone_count)
+        self.gone = await self._context.write(self._index.gone_count)
 
     async def run(self) -> None:
         """Do what is due when the workspace is idle, for ever."""
         purge_at = 0.0
-        await self._write(self._begin_to_count)
+        await self._context.write(self._begin_to_count)
         await self._first_pass.load()
         while True:
             await asyncio.sleep(LOOK_S)
@@ -195,13 +188,13 @@ class Maintenance:
                 if await self._purge(int(time.time()) - KEEP_GONE_S):
                     await self._compact()  # as in `purge_now`
                     await self._postings.clean()
-            if is_worth_it(*await self._write(self._index.garbage)):
+            if is_worth_it(*await self._context.write(self._index.garbage)):
                 await self._compact()
-            await self._write(self._index.checkpoint)
-            if time.time() - await self._write(self._index.writer.get, "checked_at") > CHECK_S:
+            await self._context.write(self._index.checkpoint)
+            if time.time() - await self._context.write(self._index.writer.get, "checked_at") > CHECK_S:
                 with suppress(DeadlineError):  # too much is saved just now
-                    await self._check()
-                await self._prune(time.time())
+                    await self._context.owner.check(self._context.place.root)
+                await self._vectors.prune(time.time())
 
     def _begin_to_count(self) -> None:
         """Begin the day until the first check with the index; what was just made is true."""
@@ -212,15 +205,15 @@ class Maintenance:
     async def purge_now(self, path: str | None = None) -> int:
         """Delete every trace of the sources that are gone, or of the one at *path*; return how many."""
         purged = await self._purge(None, path)
-        await self._prune(math.inf)
+        await self._vectors.prune(math.inf)
         await self._compact()  # until then the words stand in the full-text tables, the meaning in the matrix
         await self._postings.clean()
-        await self._write(self._index.checkpoint)
+        await self._context.write(self._index.checkpoint)
         return purged
 
     async def _purge(self, before_s: int | None, path: str | None = None) -> int:
         purged = 0
-        while some := await self._write(self._index.purge, before_s, PURGE_AT_ONCE, path):
+        while some := await self._context.write(self._index.purge, before_s, PURGE_AT_ONCE, path):
             purged += some
         await self.count()
         if purged:
@@ -230,17 +223,17 @@ class Maintenance:
     async def _compact(self) -> None:
         done = False
         while not done:  # saves go between two slices
-            done = await self._write(self._index.compact, COMPACT_BUDGET_S)
+            done = await self._context.write(self._index.compact, COMPACT_BUDGET_S)
         log.info("compacted")
 
 
 class DamagedRows:
     """The damaged vectors of one workspace. For the event loop's thread."""
 
-    def __init__(self, index: Index, vectors: EmbedLoop, write: Write) -> None:
-        self._index = index
+    def __init__(self, context: WorkspaceContext, vectors: EmbedLoop) -> None:
+        self._context = context
+        self._index = context.index
         self._vectors = vectors
-        self._write = write
         self._met = asyncio.Event()
 
     async def run(self) -> None:
@@ -259,7 +252,7 @@ class DamagedRows:
         if not damaged:  # another matrix answers meanwhile
             return
         log.warning("rows_damaged", rows=len(damaged))
-        await self._write(self._index.forget_damaged, seen, damaged)
+        await self._context.write(self._index.forget_damaged, seen, damaged)
         await self._vectors.count()
         self._vectors.wake()
 

@@ -5,7 +5,6 @@ import errno
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,12 +25,9 @@ from memd.index.sidecars import SidecarFolder
 from memd.records import ChunkLimits
 from memd.registry import Workspace, is_folder, remember_root
 from memd.sources.scan import Rules
-from memd.sources.watch import Watcher
-from memd.workspace.embed_loop import Write
-from memd.workspace.index_loop import Lane, Lanes
-from memd.workspace.parse_process import ParseProcess
-from memd.workspace.supervisor import ReopenReason
+from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceContext, config_stamp
 from memd.workspace.sync import WorkspaceSync
+from memd.workspace.threads import Lane, Lanes
 
 log = structlog.get_logger()
 
@@ -67,57 +63,28 @@ def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -
     return config
 
 
-def config_stamp(path: Path) -> tuple[int, int, int] | None:
-    """Return what changes when the configuration is saved; None while it is not there."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - Path.stat would do the same
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-@dataclass(frozen=True, slots=True)
-class DaemonContext:
-    """What every workspace of a daemon shares."""
-
-    providers: Providers
-    watcher: Watcher
-    user_config_path: Path
-    write: Write  # runs work in the writing thread
-    parse: Write  # in the thread that parses small notes
-    parse_large: Write  # in the thread that waits for the process that parses large ones
-    process: ParseProcess
-    publish: Callable[[str, dict[str, Any]], None]  # tells who follows, by root
-
-
-async def open_workspace(
-    place: Workspace,
-    house: DaemonContext,
-    *,
-    check: Callable[[], Awaitable[Any]],
-    reopen: Callable[[ReopenReason], None],
-) -> OpenWorkspace:
+async def open_workspace(place: Workspace, daemon: DaemonContext, owner: Owner) -> OpenWorkspace:
     """Open a workspace and begin its sync; an index that cannot be read is set aside first.
 
     Args:
         place: where its files are.
-        house: what it shares with others.
-        check: compares its index with the disk and mends it; called once a day.
-        reopen: called when it must be opened again.
+        daemon: what it shares with others.
+        owner: checks it once a day, and opens it again.
 
     Raises:
         ConfigError: its configuration is wrong.
         StorageError: its index cannot be opened or made.
     """
+    write = daemon.threads.write
     stamp = config_stamp(place.config_path)
-    await house.write(_prepare_folder, place)
-    config = await house.write(_load_config, place, house.user_config_path)
+    await write(_prepare_folder, place)
+    config = await write(_load_config, place, daemon.user_config_path)
     try:
-        return await _open_with(place, config, stamp, house, check=check, reopen=reopen)
+        return await _open_with(place, config, stamp, daemon, owner)
     except IndexDamagedError as error:
         log.warning("index_not_readable", kind=type(error).__name__)
-        await house.write(set_index_aside, place.index_dir)
-        return await _open_with(place, config, stamp, house, check=check, reopen=reopen)
+        await write(set_index_aside, place.index_dir)
+        return await _open_with(place, config, stamp, daemon, owner)
 
 
 def _prepare_folder(place: Workspace) -> None:
@@ -148,47 +115,45 @@ def _expect_access(path: Path) -> None:
 async def _open_with(
     place: Workspace,
     config: WorkspaceConfig,
-    stamp: tuple[int, int, int] | None,
-    house: DaemonContext,
-    *,
-    check: Callable[[], Awaitable[Any]],
-    reopen: Callable[[ReopenReason], None],
+    stamp: ConfigStamp | None,
+    daemon: DaemonContext,
+    owner: Owner,
 ) -> OpenWorkspace:
-    tokenizer, max_tokens = house.providers.tokenizer_for(config)
-    index: Index = await house.write(Index, place.index_dir)
-    embedding = house.providers.queue_for(config)
+    write = daemon.threads.write
+    tokenizer, max_tokens = daemon.providers.tokenizer_for(config)
+    index: Index = await write(Index, place.index_dir)
+    embedding = daemon.providers.queue_for(config)
     try:
         if place.is_there():
-            await house.write(_remember_config, place)
+            await write(_remember_config, place)
         limits = ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens)
         indexer = Indexer(index, place.root, tokenizer=tokenizer, limits=limits)
-        await house.write(indexer.begin)
+        await write(indexer.begin)
         sync = WorkspaceSync(
-            place,
-            index,
-            indexer,
-            load_rules=lambda: Rules.load(place.root, config.sources, config.ignore),
-            is_current=lambda: config_stamp(place.config_path) == stamp,
-            watcher=house.watcher,
-            embedding=embedding,
-            sidecars=SidecarFolder(place.root) if config.sidecars else None,
-            write=house.write,
-            lanes=_lanes(house, tokenizer.path, limits),
-            check=check,
-            reopen=reopen,
-            publish=lambda fields: house.publish(str(place.root), fields),
+            WorkspaceContext(
+                daemon=daemon,
+                owner=owner,
+                place=place,
+                config=config,
+                config_seen=stamp,
+                index=index,
+                indexer=indexer,
+                lanes=_lanes(daemon, tokenizer.path, limits),
+                embedding=embedding,
+                sidecars=SidecarFolder(place.root) if config.sidecars else None,
+            )
         )
         await sync.start()
     except BaseException:
-        await house.write(index.close)
-        await give_back(house.providers, config)
+        await write(index.close)
+        await give_back(daemon.providers, config)
         raise
     return OpenWorkspace(place, config, index, sync, embedding)
 
 
-def _lanes(house: DaemonContext, tokenizer: Path, limits: ChunkLimits) -> Lanes:
-    parse = partial(house.process.prepare, tokenizer=str(tokenizer), limits=limits)
-    return Lanes(Lane("small", house.parse), Lane("large", house.parse_large, parse))
+def _lanes(daemon: DaemonContext, tokenizer: Path, limits: ChunkLimits) -> Lanes:
+    parse = partial(daemon.process.prepare, tokenizer=str(tokenizer), limits=limits)
+    return Lanes(Lane("small", daemon.threads.parse), Lane("large", daemon.threads.parse_large, parse))
 
 
 async def give_back(providers: Providers, config: WorkspaceConfig) -> None:

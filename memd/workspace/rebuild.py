@@ -13,8 +13,10 @@ from typing import Any
 
 from memd import fsio
 from memd.errors import BusyError, EmbedderError, MemdError, StorageError, WorkspaceError, storage_error
+from memd.events import EventBus
 from memd.registry import Workspace
-from memd.workspace.open import DaemonContext, OpenWorkspace, delete_index, give_back, open_workspace
+from memd.workspace.context import DaemonContext
+from memd.workspace.open import OpenWorkspace, delete_index, give_back, open_workspace
 from memd.workspace.supervisor import ReopenReason
 
 STAYS = "The old index stays"
@@ -23,10 +25,11 @@ STAYS = "The old index stays"
 class Rebuild:
     """One index that is being built beside the one of *place*. For the event loop's thread."""
 
-    def __init__(self, place: Workspace, house: DaemonContext) -> None:
+    def __init__(self, place: Workspace, daemon: DaemonContext) -> None:
         self._place = replace(place, index_dir=_building(place.index_dir))
-        self._house = replace(house, publish=lambda *_: None)  # what it does is nobody's news
+        self._daemon = replace(daemon, feed=EventBus())  # what it does is nobody's news
         self._opened: OpenWorkspace | None = None
+        self._stopped: asyncio.Future[ReopenReason] = asyncio.get_running_loop().create_future()
         self.task: asyncio.Task[None] | None = None  # runs it and the switch
 
     @property
@@ -47,28 +50,30 @@ class Rebuild:
             MemdError: why the old index stays.
         """
         self._refuse_missing()
-        stopped: asyncio.Future[ReopenReason] = asyncio.get_running_loop().create_future()
-
-        def stop(reason: ReopenReason) -> None:
-            if not stopped.done():
-                stopped.set_result(reason)
-
-        await self._house.write(delete_index, self._place.index_dir)
-        self._opened = opened = await open_workspace(self._place, self._house, check=_no_check, reopen=stop)
+        await self._daemon.threads.write(delete_index, self._place.index_dir)
+        self._opened = opened = await open_workspace(self._place, self._daemon, self)
         try:
-            await _caught_up(opened, stopped)
+            await _caught_up(opened, self._stopped)
             self._refuse_missing()
             if opened.sync.vectors.pending and vectors_before():
                 raise EmbedderError(f"the model gives no vectors, and a new index would have none. {STAYS}")
-            await self._house.write(opened.index.note_complete)
+            await self._daemon.threads.write(opened.index.note_complete)
         finally:
             await opened.sync.stop()
-            await self._house.write(opened.index.close)
+            await self._daemon.threads.write(opened.index.close)
+
+    async def check(self, _root: Path) -> None:
+        """Leave it unchecked: it was just made."""
+
+    def reopen_soon(self, _root: Path, reason: ReopenReason) -> None:
+        """Give up: what is built is not opened a second time."""
+        if not self._stopped.done():
+            self._stopped.set_result(reason)
 
     async def release(self) -> None:
         """Let go of the model: after the new index is opened, so that it is not loaded once more."""
         if self._opened is not None:
-            await give_back(self._house.providers, self._opened.config)
+            await give_back(self._daemon.providers, self._opened.config)
 
     def _refuse_missing(self) -> None:
         if not self._place.is_there():
@@ -119,10 +124,6 @@ def _error_of(reason: ReopenReason, opened: OpenWorkspace) -> MemdError:
         return BusyError(f"the configuration changed while the index was built anew. {STAYS}: ask again")
     newest = opened.sync.troubles.newest[-1:]
     return StorageError(f"building the index anew failed ({' '.join(newest) or reason.name}). {STAYS}")
-
-
-async def _no_check() -> None:
-    """Leave it unchecked: it was just made."""
 
 
 def _building(index_dir: Path) -> Path:

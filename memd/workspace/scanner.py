@@ -2,14 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import suppress
 
-from memd.index.indexer import Compared, Comparison, Indexer
-from memd.registry import Workspace
+from memd.index.indexer import Compared, Comparison
 from memd.sources.scan import Rules, is_utf8
 from memd.workspace.backlog import Backlog
-from memd.workspace.embed_loop import Write
+from memd.workspace.context import LoopListener, WorkspaceContext
 
 # The watcher is a hint: the folder itself is asked as often as a thousandth of a core allows, for all
 # workspaces together. With 10,000 files, which take a tenth of a second, that is every 100 s.
@@ -90,18 +88,7 @@ MAX_FOLDERS = 64  # more new folders at once than this: one look at everything i
 class Scanner:
     """Scans one workspace's folder; what differs goes into the backlog. For the event loop's thread."""
 
-    def __init__(
-        self,
-        place: Workspace,
-        indexer: Indexer,
-        backlog: Backlog,
-        *,
-        load_rules: Callable[[], Rules],
-        is_current: Callable[[], bool],
-        write: Write,
-        scanned: Callable[[], None],
-        watched_roots: Callable[[], int],
-    ) -> None:
+    def __init__(self, context: WorkspaceContext, backlog: Backlog, listener: LoopListener) -> None:
         self.rules: Rules | None = None  # before the first scan
         self.skipped: dict[str, str] = {}  # path → reason
         self.found_sources = 0  # by the last scan
@@ -110,14 +97,9 @@ class Scanner:
         self.failures = 0  # in a row
         self.polling = False  # there are no events to rely on
         self.watched = asyncio.Event()  # set once the watch is armed, or said why it is not
-        self._place = place
-        self._indexer = indexer
+        self._context = context
         self._backlog = backlog
-        self._load_rules = load_rules
-        self._is_current = is_current
-        self._write = write
-        self._scanned = scanned
-        self._watched_roots = watched_roots
+        self._listener = listener
         self._schedule = Schedule(time.monotonic())
         self._folders: dict[str, float] = {}  # "a/b/" → when it was first known to be dirty
         self._owed: float | None = None  # since when the scan that runs was owed
@@ -154,7 +136,7 @@ class Scanner:
                 await self.watched.wait()
         while True:
             self._wanted.clear()  # before the look: what comes during it is seen by the next one
-            if not self._place.is_there():
+            if not self._context.place.is_there():
                 await asyncio.sleep(MISSING_S)
                 self.ask()
             elif (pause_s := self._pause_s()) > 0 and not self._folders:
@@ -168,19 +150,22 @@ class Scanner:
                 await self._scan_folders()
 
     def _pause_s(self) -> float:
-        pace_s = self._schedule.pace_s(polling=self.polling, roots=self._watched_roots())
+        pace_s = self._schedule.pace_s(polling=self.polling, roots=self._context.daemon.watcher.count)
         return self._schedule.due(pace_s=pace_s) - time.monotonic()
 
     async def _scan(self) -> None:
-        if not self._is_current():
+        if not self._context.is_current():
+            self._listener.note_outdated()
             await asyncio.Event().wait()  # it is being reopened with what the configuration says now
         began = time.monotonic()
         self._owed = self._schedule.begin(began)
         self.running = True
         try:
-            self.rules = await self._write(self._load_rules)
+            self.rules = await self._context.write(self._context.load_rules)
             compared, cost_s = await self._compared(self.rules)
-            if self._place.is_there():  # else it went away meanwhile, and nothing that was seen counts
+            if (
+                self._context.place.is_there()
+            ):  # else it went away meanwhile, and nothing that was seen counts
                 self._take(compared, began)
             else:
                 self._schedule.ask(began)
@@ -193,15 +178,15 @@ class Scanner:
             self._owed = None
         self.failures = 0
         self._schedule.end(began, time.monotonic(), cost_s=cost_s)
-        self._scanned()
+        self._listener.note_scanned()
 
     async def _compared(self, rules: Rules, folder: str = "") -> tuple[Compared, float]:
         """Compare in slices; return also what that takes of a core, in seconds."""
-        comparison = self._indexer.comparison(rules, folder)
+        comparison = self._context.indexer.comparison(rules, folder)
         compared: Compared | None = None
         cost_s = 0.0
         while compared is None:
-            compared, took_s = await self._write(_step, comparison)
+            compared, took_s = await self._context.write(_step, comparison)
             cost_s += took_s
         return compared, cost_s
 
@@ -231,14 +216,14 @@ class Scanner:
                     self._folders[folder] = since
             if not through:
                 return
-        self._scanned()
+        self._listener.note_scanned()
 
     async def _scan_folder(self, folder: str, since: float) -> bool:
         """Compare one folder; tell whether it could be seen."""
         assert self.rules is not None
         self.rules.forget(folder)  # it may have come with rules of its own
         compared, _ = await self._compared(self.rules, folder)
-        if not self._place.is_there():
+        if not self._context.place.is_there():
             return False
         self._backlog.hint(compared.differing, since)
         kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}

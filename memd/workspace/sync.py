@@ -6,21 +6,17 @@ thread, in slices, so that a save made during a long run is searchable after the
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from math import floor
 from typing import Any
 
-from memd.embedding.queue import EmbeddingQueue
 from memd.errors import IndexClosedError, NoSpaceError, StorageError
 from memd.index.index import Index
-from memd.index.indexer import Indexer
-from memd.index.sidecars import SidecarFolder
 from memd.registry import Workspace
-from memd.sources.scan import Rules
-from memd.sources.watch import Watcher
-from memd.workspace.backlog import BULK_PATHS, Backlog
-from memd.workspace.embed_loop import EmbedLoop, Write
-from memd.workspace.index_loop import IndexLoop, Lanes
+from memd.workspace.backlog import Backlog
+from memd.workspace.context import WorkspaceContext
+from memd.workspace.embed_loop import EmbedLoop
+from memd.workspace.index_loop import IndexLoop
 from memd.workspace.maintenance import DamagedRows, Maintenance
 from memd.workspace.scanner import Scanner
 from memd.workspace.supervisor import ReopenReason, Troubles, again_and_again
@@ -39,65 +35,36 @@ Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | 
 class WorkspaceSync:
     """Keeps one workspace's index true. All methods are for the event loop's thread."""
 
-    def __init__(
-        self,
-        place: Workspace,
-        index: Index,
-        indexer: Indexer,
-        *,
-        load_rules: Callable[[], Rules],
-        is_current: Callable[[], bool],
-        watcher: Watcher,
-        embedding: EmbeddingQueue | None,
-        sidecars: SidecarFolder | None,
-        write: Write,
-        lanes: Lanes,
-        check: Callable[[], Awaitable[Any]],
-        reopen: Callable[[ReopenReason], None],
-        publish: Callable[[dict[str, Any]], None],
-    ) -> None:
-        self.place = place
-        self.index = index
-        self.indexer = indexer
+    def __init__(self, context: WorkspaceContext) -> None:
+        self.context = context
         self.last_index: float | None = None  # time.time() when everything was searchable
         self.first = True  # until everything has been searchable once
         self.first_words = True  # until the words of everything have been
-        self.troubles = Troubles(self._publish)
-        self._backlog = Backlog()
-        self.vectors = EmbedLoop(
-            index, indexer, embedding,
-            write=write, sidecars=sidecars, is_bulk=self._is_bulk, publish=self._publish,
-        )  # fmt: skip
-        self._damaged_rows = DamagedRows(index, self.vectors, write)
-        self._write = write
-        self._load_rules = load_rules
-        self._is_current = is_current
-        self.reopen = reopen
-        self._tell = publish
+        self.reopening = False  # what follows is the next sync's: who waits goes on there
+        self.troubles = Troubles(context.publish)
         self._told_state = ""
         self._most = 0  # files that waited after the last scan
-        self.reopening = False  # what follows is the next sync's: who waits goes on there
         self._stop = asyncio.Event()
         self._at_once = asyncio.Event()  # what failed is tried again, without a pause
         self._tasks: list[asyncio.Task[None]] = []
-        self._cookies = Cookies(index.folder / "cookies")
-        self.scanner = Scanner(
-            place, indexer, self._backlog,
-            load_rules=load_rules, is_current=self._current, write=write, scanned=self._scanned,
-            watched_roots=lambda: watcher.count,
-        )  # fmt: skip
-        self.index_loop = IndexLoop(
-            place, indexer, self._backlog,
-            write=write, lanes=lanes, skipped=lambda: self.scanner.skipped,
-            changed=self._changed, emptied=self._note_words, publish=self._publish,
-        )  # fmt: skip
-        self.watcher = WorkspaceWatcher(
-            watcher, place.root, self._cookies, self.scanner,
-            hint=self.index_loop.hint, folders=self._folders,
-        )  # fmt: skip
-        self.maintenance = Maintenance(
-            index, write=write, is_idle=self._is_idle, check=check, prune=self.vectors.prune
-        )
+        self._backlog = Backlog()
+        self._cookies = Cookies(context.index.folder / "cookies")
+        self.scanner = Scanner(context, self._backlog, self)
+        self.index_loop = IndexLoop(context, self._backlog, self.scanner, self)
+        self.vectors = EmbedLoop(context, self._backlog)
+        self.watcher = WorkspaceWatcher(context, self._cookies, self.scanner, self.index_loop)
+        self.maintenance = Maintenance(context, self.vectors, is_idle=lambda: self.state == "ready")
+        self._damaged_rows = DamagedRows(context, self.vectors)
+
+    @property
+    def place(self) -> Workspace:
+        """Where the files are."""
+        return self.context.place
+
+    @property
+    def index(self) -> Index:
+        """What is kept in step with them."""
+        return self.context.index
 
     # What is known, at any time
 
@@ -176,13 +143,13 @@ class WorkspaceSync:
 
     async def start(self) -> None:
         """Begin: what the index knows is loaded, the rest goes on in tasks."""
-        self.first = self.first_words = not await self._write(self.index.writer.get, "complete")
-        self.index_loop.warnings = await self._write(self.index.writer.warnings)
-        await self._write(self._cookies.prepare)
+        self.first = self.first_words = not await self.context.write(self.index.writer.get, "complete")
+        self.index_loop.warnings = await self.context.write(self.index.writer.warnings)
+        await self.context.write(self._cookies.prepare)
         await self.vectors.count()
         await self.maintenance.count()
         if self.place.is_there():
-            self.scanner.rules = await self._write(self._load_rules)
+            self.scanner.rules = await self.context.write(self.context.load_rules)
         loops = [self.watcher.run, self.scanner.run, self.index_loop.run]
         loops += [self.index_loop.run_large, self.maintenance.run, self._damaged_rows.run]
         if self.vectors.wanted:
@@ -200,7 +167,7 @@ class WorkspaceSync:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._write(self.indexer.in_hand.clear_all)
+        await self.context.write(self.context.indexer.in_hand.clear_all)
 
     def rescan(self) -> None:
         """Ask for a scan of the whole folder, now."""
@@ -223,7 +190,7 @@ class WorkspaceSync:
                 while (since := self._dirty_since) is not None and since <= reached:
                     if self.state == "missing":
                         return False
-                    await self._wait(POLL_S if len(self._backlog) <= BULK_PATHS else BULK_POLL_S)
+                    await self._wait(BULK_POLL_S if self._backlog.is_bulk else POLL_S)
                 return self.state != "missing"
         except (TimeoutError, StorageError, NoSpaceError):  # it is not there yet, and status says why
             return False
@@ -279,45 +246,35 @@ class WorkspaceSync:
 
     # The tasks
 
-    def _is_idle(self) -> bool:
-        return self.state == "ready"
-
-    def _folders(self) -> frozenset[str]:
-        return self.index.snapshot.folders()
-
-    def _is_bulk(self) -> bool:
-        return len(self._backlog) > BULK_PATHS
-
-    def _current(self) -> bool:
-        """Tell whether the configuration is the one that we run with; else have it read."""
-        if self._is_current():
-            return True
+    def note_outdated(self) -> None:
+        """Have the configuration read, once."""
         if not self.reopening:
             self.reopening = True
-            self.reopen(ReopenReason.CONFIG)
-        return False
+            self.context.reopen(ReopenReason.CONFIG)
 
-    def _scanned(self) -> None:
+    def note_scanned(self) -> None:
+        """Have what was found indexed."""
         self._most = max(self._most, len(self._backlog))  # another look is no new beginning
         self.watcher.rules_were_read()
         self.index_loop.wake()
         self._tell_state()
 
-    async def _changed(self, saved: list[str]) -> None:
+    async def note_committed(self, saved: list[str]) -> None:
+        """Have what is new embedded, *saved* first."""
         await self.maintenance.count()
         await self.vectors.count()
         self.vectors.wake(saved)
         self._tell_state()
 
-    async def _keep_embedding(self) -> None:
-        await self.vectors.run(self._note_if_complete)
-
-    async def _note_words(self) -> None:
+    async def note_emptied(self) -> None:
         """Take note that no file waits any more."""
         self._most = 0
         if not self._open_words and not self.scanner.running and self.scanner.last is not None:
             self.first_words = False
         await self._note_if_complete()
+
+    async def _keep_embedding(self) -> None:
+        await self.vectors.run(self._note_if_complete)
 
     async def _note_if_complete(self) -> None:
         if self._open_work or self.scanner.running or self.scanner.last is None or self.vectors.pending:
@@ -327,17 +284,14 @@ class WorkspaceSync:
         self._tell_state()
         if self.first:
             self.first = False
-            await self._write(self.index.note_complete)
+            await self.context.write(self.index.note_complete)
 
     def _note(self, error: Exception) -> None:
         reason = self.troubles.note(error, device_failed=self.index.failed is not None)
         if reason is not None:
-            self.reopen(reason)
+            self.context.reopen(reason)
 
     def _tell_state(self) -> None:
         if self._told_state != (state := self.state):
             self._told_state = state
-            self._publish({"event": "state", "state": state})
-
-    def _publish(self, fields: dict[str, Any]) -> None:
-        self._tell(fields | {"generation": self.index.snapshot.generation})
+            self.context.publish({"event": "state", "state": state})

@@ -20,8 +20,10 @@ from memd import diagnostics
 from memd.errors import storage_error
 from memd.registry import is_folder
 from memd.sources.scan import Rules
-from memd.sources.watch import Dirty, Watcher
+from memd.sources.watch import Dirty
+from memd.workspace.context import WorkspaceContext
 from memd.workspace.debounce import Debounce
+from memd.workspace.index_loop import IndexLoop
 from memd.workspace.scanner import Scanner
 
 # Files that change which others are sources; a scan begins by looking whether the configuration changed.
@@ -121,22 +123,19 @@ class WorkspaceWatcher:
 
     def __init__(
         self,
-        watcher: Watcher,
-        root: Path,
+        context: WorkspaceContext,
         cookies: Cookies,
-        scanning: Scanner,
-        *,
-        hint: Callable[[Iterable[str]], None],
-        folders: Callable[[], frozenset[str]],
+        scanner: Scanner,
+        index_loop: IndexLoop,
     ) -> None:
         self.trouble = ""  # why events are missing; "" while the watch is exact
         self.armed = False
-        self._watcher = watcher
-        self._root = root
+        self._watcher = context.daemon.watcher
+        self._root = context.place.root
+        self._index = context.index
         self._cookies = cookies
-        self._scanning = scanning
-        self._hint = hint
-        self._folders = folders  # that have sources in the index
+        self._scanning = scanner
+        self._index_loop = index_loop
         self._moving = Debounce()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -214,7 +213,7 @@ class WorkspaceWatcher:
     def _pass_on(self, saved: list[str]) -> None:
         """Have files looked at, and in time those that still move."""
         if saved:
-            self._hint(saved)
+            self._index_loop.hint(saved)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
@@ -232,7 +231,7 @@ class WorkspaceWatcher:
             yield HintKind.FOLDER, path
             if rules.selects(path):  # a source may have had the name
                 yield HintKind.SOURCE, path
-        known = functools.cache(self._folders)
+        known = functools.cache(self._index.snapshot.folders)
         for absolute in dirty.paths:
             what = meaning(absolute, self._root, rules, lambda folder: folder in known())
             path = below(self._root, absolute)

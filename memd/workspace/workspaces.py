@@ -3,7 +3,6 @@
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,14 +16,13 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.entries import clear_leftovers
 from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
 from memd.events import EventBus
-from memd.index.database import translated
 from memd.logs import log_unforeseen
 from memd.registry import Registry, Workspace
 from memd.sources.watch import Watcher
 from memd.workspace.check import WorkspaceCheck
+from memd.workspace.context import DaemonContext
 from memd.workspace.folder_writer import FolderWriter
 from memd.workspace.open import (
-    DaemonContext,
     OpenWorkspace,
     checked_config,
     copies_set_aside,
@@ -36,13 +34,13 @@ from memd.workspace.open import (
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.rebuild import Rebuild, recover, switch
 from memd.workspace.supervisor import ReopenReason
+from memd.workspace.threads import Threads
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 
 FAILED_PAUSE_S = 1.0  # before a device that failed is tried again
-READ_THREADS = 2  # queries that run at once: a search is memory bandwidth, more do not help two cores
 
 
 class Workspaces:
@@ -59,23 +57,12 @@ class Workspaces:
         self.feed = EventBus()
         self._providers = Providers()
         self._watcher = Watcher()
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
-        self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
+        self.threads = Threads()
         self.folders = FolderWriter()
         self._stopping = asyncio.Event()
-        # One thread each: small notes do not wait for large ones, and no search waits for two that parse.
-        self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
-        self._large_parser = ThreadPoolExecutor(1, thread_name_prefix="large-parser")
         self._process = ParseProcess()
-        self._house = DaemonContext(
-            self._providers,
-            self._watcher,
-            user_config_path,
-            self.write,
-            self.parse,
-            self.parse_large,
-            self._process,
-            self.feed.publish,
+        self._context = DaemonContext(
+            self._providers, self._watcher, user_config_path, self.threads, self._process, self.feed
         )
         self._changing = asyncio.Lock()  # one open, close or reopen at a time
         self._background: set[asyncio.Task[None]] = set()
@@ -110,23 +97,15 @@ class Workspaces:
 
     async def write(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run *work* in the writing thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._writer, _translating, work, *args)
-
-    async def parse(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run *work* in the thread that reads and parses small notes."""
-        return await asyncio.get_running_loop().run_in_executor(self._parser, _translating, work, *args)
-
-    async def parse_large(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run *work* in the thread that waits for the process that parses large notes."""
-        return await asyncio.get_running_loop().run_in_executor(self._large_parser, _translating, work, *args)
+        return await self.threads.write(work, *args)
 
     async def read(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run *work* in a reading thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, _translating, work, *args)
+        return await self.threads.read(work, *args)
 
     async def apart(self, work: Callable[..., Any], *args: Any) -> Any:
         """Run *work* that takes long in a thread that neither queries nor saves wait for."""
-        return await asyncio.to_thread(_translating, work, *args)
+        return await self.threads.apart(work, *args)
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T | None:
         """Do *work*; return what comes of it, None where it fails or takes longer.
@@ -214,7 +193,8 @@ class Workspaces:
                 self.reopen_soon(opened.workspace.root, ReopenReason.DAMAGED)
                 raise
 
-    async def _check(self, root: Path) -> None:
+    async def check(self, root: Path) -> None:
+        """Compare an index with the disk and mend it."""
         opened = self._opened[root]
         checking = WorkspaceCheck(opened, apart=self.apart, write=self.write, folders=self.folders)
         await checking.compare(repair=True)
@@ -276,7 +256,7 @@ class Workspaces:
         if running is not None and running.task is not None:
             return running.task
         place = folders.workspace_at(root, self._state_dir)
-        rebuild = self._rebuilds[root] = Rebuild(place, self._house)
+        rebuild = self._rebuilds[root] = Rebuild(place, self._context)
         rebuild.task = asyncio.get_running_loop().create_task(self._rebuild(place, rebuild))
         rebuild.task.add_done_callback(_note_failure)
         return rebuild.task
@@ -339,11 +319,9 @@ class Workspaces:
                 await self._close(root)
         self.folders.close()
         self._process.close()
-        for executor in (self._parser, self._large_parser):
-            executor.shutdown(wait=True)
+        self.threads.close_parsers()
         await asyncio.to_thread(self._watcher.close)
-        self._writer.shutdown(wait=True)
-        self._readers.shutdown(wait=True)
+        self.threads.close()
 
     async def _try_open(self, root: Path) -> None:
         async with self._changing:
@@ -351,10 +329,7 @@ class Workspaces:
                 return
             try:
                 self._opened[root] = await open_workspace(
-                    folders.workspace_at(root, self._state_dir),
-                    self._house,
-                    check=lambda: self._check(root),
-                    reopen=lambda reason: self.reopen_soon(root, reason),
+                    folders.workspace_at(root, self._state_dir), self._context, self
                 )
                 self._faults.pop(root, None)
             except MemdError as error:
@@ -384,9 +359,3 @@ def _note_failure(task: asyncio.Task[Any]) -> None:
         log.info("left_undone", code=error.code)
     elif error is not None:
         log_unforeseen(error, "left_undone")
-
-
-def _translating(work: Callable[..., Any], *args: Any) -> Any:
-    """Run *work*; what SQLite raises becomes one of our errors."""
-    with translated("the index"):
-        return work(*args)

@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 import pytest
-from tests_support import Notes
+from tests_support import Notes, context_of
 
 from memd.api import params
 from memd.api.resolve import below
@@ -13,7 +13,6 @@ from memd.api.why_text import _NOT_INDEXED, _OFF, _SAYINGS, STAGES
 from memd.config import WorkspaceConfig
 from memd.registry import Workspace
 from memd.rpc.context import Call
-from memd.sources.watch import Watcher
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.sync import WorkspaceSync
 from memd.workspace.workspaces import Workspaces
@@ -28,12 +27,7 @@ class Room:
         (notes.root / "memory" / "config.toml").write_text("")
         self.workspaces = Workspaces(folder / "all", folder / "user.toml")
         place = Workspace(notes.root, notes.state)
-        sync = WorkspaceSync(
-            place, notes.index, notes.indexer,
-            load_rules=notes.rules, is_current=lambda: True, embedding=None, sidecars=None,
-            watcher=Watcher(), write=self.workspaces.write, lanes=None, check=None, reopen=None,
-            publish=lambda _: None,
-        )  # fmt: skip
+        sync = WorkspaceSync(context_of(notes, threads=self.workspaces.threads))
         self.opened = OpenWorkspace(place, WorkspaceConfig(), notes.index, sync, None)
 
     def why(self, path: str, query: str = "heron", **fields) -> dict:

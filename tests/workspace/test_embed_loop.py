@@ -1,22 +1,17 @@
 import asyncio
 
 import pytest
+from tests_support import InlineThreads, context_of
 
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import EmbedderError
+from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import EmbedLoop
-
-
-async def write(work, *args):
-    return work(*args)
 
 
 def of(notes, queue):
     """The vectors of these notes, with nobody who follows and no sidecars."""
-    return EmbedLoop(
-        notes.index, notes.indexer, queue,
-        write=write, sidecars=None, is_bulk=lambda: False, publish=lambda _: None,
-    )  # fmt: skip
+    return EmbedLoop(context_of(notes, embedding=queue), Backlog())
 
 
 def vectorizing(notes, embedder):
@@ -78,22 +73,25 @@ def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):
 def test_with_nothing_to_do_it_sleeps(notes):
     """Idle means idle: the writing thread is not asked again and again."""
     notes.save({"a.md": "word\n"}, embed=False)
-    task, queue = vectorizing(notes, notes.embedder)
     asked = []
 
-    async def counting_write(work, *args):
-        asked.append(work)
-        return work(*args)
+    class CountingThreads(InlineThreads):
+        async def write(self, work, *args):
+            asked.append(work)
+            return await super().write(work, *args)
+
+    queue = EmbeddingQueue(lambda: notes.embedder, retry_s=(0.01, 0.01))
+    task = EmbedLoop(context_of(notes, embedding=queue, threads=CountingThreads()), Backlog())
 
     async def nothing() -> None:
         return
 
     async def run() -> None:
-        task._write = counting_write
         running = asyncio.create_task(task.run(nothing))
         await asyncio.sleep(0.3)
         assert notes.index.pending_count() == 0
         before = len(asked)
+        assert before
         await asyncio.sleep(0.1)
         assert len(asked) - before < 5
         running.cancel()

@@ -7,19 +7,18 @@ import sys
 
 import pytest
 from codes_support import answers, made, the_file
+from tests_support import context_of
 
 from memd import fsio
 from memd.index import ann_cache
 from memd.workspace import maintenance
+from memd.workspace.backlog import Backlog
+from memd.workspace.embed_loop import EmbedLoop
 from memd.workspace.maintenance import Maintenance
 
 pytest.importorskip("faiss")
 
 LOOKS_S = 1.0  # of housekeeping that looks every 10 ms
-
-
-async def write(work, *args):
-    return work(*args)
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +36,8 @@ def keeper(notes):
 
 
 def housekeeping_of(notes) -> Maintenance:
-    async def nothing(*_):
-        pass
-
-    return Maintenance(notes.index, write=write, is_idle=lambda: True, check=nothing, prune=nothing)
+    context = context_of(notes)
+    return Maintenance(context, EmbedLoop(context, Backlog()), is_idle=lambda: True)
 
 
 def look_around(keeper: Maintenance, for_s: float = LOOKS_S) -> None:

@@ -2,33 +2,38 @@ import asyncio
 import time
 
 import pytest
+from tests_support import Owner, context_of
 
 from memd.errors import DeadlineError
 from memd.workspace import maintenance
+from memd.workspace.backlog import Backlog
+from memd.workspace.embed_loop import EmbedLoop
 from memd.workspace.maintenance import CHECK_S, HELD_FILES, KEEP_GONE_S, Maintenance, held
 
 DAY_OLD = int(time.time()) - KEEP_GONE_S - 60
 
 
-async def write(work, *args):
-    return work(*args)
+class Vectors(EmbedLoop):
+    """Says when it is asked to remove sidecars."""
+
+    def __init__(self, context, asked):
+        super().__init__(context, Backlog())
+        self._asked = asked
+
+    async def prune(self, _now_s):
+        self._asked.append("prune")
 
 
 @pytest.fixture
 def done(notes, monkeypatch):
     """Let the housekeeping of these notes look around for a moment; return what it asked others to do."""
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
-    asked = []
-
-    async def check():
-        asked.append("check")
-
-    async def prune(now_s):
-        asked.append("prune")
+    owner = Owner()
 
     def done(*, idle: bool = True) -> list[str]:
         async def look_around():
-            keeper = Maintenance(notes.index, write=write, is_idle=lambda: idle, check=check, prune=prune)
+            context = context_of(notes, owner=owner)
+            keeper = Maintenance(context, Vectors(context, owner.asked), is_idle=lambda: idle)
             await keeper.count()
             running = asyncio.create_task(keeper.run())
             await asyncio.sleep(0.3)
@@ -36,7 +41,7 @@ def done(notes, monkeypatch):
             await asyncio.gather(running, return_exceptions=True)
 
         asyncio.run(look_around())
-        return asked
+        return owner.asked
 
     return done
 
@@ -107,15 +112,14 @@ def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
     monkeypatch.setattr(maintenance, "CHECK_S", -1)
     tries = []
 
-    async def check():
-        tries.append("check")
-        raise DeadlineError("so much was saved meanwhile")
-
-    async def prune(now_s):
-        pass
+    class Busy(Owner):
+        async def check(self, _root):
+            tries.append("check")
+            raise DeadlineError("so much was saved meanwhile")
 
     async def look_around():
-        keeper = Maintenance(notes.index, write=write, is_idle=lambda: True, check=check, prune=prune)
+        context = context_of(notes, owner=Busy())
+        keeper = Maintenance(context, Vectors(context, []), is_idle=lambda: True)
         running = asyncio.create_task(keeper.run())
         while len(tries) < 3:
             await asyncio.sleep(0.01)

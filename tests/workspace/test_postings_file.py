@@ -6,17 +6,16 @@ import os
 
 import pytest
 from postings_support import made, the_file, untruths
+from tests_support import context_of
 
 from memd import fsio
 from memd.index import postings_cache
 from memd.workspace import maintenance
+from memd.workspace.backlog import Backlog
+from memd.workspace.embed_loop import EmbedLoop
 from memd.workspace.maintenance import Maintenance
 
 LOOKS = 4
-
-
-async def write(work, *args):
-    return work(*args)
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +37,8 @@ class Keeper:
     def __init__(self, notes):
         self._left = 0  # how often it will ask whether there is nothing else to do: twice for each look
         self._enough = asyncio.Event()
-        self.maintenance = Maintenance(
-            notes.index, write=write, is_idle=self._is_idle, check=nothing, prune=nothing
-        )
+        context = context_of(notes)
+        self.maintenance = Maintenance(context, EmbedLoop(context, Backlog()), is_idle=self._is_idle)
 
     def look_around(self) -> None:
         async def looking():
@@ -60,10 +58,6 @@ class Keeper:
         if self._left <= 0:
             self._enough.set()
         return True
-
-
-async def nothing(*_):
-    pass
 
 
 def texts(count: int) -> dict[str, str]:
