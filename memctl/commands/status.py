@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from memctl import exits, versions
@@ -16,6 +17,7 @@ from memctl.commands import common
 from memctl.output.text import safe
 
 STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
+PLAIN_TERMS = ("dumb", "unknown")  # terminals that rich draws nothing in place on
 EVERY_S = 2.0  # as watch(1) and top look: often enough to see work go on
 
 
@@ -94,24 +96,37 @@ def _nobody(state: str, trouble: str, status: int) -> Seen:
 
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     """Show it again and again; ends by Ctrl-C alone."""
-    from memctl.output.screen import Screen
+    if as_json:
+        _repeat(every_s, lambda seen, _: common.print_json(seen.answer), time.sleep)
+    elif common.terminal_width() is None or os.environ.get("TERM") in PLAIN_TERMS:
+        _repeat(every_s, _print_block, time.sleep)
+    from memctl.output.terminal import LiveStatus
+
+    with LiveStatus(colour=common.wants_colour()) as page:
+
+        def draw(seen: Seen, news: list[str]) -> None:
+            above = [_heading(every_s), *news, ""]
+            if seen.trouble:
+                page.draw([*above, safe(seen.trouble)])
+            else:
+                page.draw(above, seen.answer)
+
+        _repeat(every_s, draw, page.pause)
+
+
+def _repeat(
+    every_s: float, show: Callable[[Seen, list[str]], None], pause: Callable[[float], None]
+) -> NoReturn:
+    """Look, give *show* what was seen and the news of the daemon's coming and going, and pause."""
     from memctl.output.status import Sightings
 
     sightings = Sightings()
-    in_place = not as_json and common.terminal_width() is not None and os.environ.get("TERM") != "dumb"
-    with Screen() as screen:
-        while True:
-            began_s = time.monotonic()
-            seen = _look_on()
-            news = sightings.after(seen.answer, time.time())
-            if as_json:
-                common.print_json(seen.answer)
-            elif in_place:
-                screen.draw("\n".join([_heading(every_s), *news, "", _page(seen, screen.width)]))
-            else:
-                print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, _page(seen, None)]))
-            sys.stdout.flush()  # a pipe has it now, not when four kilobytes are full
-            screen.pause(max(0.0, began_s + every_s - time.monotonic()))
+    while True:
+        began_s = time.monotonic()
+        seen = _look_on()
+        show(seen, sightings.after(seen.answer, time.time()))
+        sys.stdout.flush()  # a pipe has it now, not when four kilobytes are full
+        pause(max(0.0, began_s + every_s - time.monotonic()))
 
 
 def _look_on() -> Seen:
@@ -126,17 +141,11 @@ def _look_on() -> Seen:
         return _nobody("dead", str(error), exits.UNREACHABLE)
 
 
-def _page(seen: Seen, width: int | None) -> str:
-    """Return what was seen, as a table where there is a width, ending with one line feed."""
-    if seen.trouble:
-        return f"{safe(seen.trouble)}\n"
-    if width is None:
-        from memctl.output import status as pages
+def _print_block(seen: Seen, news: list[str]) -> None:
+    from memctl.output import status as pages
 
-        return pages.status(seen.answer)
-    from memctl.output import terminal
-
-    return terminal.status(seen.answer, width=width, colour=common.wants_colour())
+    page = f"{safe(seen.trouble)}\n" if seen.trouble else pages.status(seen.answer)
+    print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, page]))
 
 
 def _heading(every_s: float) -> str:

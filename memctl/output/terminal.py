@@ -5,9 +5,16 @@ commands take to run: import it where a terminal is known to be there.
 """
 
 import io
-from typing import Any, Literal
+import os
+import signal
+import sys
+from queue import Empty, SimpleQueue
+from types import FrameType, TracebackType
+from typing import IO, Any, Self
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.live import Live
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +38,11 @@ _LABEL_STYLES = {"error": "bold red", "degraded": "yellow"}
 
 def status(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
     """Return the daemon's facts, a table of the workspaces, and below it what is worth a line of its own."""
+    return _drawn(_status_parts(answer), width=width, colour=colour)
+
+
+def _status_parts(answer: dict[str, Any]) -> list[RenderableType]:
+    """Return what `status` draws, from top to bottom."""
     known = answer["workspaces"]
     server = facts.server(answer)
     # Text, never markup: a folder may be named "[red]".
@@ -39,7 +51,7 @@ def status(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
     for one in known:
         section = facts.beyond_row(one, ordinary=len(known) == 1)
         parts += [Text(), Text(section.title, "bold"), _table(section)] if section.facts else []
-    return _drawn(parts, width=width, colour=colour)
+    return parts
 
 
 def health(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
@@ -107,8 +119,101 @@ def _state(text: str) -> Text:
 
 def _drawn(parts: list[RenderableType], *, width: int, colour: bool) -> str:
     page = io.StringIO()
-    colours: Literal["standard"] | None = "standard" if colour else None
-    console = Console(file=page, width=width, force_terminal=True, color_system=colours, highlight=False)
+    console = _console(page, width=width, colour=colour)
     for part in parts:
         console.print(part)
     return page.getvalue()
+
+
+def _console(file: IO[str], *, width: int, colour: bool, height: int | None = None) -> Console:
+    return Console(
+        file=file,
+        width=width,
+        height=height,
+        force_terminal=True,
+        force_interactive=True,
+        color_system="standard" if colour else None,
+        highlight=False,
+    )
+
+
+class LiveStatus:
+    """The status, drawn over itself below the command; the last page stays, as any other output."""
+
+    def __init__(self, *, colour: bool) -> None:
+        size = _size()
+        self._console = _console(sys.stdout, width=size.columns, height=size.lines, colour=colour)
+        self._live = Live(
+            console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        )
+        self._page = _Page([])
+        self._woken: SimpleQueue[int] = SimpleQueue()  # what a handler may put into at any time
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._wake) for number in _WAKING}
+        self._live.start()
+        # rich hides the cursor. A shell that gets the terminal by Ctrl-Z or a kill would not show it again.
+        self._console.show_cursor()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def draw(self, lines: list[str], answer: dict[str, Any] | None = None) -> None:
+        """Put *lines*, and below them the status, in the place of the last page."""
+        size = _size()
+        self._console.size = size.columns, size.lines  # rich would believe $COLUMNS, which stays as it was
+        self._page = _Page([*map(Text, lines), *(_status_parts(answer) if answer else [])])
+        self._live.update(self._page, refresh=True)
+
+    def pause(self, seconds: float) -> None:
+        """Wait, or return at once when the window's size changes or the shell gives the terminal back."""
+        try:
+            woken = {self._woken.get(timeout=seconds)}
+        except Empty:
+            return
+        while not self._woken.empty():
+            woken.add(self._woken.get())
+        if signal.SIGCONT in woken:  # the shell has written below the page: the next one goes below that
+            self._console.file.write("\n" * (self._page.height - 1))  # rich goes up by so many
+        elif signal.SIGWINCH in woken:  # the terminal has wrapped the page anew, nobody knows how
+            self._console.clear()
+
+    def _wake(self, number: int, _frame: FrameType | None) -> None:
+        self._woken.put(number)
+
+
+_WAKING = (signal.SIGWINCH, signal.SIGCONT)
+
+
+class _Page:
+    """Parts below each other, no higher than the screen."""
+
+    def __init__(self, parts: list[RenderableType]) -> None:
+        self._parts = parts
+        self.height = 0  # when it was drawn last
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines that fit; the last one of them says how many do not."""
+        lines = console.render_lines(Group(*self._parts), options.update(height=None), pad=False)
+        room = max(1, console.height - 1)  # the last line is the prompt's
+        if len(lines) > room > 1:
+            told = f"{len(lines) - room + 1} more lines: make the window higher, or memctl status"
+            lines = [*lines[: room - 1], [Segment(told[: console.width])]]
+        self.height = len(lines[:room])
+        for line in lines[:room]:
+            yield from line
+            yield Segment.line()
+
+
+def _size() -> os.terminal_size:
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        found = os.terminal_size((0, 0))
+    return found if found.columns and found.lines else os.terminal_size((80, 24))
