@@ -36,7 +36,7 @@ def kills(folder: Path, seed: int) -> Outcome:
 
 
 def kills_of_many(folder: Path, seed: int) -> Outcome:
-    """The same with 20,000 chunks: how long does recovery take?"""
+    """The same with 20,000 chunks, and the time that recovery takes."""
     found = killing.loop(folder, kills=40, seed=seed, notes=NOTES, longest_s=1.0)
     return _recovered(found, "kill -9, 20,000 chunks")
 

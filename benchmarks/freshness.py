@@ -90,7 +90,7 @@ def _until_found(client: Client, query: str, name: str, mode: str) -> float:
 
 
 def sync(options: argparse.Namespace) -> list[Row]:
-    """Save, then search with `sync`: is it found each time, and how long does the answer take?"""
+    """Save, then search with `sync`: saves that are not found, and the time until the answer."""
     took, missed = [], 0
     with workspace(1_000, provider="none") as (place, client):
         for number in range(options.rounds):
@@ -152,7 +152,7 @@ def storm(options: argparse.Namespace) -> list[Row]:
 
 
 def checkout(_options: argparse.Namespace) -> list[Row]:
-    """Have git write 1,000 files anew, byte for byte: until that is known, and is anything embedded?"""
+    """Have git write 1,000 files anew, byte for byte: the time until that is known, and what is embedded."""
     with workspace(1_000) as (place, client):
         git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(place.notes)]
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "notes"]):

@@ -1,5 +1,6 @@
-"""A socket that answers as the test says: for what a real daemon does not do on request (old versions,
-errors, a first index that is never complete), and to count what was asked.
+"""A socket that answers as the test says, and counts what it was asked.
+
+For what a real daemon does not do on request: old versions, errors, a first index that is never complete.
 """
 
 import socket
