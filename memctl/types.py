@@ -386,7 +386,7 @@ class Word(TypedDict):
 class Filter(TypedDict):
     """What a chunk or its source must have, or must not."""
 
-    filter: Literal["path", "tag", "since", "until", "phrase", "excluded"]
+    filter: str  # the name of one of `FILTER_KEYS`, or one of `OF_WORDS`
     value: str
 
 

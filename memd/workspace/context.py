@@ -54,6 +54,9 @@ class LoopListener(Protocol):
     def note_outdated(self) -> None:
         """Hear that the configuration is another one than the loops run with."""
 
+    def note_hinted(self) -> None:
+        """Hear that files wait to be looked at."""
+
     def note_scanned(self) -> None:
         """Hear that the folder, or some of it, was compared."""
 

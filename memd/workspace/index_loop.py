@@ -44,6 +44,7 @@ class IndexLoop:
         """Take paths, relative to the root, that may have changed."""
         self._backlog.hint(paths, time.monotonic())
         self.wake()
+        self._listener.note_hinted()
 
     def waits(self, path: str) -> bool:
         """Tell whether a path is in line to be looked at."""

@@ -252,6 +252,10 @@ class WorkspaceSync:
             self.reopening = True
             self.context.reopen(ReopenReason.CONFIG)
 
+    def note_hinted(self) -> None:
+        """Tell that there is work: who is told "ready" afterwards asks again then."""
+        self._tell_state()
+
     def note_scanned(self) -> None:
         """Have what was found indexed."""
         self._most = max(self._most, len(self._backlog))  # another look is no new beginning
