@@ -15,7 +15,7 @@ from mcp.types import CallToolResult, ContentBlock, TextContent, ToolAnnotations
 from pydantic import ConfigDict, Field, model_validator
 from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
 
-from memctl import launch, versions, workspaces
+from memctl import launch, types, versions, workspaces
 from memctl.client import RpcError, Unreachable
 from memctl.exits import CommandError
 from memctl.filter_keys import OPTIONS
@@ -52,19 +52,11 @@ Content = Annotated[
 ]
 
 
-# Beside what each answer is about: `note` says what it lacks, "" where all is well.
+# What an agent can use of the daemon's answers, whose types are in memctl.types. `note` says what one lacks,
+# "" where all is well.
 
 
-class Place(TypedDict):
-    """Where text came from, or why it was left out."""
-
-    path: str
-    start_line: int
-    end_line: int
-    reason: NotRequired[str]
-
-
-class Hit(TypedDict):
+class AnswerHit(TypedDict):
     """One stretch of a note."""
 
     path: str
@@ -76,13 +68,13 @@ class Hit(TypedDict):
     score: float
     date: str | None
     origin: str
-    also_in: list[Place]
+    also_in: list[types.Location]
 
 
 class SearchAnswer(TypedDict):
     """Hits, best first, and how they were found."""
 
-    hits: list[Hit]
+    hits: list[AnswerHit]
     confidence: str
     mode: str
     degraded: list[str]
@@ -97,14 +89,14 @@ class RecallAnswer(TypedDict):
     text: str
     tokens: int
     budget_tokens: int
-    sources: list[Place]
-    omitted: list[Place]
-    confidence: str
+    sources: list[types.RecallSource]
+    omitted: list[types.RecallOmission]
+    confidence: Literal["strong", "weak", "none"]
     degraded: list[str]
     note: str
 
 
-class Reason(TypedDict):
+class WhyAnswer(TypedDict):
     """Which stage dropped a note that a search did not return."""
 
     path: str
@@ -115,28 +107,18 @@ class Reason(TypedDict):
     note: str
 
 
-class Likeness(TypedDict):
-    """A note or entry that may say the same."""
-
-    path: str
-    title: str
-    start_line: int
-    end_line: int
-    score: float
-
-
-class Written(TypedDict):
+class ExtractMemoryAnswer(TypedDict):
     """The entry that was written."""
 
     path: str
     id: str
-    created: str | bool | None
+    created: str
     indexed: bool
-    similar: list[Likeness]
+    similar: list[types.SimilarNote]
     note: str
 
 
-class Excerpt(TypedDict):
+class GetAnswer(TypedDict):
     """A note or some of its lines."""
 
     path: str
@@ -308,10 +290,10 @@ class Memory:
         *,
         start_line: Annotated[int | None, Field(ge=1, description="First line, from 1")] = None,
         end_line: Annotated[int | None, Field(ge=1, description="Last line, inclusive")] = None,
-    ) -> Excerpt:
+    ) -> GetAnswer:
         """Read a note, or some lines of it: the context around a hit of search_memory."""
         answer = self._call("get", path=path, start_line=start_line, end_line=end_line)
-        return {**_only(answer, Excerpt), "note": self._note(answer)}  # type: ignore[typeddict-item]
+        return {**_only(answer, GetAnswer), "note": self._note(answer)}  # type: ignore[typeddict-item]
 
     def why_memory(
         self,
@@ -319,7 +301,7 @@ class Memory:
         query: Query,
         *,
         line: Annotated[int | None, Field(ge=1, description="Ask about what stands at this line")] = None,
-    ) -> Reason:
+    ) -> WhyAnswer:
         """
         Say why search_memory does not return a note that you or the user expected for a query.
 
@@ -328,7 +310,7 @@ class Memory:
         is among the hits.
         """
         answer = self._found("why", path=path, query=query, line=line)
-        return {**_only(answer, Reason), "note": self._note(answer)}  # type: ignore[typeddict-item]
+        return {**_only(answer, WhyAnswer), "note": self._note(answer)}  # type: ignore[typeddict-item]
 
     def extract_memory(
         self,
@@ -337,7 +319,7 @@ class Memory:
         content: Content,
         context: Context,
         tags: Annotated[list[str] | None, Field(description="A few words to filter by")] = None,
-    ) -> Written:
+    ) -> ExtractMemoryAnswer:
         """
         Remember one fact, decision or preference for later sessions, as a Markdown entry.
 
@@ -350,7 +332,7 @@ class Memory:
         answer = self._call(
             "extract_memory", topic=topic, title=title, content=content, tags=tags or [], source=source
         )
-        return {**_only(answer, Written), "note": self._note(answer)}  # type: ignore[typeddict-item]
+        return {**_only(answer, ExtractMemoryAnswer), "note": self._note(answer)}  # type: ignore[typeddict-item]
 
     def _found(self, method: str, **params: Any) -> dict[str, Any]:
         """Search; where the very first index lacks words, give it the time a tool call has."""
@@ -390,7 +372,7 @@ class Memory:
         return "; ".join(filter(None, [hits.notes(answer), None if self._root() else found]))
 
 
-def _hit(hit: dict[str, Any]) -> Hit:
+def _hit(hit: dict[str, Any]) -> AnswerHit:
     """Return what an agent can use of a hit: ranks and weights are for people who tune."""
     return {
         "path": hit["path"],

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import typing
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from mcp.types import Implementation
 from sample_answers import found, hit
 from scripted_peer import Peer, Refusal
 
-from memctl import exits
+from memctl import exits, mcp, types
 from memctl.versions import own
 
 SOURCE = {"id": 1, "path": "a.md", "start_line": 1, "end_line": 2, "score": 0.5, "origin": "human"}
@@ -328,3 +329,19 @@ def test_without_the_extra_one_line_says_how_to_install_it(root):
     assert done.returncode == exits.USAGE
     says = f"memctl: the MCP SDK is not installed. Install it: {sys.executable} -m pip install 'mcp>=2'\n"
     assert done.stderr.decode() == says
+
+
+@pytest.mark.parametrize(
+    ("shape", "answer"),
+    [
+        (mcp.RecallAnswer, types.RecallResult),
+        (mcp.GetAnswer, types.GetResult),
+        (mcp.WhyAnswer, types.WhyResult),
+        (mcp.ExtractMemoryAnswer, types.ExtractMemoryResult),
+    ],
+)
+def test_a_tools_shape_is_part_of_the_daemons_answer(shape, answer):
+    """What is handed on as it came has the daemon's own type; `note` is the server's."""
+    promised, sent = typing.get_type_hints(shape), typing.get_type_hints(answer)
+    del promised["note"]
+    assert promised == {name: sent.get(name) for name in promised}
