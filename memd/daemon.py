@@ -146,7 +146,7 @@ EXIT_HURRIED = 1  # a second signal, or something hung while it stopped
 EXIT_RUNNING = 73  # another daemon holds the lock; a client just connects
 EXIT_LOST = 75  # clients do not reach it any more; the next one starts another (EX_TEMPFAIL)
 EXIT_UNSAFE = 78  # a folder or socket path that must be mended first (EX_CONFIG)
-BEAT_S = 20.0  # a third of memd.service's WatchdogSec
+LOOK_S = 20.0  # between two looks at clocks, socket and faults; a status line is as old at most. Arbitrary
 # Python threads let each other run after so long: with 5 ms, its default, a ping waits for each search.
 SWITCH_S = 0.0005
 STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the stores survive it
@@ -209,7 +209,12 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, workspaces.reload)
         beats = [
             asyncio.create_task(beat)
-            for beat in (_beat(workspaces), _look_around(workspaces), _look_at_itself(reach, end))
+            for beat in (
+                _beat(workspaces),
+                _tell_status(workspaces),
+                _look_around(workspaces),
+                _look_at_itself(reach, end),
+            )
         ]
         with suppress(OSError):  # nothing depends on it, and the next start tries again
             await asyncio.to_thread(temporary.remove_abandoned, state_dir)
@@ -230,11 +235,18 @@ async def _beat(workspaces: Workspaces) -> None:
     A model that hangs costs meaning alone, which each answer says, and a watch that is blind is found by its
     cookies: a restart for one of them would cost the words as well.
     """
-    while True:
+    pause_s = systemd.beat_s()
+    while pause_s is not None:
         await workspaces.write(lambda: None)
         systemd.watchdog()
+        await asyncio.sleep(pause_s)
+
+
+async def _tell_status(workspaces: Workspaces) -> None:
+    """Keep the line of `systemctl status` up to date."""
+    while True:
         systemd.status(_summary(workspaces))
-        await asyncio.sleep(BEAT_S)
+        await asyncio.sleep(LOOK_S)
 
 
 def _summary(workspaces: Workspaces) -> str:
@@ -251,7 +263,7 @@ async def _look_around(workspaces: Workspaces) -> None:
     """Notice lost time, and try again to open what could not be opened."""
     clocks = Clocks()
     while True:
-        await asyncio.sleep(BEAT_S)
+        await asyncio.sleep(LOOK_S)
         if clocks.jumped():
             log.info("clock_jumped")
             workspaces.rescan()
@@ -261,7 +273,7 @@ async def _look_around(workspaces: Workspaces) -> None:
 async def _look_at_itself(reach: Reachability, end: asyncio.Future[int]) -> None:
     """End this daemon once its socket or its lock is not its own any more."""
     while True:
-        await asyncio.sleep(BEAT_S)
+        await asyncio.sleep(LOOK_S)
         if lost := await reach.lost():
             log.error("lost", what=lost)
             _finish(end, EXIT_LOST)

@@ -4,10 +4,12 @@ Without systemd there is nothing to take and nobody to tell: every function does
 """
 
 import os
+import re
 import socket
 from contextlib import suppress
 
 _FIRST_FD = 3  # SD_LISTEN_FDS_START
+_NO_INTERVAL_US = (0, 2**64 - 1)  # as sd_watchdog_enabled(3) refuses them: nothing, and for ever
 _LISTEN_VARIABLES = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 
@@ -43,16 +45,22 @@ def stopping(text: str = "") -> None:
 
 
 def watchdog() -> None:
-    """Tell that the service is well; needed more often than each `watchdog_interval_s`."""
+    """Tell that the service is well; needed at each `beat_s`."""
     _notify("WATCHDOG=1")
 
 
-def watchdog_interval_s() -> float | None:
-    """Return after how much silence systemd ends this process, None if it never does."""
+def beat_s() -> float | None:
+    """Return how often to tell the watchdog, a third of its interval; None where none waits for this process.
+
+    As sd_watchdog_enabled(3): WATCHDOG_PID, where it is set, names the process that is meant.
+    """
     interval_us = os.environ.get("WATCHDOG_USEC", "")
-    if os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()) or not interval_us.isdecimal():
+    if os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
-    return int(interval_us) / 1e6
+    # Of 20 digits or none: longer is no number of systemd's.
+    if not re.fullmatch("[0-9]{1,20}", interval_us) or int(interval_us) in _NO_INTERVAL_US:
+        return None
+    return int(interval_us) / 1e6 / 3
 
 
 def _listening(fd: int) -> socket.socket:

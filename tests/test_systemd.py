@@ -119,12 +119,27 @@ def test_sockets_for_another_process_are_left_alone(monkeypatch):
     assert "LISTEN_FDS" not in os.environ
 
 
-def test_the_watchdogs_interval_is_known(monkeypatch):
-    """In seconds; none without the variable or if it is meant for another process."""
-    monkeypatch.delenv("WATCHDOG_USEC", raising=False)
-    monkeypatch.delenv("WATCHDOG_PID", raising=False)
-    assert systemd.watchdog_interval_s() is None
-    monkeypatch.setenv("WATCHDOG_USEC", "60000000")
-    assert systemd.watchdog_interval_s() == 60
-    monkeypatch.setenv("WATCHDOG_PID", str(os.getpid() + 1))
-    assert systemd.watchdog_interval_s() is None
+@pytest.mark.parametrize(
+    ("interval_us", "meant", "expected_s"),
+    [
+        (None, None, None),
+        ("60000000", None, 20.0),
+        ("60000000", "self", 20.0),
+        ("60000000", "another", None),
+        ("60000000", "", None),
+        ("0", None, None),
+        (str(2**64 - 1), None, None),
+        ("", None, None),
+        ("-3", None, None),
+        ("\u0663", None, None),
+        ("1e6", None, None),
+    ],
+)
+def test_the_watchdog_is_told_at_a_third_of_its_interval(monkeypatch, interval_us, meant, expected_s):
+    """Not without the variable, and not where it is meant for another process."""
+    pid = {"self": str(os.getpid()), "another": str(os.getpid() + 1)}.get(meant, meant)
+    for name, value in (("WATCHDOG_USEC", interval_us), ("WATCHDOG_PID", pid)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    assert systemd.beat_s() == expected_s

@@ -22,7 +22,7 @@ def read():
     jump_s = {jump_s} if readings > 3 else 0
     return (wall + jump_s, awake, since_boot) if {was_set} else (wall + jump_s, awake, since_boot + jump_s)
 
-daemon.BEAT_S = 0.2
+daemon.LOOK_S = 0.2
 daemon.Clocks.__init__.__defaults__ = (read,)
 logs.configure(sys.stderr, terminal=False)
 sys.exit(daemon.run(daemon.starter(None)))
