@@ -365,5 +365,5 @@ def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> 
 def _decay(view: View, request: SearchRequest, source_id: int) -> Decay:
     source = view.snapshot.sources[source_id]
     age_days = (request.today - source.day).days
-    factor = ranking.half_life_decay(age_days, request.half_life_days) if source.dated else 1.0
+    factor = ranking.decay_of(source, request.today, request.half_life_days)
     return Decay(factor, source.dated, age_days, request.half_life_days)

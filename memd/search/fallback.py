@@ -60,7 +60,7 @@ def candidates(view: View, request: SearchRequest) -> tuple[list[Candidate], boo
         word = None if has_vectors and request.mode == "vector" else words.get(number, 0.0)
         used = ranking.weights_seen(request.weights, vector=score is not None, keyword=word is not None)
         merged = min(1.0, ranking.weighted(score, word, used))
-        decay = _decay(source, request)
+        decay = ranking.decay_of(source, request.today, request.half_life_days)
         ranks = nearest.get(number), said.get(number)
         order = merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
         found.append(
@@ -163,9 +163,3 @@ def _expressions(view: View, query: Query) -> list[str]:
 def _ranks(scores: Iterable[int], score_of: Callable[[int], float]) -> dict[int, int]:
     ordered: Sequence[int] = sorted(scores, key=lambda number: (-score_of(number), number))
     return {number: rank for rank, number in enumerate(ordered, 1)}
-
-
-def _decay(source: Source, request: SearchRequest) -> float:
-    if not source.dated:
-        return 1.0
-    return ranking.half_life_decay((request.today - source.day).days, request.half_life_days)

@@ -1,9 +1,11 @@
 """Ranking of candidates: fusion of the arms, decay by age, the floor, the order. Pure functions on lists."""
 
 from collections.abc import Iterable
+from datetime import date
 from typing import NamedTuple
 
 from memd.config import Weights
+from memd.records import Source
 
 # k of Cormack, Clarke & Büttcher, SIGIR 2009: softens the lead of rank 1.
 RRF_K = 60
@@ -65,6 +67,11 @@ def reciprocal_rank(ranks: Iterable[int | None]) -> float:
 def half_life_decay(age_days: float, half_life_days: float) -> float:
     """Return the share that is left after *age_days*: a half for every half-life; 1 for the future."""
     return float(0.5 ** (max(age_days, 0.0) / half_life_days))
+
+
+def decay_of(source: Source, today: date, half_life_days: float) -> float:
+    """Return what age leaves of the score of a source's chunks; only a source that is dated decays."""
+    return half_life_decay((today - source.day).days, half_life_days) if source.dated else 1.0
 
 
 def floor(candidates: Iterable[Candidate], min_score: float) -> list[Candidate]:

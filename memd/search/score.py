@@ -153,10 +153,7 @@ def _no_tier(_chunk_id: int) -> None:
 
 def _facts(source: Source, request: SearchRequest) -> tuple[str, float]:
     """Return path and decay of a source."""
-    if not source.dated:
-        return source.path, 1.0
-    age_days = (request.today - source.day).days
-    return source.path, ranking.half_life_decay(age_days, request.half_life_days)
+    return source.path, ranking.decay_of(source, request.today, request.half_life_days)
 
 
 def meaning_of(columns: Columns, vector: VectorArm, chunks: Grouped) -> Sequence[Evidence]:
