@@ -1,4 +1,4 @@
-"""Does everything that names the filters of a query name those of the one table?"""
+"""Everything that names the filters of a query names those of the one table."""
 
 import inspect
 from datetime import date
