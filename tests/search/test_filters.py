@@ -37,7 +37,9 @@ def test_every_filter_of_an_explanation_is_documented():
     assert [name for name in (*BY_NAME, *OF_WORDS) if f"`{name}`" not in line] == []
 
 
-@pytest.mark.parametrize("takes", [params.Search, params.Recall, Memory.search_memory, Memory.recall])
+@pytest.mark.parametrize(
+    "takes", [params.SearchParams, params.RecallParams, Memory.search_memory, Memory.recall]
+)
 def test_every_option_is_a_parameter_of_requests_and_of_the_tools(takes):
     """What a user can narrow, a program and an agent can."""
     assert set(inspect.signature(takes).parameters) >= OPTIONS
