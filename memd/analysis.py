@@ -18,6 +18,8 @@ younger letters. Pure.
 import re
 import unicodedata
 
+from memd.canonical import normalized
+
 # Default_Ignorable_Code_Point, which unicodedata does not tell, without the zero width space: it parts words.
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164"
@@ -145,7 +147,7 @@ def searched(text: str) -> str:
 
 def clean(text: str) -> str:
     """Return *text* in NFKC, with a space for every character that FTS5 or SQLite would trip over."""
-    return unicodedata.normalize("NFKC", text.replace("\0", " ").encode(errors="replace").decode())
+    return normalized("NFKC", text.replace("\0", " ").encode(errors="replace").decode())
 
 
 def pairs(run: str) -> list[str]:

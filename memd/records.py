@@ -3,10 +3,11 @@
 Frozen records and nothing else: no I/O, no clock, no defaults that hide a decision.
 """
 
-import unicodedata
 from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple, Protocol
+
+from memd.canonical import normalized
 
 
 class FileStamp(NamedTuple):
@@ -63,7 +64,7 @@ class Chunk:
     @property
     def embed_text(self) -> str:
         """What the model reads."""
-        return unicodedata.normalize("NFC", self.context + self.text).replace("\r\n", "\n")
+        return normalized("NFC", self.context + self.text).replace("\r\n", "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,10 @@ class Document:
 
 class Tokenizer(Protocol):
     """How the model cuts a text into word pieces."""
+
+    @property
+    def parts_at_spaces(self) -> bool:
+        """Whether no piece depends on what is behind an ASCII space or line break: counts add up there."""
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return [start, end) character offsets of each word piece, special tokens excluded."""

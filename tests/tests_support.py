@@ -35,6 +35,8 @@ DAY = date(2026, 6, 1)
 class WordTokenizer:
     """Words as pieces: stands in where the model's own pieces are not the point."""
 
+    parts_at_spaces = True
+
     def spans(self, text: str) -> list[tuple[int, int]]:
         return [match.span() for match in WORD.finditer(text)]
 

@@ -17,6 +17,8 @@ READ_CHARACTERS = 65_536
 # offsets stay those of the text as it was given.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
+_BERT = ["BertNormalizer", "BertPreTokenizer"]
+
 
 class WordPieces:
     """One tokenizer.json. Safe to call from several threads: nothing changes after the constructor."""
@@ -28,6 +30,9 @@ class WordPieces:
         # reads: a third of all chunks would lose their end in silence.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        # BERT's cuts at white space before anything else; SentencePiece and byte-level ones join over it.
+        steps = (self._tokenizer.normalizer, self._tokenizer.pre_tokenizer)
+        self.parts_at_spaces = [type(step).__name__ for step in steps] == _BERT
         self.special_tokens = int(self._tokenizer.num_special_tokens_to_add(False))  # noqa: FBT003
 
     def spans(self, text: str) -> list[tuple[int, int]]:

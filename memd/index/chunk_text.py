@@ -4,15 +4,15 @@ Pure. Indexing stores what these return, and the check derives it again.
 """
 
 import hashlib
-import unicodedata
 from pathlib import PurePosixPath
 
 from memd import analysis
+from memd.canonical import normalized
 
 
 def read_by_model(context: str, text: str) -> str:
     """Return what the model reads of a chunk."""
-    return unicodedata.normalize("NFC", context + text).replace("\r\n", "\n")
+    return normalized("NFC", context + text).replace("\r\n", "\n")
 
 
 def hash_of(read: str) -> bytes:

@@ -17,9 +17,11 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from memd.canonical import normalized
 from memd.records import Chunk, ChunkLimits, Document, Tokenizer
 from memd.sources.markdown import (
     Block,
@@ -34,6 +36,13 @@ from memd.sources.markdown import (
 
 # Tokenised at once: offsets of more cost the tokenizers library more time a character and memory.
 BATCH_CHARS = 32_000
+# A stretch is dense with more word pieces than one in two ASCII characters and three in each other one: prose
+# has one in four, Hangul two or three in a syllable.
+ASCII_A_PIECE = 2
+PIECES_A_LETTER = 3
+# So many pieces of dense stretches are found; behind them each character of the text counts as one. Finding
+# four million takes 5 s.
+MAX_DENSE_PIECES = 600_000
 # A cut moves back so far to spare a sentence: at most 40 % of a part.
 _SENTENCE_FROM = 0.6
 # Longest run of combining marks that a cut respects; arbitrary, no script needs more.
@@ -47,6 +56,7 @@ _SENTENCE_END = re.compile(
     r"|[\u3002\uff01\uff1f\uff1b][\u300d\u300f\u201d\u2019\uff09]*\s*"  # full-width marks need no space
 )
 _SPACE = re.compile(r"\s+")
+_PARTING = frozenset(" \n\r\t")
 
 
 class Measure:
@@ -55,9 +65,21 @@ class Measure:
     def __init__(self, lines: Lines, first: int, tokenizer: Tokenizer) -> None:
         self.lines = lines
         self._pieces = array("I")
+        self._parts_at_spaces = tokenizer.parts_at_spaces
+        self.counted = len(lines.text)  # behind it each character counts as a piece
         begin = lines.starts[first] if first < len(lines) else len(lines.text)
+        dense = 0
         for start, stop in _batches(lines.text, begin):
-            self._pieces.extend([start + at for at, _ in tokenizer.spans(lines.text[start:stop])])
+            if dense > MAX_DENSE_PIECES:
+                self.counted = start
+                self._pieces.extend(range(start, len(lines.text)))
+                break
+            text = lines.text[start:stop]
+            found = [start + at for at, _ in tokenizer.spans(text)]
+            self._pieces.extend(found)
+            plain = len(text.encode("ascii", errors="ignore"))
+            if len(found) > plain // ASCII_A_PIECE + (len(text) - plain) * PIECES_A_LETTER:
+                dense += len(found)
         self._words = array("I", (match.start() for match in _WORD.finditer(lines.text, begin)))
 
     def words(self, begin: int, stop: int) -> int:
@@ -67,6 +89,16 @@ class Measure:
     def pieces(self, begin: int, stop: int) -> int:
         """Return how many word pieces begin in the stretch."""
         return bisect_left(self._pieces, stop) - bisect_left(self._pieces, begin)
+
+    def most_pieces(self, begin: int, stop: int) -> int | None:
+        """Return how many pieces the stretch has at most when it stands alone; None where that is unknown."""
+        text = self.lines.text
+        if not self._parts_at_spaces:
+            return None
+        apart = (begin == 0 or text[begin - 1] in _PARTING) and (stop == len(text) or text[stop] in _PARTING)
+        if apart and stop <= self.counted:
+            return self.pieces(begin, stop)
+        return stop - begin if text[begin:stop].isascii() else None
 
     def offsets(self, blocks: Sequence[Block]) -> tuple[int, int]:
         """Return where the first of neighbouring *blocks* begins and where the last stops."""
@@ -350,6 +382,9 @@ PREFIX_SHARE = 0.25
 # Characters a word piece, at most: prose has 4 to 6; padded tables and indented code have room. Needed
 # because the tokenizer calls any "word" of over 100 characters one unknown piece, and 1 MB of base64 is one.
 MAX_CHARS_PER_PIECE = 16
+# Headings, paths of them and contexts whose pieces are remembered while a text is cut. Arbitrary.
+COUNTS_KEPT = 1_000
+_JOINT = " > "
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +395,9 @@ class _Page:
     tokenizer: Tokenizer
     limits: ChunkLimits
     front: FrontMatter
+    # The tokenizer's, with a memory: headings stand in front of many chunks.
+    count: Callable[[str], int]
+    spans: Callable[[str], list[tuple[int, int]]]
 
     @property
     def max_chars(self) -> int:
@@ -390,23 +428,27 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool =
     literal = [Block("code_block", 0, front.lines)] if front.is_text else []
     found, warnings = read_plain(lines) if plain else read_blocks(lines, front.lines)
     blocks = [*literal, *found]
-    page = _Page(lines, tokenizer, limits, front)
-    chunks = tuple(_chunks(page, blocks) if blocks else _front_matter_chunk(page))
+    count, spans = lru_cache(COUNTS_KEPT)(tokenizer.count), lru_cache(COUNTS_KEPT)(tokenizer.spans)
+    page = _Page(lines, tokenizer, limits, front, count, spans)
+    measure = Measure(lines, blocks[0].start if blocks else len(lines), tokenizer)
+    if measure.counted < len(text):
+        number = lines.number_at(measure.counted) + 1
+        warnings += (f"too-complex: from line {number} on it is cut into short chunks",)
+    chunks = tuple(_chunks(page, measure, blocks) if blocks else _front_matter_chunk(page))
     level_1 = (block.title for block in blocks if block.level == 1 and block.title)
     return Document(
         front.title or next(level_1, ""), front.tags, front.values, chunks, front.warnings + warnings
     )
 
 
-def _chunks(page: _Page, blocks: list[Block]) -> Iterator[Chunk]:
+def _chunks(page: _Page, measure: Measure, blocks: list[Block]) -> Iterator[Chunk]:
     limits = page.limits
-    measure = Measure(page.lines, blocks[0].start, page.tokenizer)
     # A joined section may get half of what headings, title and tags can take in front of it.
     most = Room(limits.words, int(limits.max_tokens * (1 - PREFIX_SHARE)), page.max_chars)
     is_first = True
     for section in join_small(read_sections(blocks), measure, limits.words, most):
         prefix = _prefix(page, section, 0, 0, is_first=is_first)
-        pieces = max(1, limits.max_tokens - page.tokenizer.count(prefix))
+        pieces = max(1, limits.max_tokens - page.count(prefix))
         room = Room(limits.words, pieces, page.max_chars)
         begin, stop = measure.offsets(section.blocks)
         if Room(limits.words * SLACK, pieces, page.max_chars).holds(measure, begin, stop):
@@ -414,23 +456,34 @@ def _chunks(page: _Page, blocks: list[Block]) -> Iterator[Chunk]:
         else:
             stretches = pack(measure, section.blocks, section.lead, room, limits.overlap_words)
         for one_begin, one_stop in stretches:
-            yield from _checked(page, section, one_begin, one_stop, is_first=is_first)
+            yield from _checked(page, measure, section, one_begin, one_stop, is_first=is_first)
             is_first = False
 
 
-def _checked(page: _Page, section: Section, begin: int, stop: int, *, is_first: bool) -> Iterator[Chunk]:
+def _checked(
+    page: _Page, measure: Measure, section: Section, begin: int, stop: int, *, is_first: bool
+) -> Iterator[Chunk]:
     """Yield the stretch as a chunk, or in halves where its real count is over the limit."""
     text = page.lines.text[begin:stop]
     first, last = page.lines.number_at(begin) + 1, page.lines.number_at(stop - 1) + 1
     start_byte = page.lines.bytes_before(begin)
+    most = measure.most_pieces(begin, stop)
     for prefix in (_prefix(page, section, begin, stop, is_first=is_first), ""):
         chunk = Chunk(first, last, section.title, text, start_byte, f"{prefix}\n\n" if prefix else "")
-        if _fits(page, chunk) or len(text) == 1:
+        if _surely_fits(page, chunk, most) or _fits(page, chunk) or len(text) == 1:
             yield chunk
             return
     for half_begin, half_stop in _halves(page.lines, begin, stop):
-        yield from _checked(page, section, half_begin, half_stop, is_first=is_first)
+        yield from _checked(page, measure, section, half_begin, half_stop, is_first=is_first)
         is_first = False
+
+
+def _surely_fits(page: _Page, chunk: Chunk, most: int | None) -> bool:
+    """Tell whether the pieces of a chunk's text, so many at most, fit with what stands in front of it."""
+    if most is None or most + page.count(chunk.context) > page.limits.max_tokens:
+        return False
+    # What the model reads is normalized, which may join characters that were counted apart.
+    return chunk.text.isascii() or unicodedata.is_normalized("NFC", chunk.text)
 
 
 def _fits(page: _Page, chunk: Chunk) -> bool:
@@ -461,28 +514,36 @@ def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: b
     starts = page.lines.starts
     hidden = [block.title for block in section.trail if not begin <= starts[block.start] < stop]
     share = int(page.limits.max_tokens * PREFIX_SHARE)
-    path = _path(page.tokenizer, [title for title in hidden if title], share)
+    path = _path(page, [title for title in hidden if title], share)
     if not is_first:
         return path
     title = page.front.title
     shown = f"{path}\n{page.lines.text[begin:stop]}".casefold()
     about = [] if title.casefold() in shown else [title]
-    top = _clipped(page.tokenizer, "\n".join([*about, ", ".join(page.front.tags)]).strip(), share)
+    top = _clipped(page, "\n".join([*about, ", ".join(page.front.tags)]).strip(), share)
     return "\n".join(part for part in (top, path) if part)
 
 
-def _path(tokenizer: Tokenizer, titles: list[str], pieces: int) -> str:
+def _path(page: _Page, titles: list[str], pieces: int) -> str:
     """Join headings; where that is too long, the outer ones go first."""
-    while len(titles) > 1 and tokenizer.count(" > ".join(titles)) > pieces:
+    while len(titles) > 1 and _path_pieces(page, titles) > pieces:
         titles = titles[1:]
-    return _clipped(tokenizer, " > ".join(titles), pieces)
+    return _clipped(page, _JOINT.join(titles), pieces)
 
 
-def _clipped(tokenizer: Tokenizer, text: str, pieces: int) -> str:
+def _path_pieces(page: _Page, titles: list[str]) -> int:
+    if not page.tokenizer.parts_at_spaces:
+        return page.count(_JOINT.join(titles))
+    return sum(map(page.count, titles)) + (len(titles) - 1) * page.count(_JOINT)
+
+
+def _clipped(page: _Page, text: str, pieces: int) -> str:
     if not text:  # most chunks have nothing in front
         return ""
-    text = unicodedata.normalize("NFC", text[: pieces * MAX_CHARS_PER_PIECE])
-    spans = tokenizer.spans(text)
+    text = normalized("NFC", text[: pieces * MAX_CHARS_PER_PIECE])
+    if page.count(text) <= pieces:
+        return text
+    spans = page.spans(text)
     return text if len(spans) <= pieces else text[: spans[pieces][0]].rstrip()
 
 
@@ -492,7 +553,7 @@ def _front_matter_chunk(page: _Page) -> Iterator[Chunk]:
     about = "\n".join([front.title, ", ".join(front.tags)]).strip()
     if not about:
         return
-    context = _clipped(page.tokenizer, about, page.limits.max_tokens // 2) + "\n\n"
+    context = _clipped(page, about, page.limits.max_tokens // 2) + "\n\n"
     chunk = Chunk(1, 1, "", lines.line(0), 0, context)
     for last in range(1, front.lines):
         longer = Chunk(1, last + 1, "", lines.text[: lines.ends[last]], 0, context)

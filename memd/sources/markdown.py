@@ -25,6 +25,9 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
 from markdown_it.token import Token
 
+# A megabyte in one line would else be encoded again for each of its chunks.
+BYTE_MARK = 4_096
+
 
 @dataclass(frozen=True, slots=True)
 class Lines:
@@ -33,6 +36,7 @@ class Lines:
     text: str
     starts: Sequence[int]  # of each line's first character
     ends: Sequence[int]  # behind each line's last character, its line break not counted
+    marks: Sequence[int]  # bytes before each BYTE_MARK-th character; none of ASCII, which needs none
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -52,8 +56,11 @@ class Lines:
     def bytes_before(self, offset: int) -> int:
         """Return how many bytes of its line stand before the character at *offset*."""
         start = self.starts[self.number_at(offset)]
-        # A string knows whether it is ASCII; else a megabyte in one line would be encoded for each chunk.
-        return offset - start if self.text.isascii() else len(self.text[start:offset].encode())
+        return self._bytes_at(offset) - self._bytes_at(start) if self.marks else offset - start
+
+    def _bytes_at(self, offset: int) -> int:
+        mark = offset // BYTE_MARK
+        return self.marks[mark] + _bytes(self.text[mark * BYTE_MARK : offset])
 
 
 def split_lines(text: str) -> Lines:
@@ -66,7 +73,20 @@ def split_lines(text: str) -> Lines:
         starts.append(begin)
         ends.append(stop - 1 if found > begin and text[stop - 1] == "\r" else stop)
         begin = stop + 1
-    return Lines(text, starts, ends)
+    return Lines(text, starts, ends, _marks(text))
+
+
+def _marks(text: str) -> Sequence[int]:
+    marks = array("I")
+    if not text.isascii():
+        marks.append(0)
+        for start in range(0, len(text), BYTE_MARK):
+            marks.append(marks[-1] + _bytes(text[start : start + BYTE_MARK]))
+    return marks
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 # A token takes about 500 bytes, and a file of "- a" lines makes five a line: long texts are parsed in
@@ -82,8 +102,8 @@ PLAIN_LINES = 32
 # is taken as plain text. Counted and not timed, so that a text is cut alike on every machine. Real notes try
 # one for every 4 to 6 characters, lists of short words up to two a character; a deep quote with short lines
 # behind it 30. A rule takes 0.4 to 2.5 µs.
-WORK = 500_000
-CHARS_A_WORK = 3
+WORK = 400_000
+CHARS_A_WORK = 4
 # What a heading adds to its chunks; longer ones are somebody's paragraph.
 MAX_TITLE_CHARS = 200
 # A heading with more of them keeps its markup: each that is not closed has the rest of the line read again,

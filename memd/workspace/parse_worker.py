@@ -22,8 +22,9 @@ from memd.embedding.tokenizer import WordPieces
 from memd.index.source_rows import NewChunk, NewSource, prepare
 from memd.records import ChunkLimits, FileStamp, SourceText
 
-# Processor time for one note; the budget of work ends before. Whoever reaches it meets SIGPROF, and dies.
-PROCESSOR_S = 30.0
+# Processor time for one note, twice what 4 MiB of real notes take on a busy machine; the budget of work ends
+# before. Whoever reaches it meets SIGPROF, and dies.
+PROCESSOR_S = 10.0
 # Address space beyond what it has before the first note. 4 MiB of the worst there is need half of it.
 MEMORY_BYTES = 300 * 1024 * 1024
 CHUNKS_A_FRAME = 256  # read at once by the daemon: a millisecond of its interpreter

@@ -23,6 +23,8 @@ SAMPLE = Path(__file__).parent.parent / "sample"
 class ShortPieces:
     """Cuts words into pieces of four characters and takes words of over 100 for one, as the model does."""
 
+    parts_at_spaces = True
+
     def spans(self, text):
         pieces = re.compile(r"\w{101,}|\w{1,4}|[^\w\s]")
         return [match.span() for match in pieces.finditer(text)]
@@ -182,6 +184,8 @@ def test_pieces_that_do_not_add_up_are_counted_in_the_end():
     """Where a text has more pieces than its parts promised, its chunks are cut again until they fit."""
 
     class Deceptive(ShortPieces):
+        parts_at_spaces = False
+
         def count(self, text):
             return 3 * len(self.spans(text))
 

@@ -12,7 +12,7 @@ from tests_support import WordTokenizer
 from benchmarks import fuzz_notes
 from benchmarks.pathological import SHAPES, text
 from memd.records import ChunkLimits
-from memd.sources import markdown
+from memd.sources import chunk, markdown
 from memd.sources.chunk import parse
 from memd.sources.markdown import Block, plain_title, read_blocks, split_lines
 
@@ -124,3 +124,39 @@ def test_a_heading_of_brackets_keeps_its_markup():
     assert plain_title("[`a`](b) " * 13).startswith("[`a`](b)")
     assert plain_title("[`a`](b) " * 12).startswith("a a")
     assert plain_title("See [the **manual**](a) and [b](c)") == "See the manual and b"
+
+
+class CountingTokenizer(WordTokenizer):
+    """Counts the characters that it is given."""
+
+    given = 0
+
+    def spans(self, text):
+        self.given += len(text)
+        return super().spans(text)
+
+    def count(self, text):
+        self.given += len(text)
+        return super().count(text)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_text_is_cut_into_word_pieces_once(name):
+    """What its chunks have is known from then on; only headings and lines cut inside are looked at again."""
+    tokenizer = CountingTokenizer()
+    note = text(name, 30_000)
+    parse(note, tokenizer=tokenizer, limits=LIMITS)
+    assert tokenizer.given <= (2.2 if "headings" not in name else 4) * len(note) + 1_000
+
+
+def test_dense_text_is_counted_in_part(monkeypatch):
+    """Behind so many pieces each character counts as one: chunks stay within the limit and lose no line."""
+    monkeypatch.setattr(chunk, "MAX_DENSE_PIECES", 20_000)
+    tokenizer = CountingTokenizer()
+    note = "calm words\n\n" + "|-|-|\n" * 40_000 + "\nzebra\n"
+    document = parse(note, tokenizer=tokenizer, limits=LIMITS)
+    assert tokenizer.given < 100_000
+    assert any(warning.endswith("on it is cut into short chunks") for warning in document.warnings)
+    assert fuzz_notes.lost_lines(note, document) == []
+    assert max(tokenizer.count(chunk.embed_text) for chunk in document.chunks) <= LIMITS.max_tokens
+    assert any("zebra" in chunk.text for chunk in document.chunks)
