@@ -138,15 +138,23 @@ def _shape(name: str) -> Callable[[Path, int], None]:
 
 
 def _many_small(folder: Path, _kib: int) -> None:
-    """A hundred notes of the longest that is parsed in the daemon."""
+    """A hundred notes that are short and yet not tame."""
+    _plant_hundred(folder, f"{_kib}\n\n" + pathological.text("changing lists", 32_000))
+
+
+def _many_tame(folder: Path, _kib: int) -> None:
+    """A hundred notes of the most lines that are parsed in the daemon."""
+    _plant_hundred(folder, f"{_kib}\n\n" + pathological.text("changing lists", 4_300))
+
+
+def _plant_hundred(folder: Path, text: str) -> None:
     for number in range(100):
-        (folder / f"hostile{number}.md").write_text(
-            f"{number} {_kib}\n\n" + pathological.text("changing lists", 32_000)
-        )
+        (folder / f"hostile{number}.md").write_text(f"{number} {text}")
 
 
 KINDS: dict[str, Callable[[Path, int], None]] = {name: _shape(name) for name in SHAPES} | {
-    "a hundred small ones": _many_small
+    "a hundred small ones": _many_small,
+    "a hundred tame ones": _many_tame,
 }
 
 

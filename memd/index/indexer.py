@@ -35,9 +35,10 @@ SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the s
 RACY_NS = 2_000_000_000
 RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
 CHUNKER = 2  # counts up when the same text would be cut or prepared in another way
-# A longer note may take more time than a save should wait for one before it: half a second for 32 kB of the
-# worst there is. Nearly all notes are shorter.
+# A longer note, or one of more lines, may take more time than a save should wait for one before it: 50 ms for
+# the worst there is of so many lines, half a second for 32 kB of "-". Nearly all notes are smaller.
 TAME_CHARS = 32_768
+TAME_LINES = 1_000
 # Paths of which is known how new the reading was that was committed last: more than are committed while one
 # note is parsed.
 ORDERS_KEPT = 50_000
@@ -208,7 +209,7 @@ class Indexer:
             reading = Reading(path, next(self._orders), now_ns)
             reading.found = self._read(path, now_ns)
             if not large_too and isinstance(reading.found, SourceText):
-                reading.put_off = path in self.suspects or len(reading.found.text) > TAME_CHARS
+                reading.put_off = path in self.suspects or not _is_tame(reading.found.text)
             readings.append(reading)
             if time.monotonic() > stop:
                 break
@@ -356,6 +357,10 @@ class Indexer:
 
     def _prepared(self, source: SourceText, stamp: FileStamp) -> NewSource:
         return prepare(source, stamp, tokenizer=self.tokenizer, limits=self.limits)
+
+
+def _is_tame(text: str) -> bool:
+    return len(text) <= TAME_CHARS and text.count("\n") <= TAME_LINES
 
 
 def _kept_stamp(reading: Reading) -> FileStamp:

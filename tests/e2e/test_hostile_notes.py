@@ -55,6 +55,17 @@ def test_beside_a_hostile_note_saves_pings_and_searches_go_on(hostile):
     until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
 
 
+def test_a_short_note_of_many_lines_is_parsed_apart(hostile):
+    """Thousands of list items in 32 kB take half a second, which no save should wait for."""
+    daemon, root = hostile
+    (root / "prose.md").write_text("The heron stands still. " * 1_300 + "\n\nwagtail\n")
+    until(lambda: daemon.found("wagtail", mode="keyword"))
+    assert worker(daemon) is None
+    (root / "hostile.md").write_text(text("changing lists", 32_000) + "\nzebra\n")
+    until(lambda: daemon.found("zebra", mode="keyword"))
+    assert worker(daemon) is not None
+
+
 def test_what_is_too_complex_is_plain_text_and_named(hostile):
     """Its words are found, and status says why its headings are not."""
     daemon, root = hostile
