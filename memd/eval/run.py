@@ -209,7 +209,7 @@ def _why(
     path = new_names.get(own_path, own_path)
     asked = index.decide(SearchParams(query=query))
     with index.index.view() as view:
-        source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
+        source = view.snapshot.source_at(path)
         verdict = why(view, asked.request, source, None) if source else None
     # What is no source is looked for among the notes themselves; a copy has sources alone.
     disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())

@@ -24,6 +24,10 @@ class Snapshot:
     postings: TermPostings
     first_pass: FirstPass | None = None  # of these rows, where there are many
 
+    def source_at(self, path: str | None) -> Source | None:
+        """Return the live source at *path*, relative to the root; None where none is."""
+        return next((source for source in self.sources.values() if source.path == path), None)
+
     def folders(self) -> frozenset[str]:
         """Return every folder that has a source somewhere below it."""
         found: set[str] = set()

@@ -91,7 +91,7 @@ def test_likeness_by_a_damaged_vector_is_likeness_by_words(notes):
     rows = notes.index.snapshot.rows
     basil = rows.buffer[2 * rows.dim * FLOAT_BYTES : 3 * rows.dim * FLOAT_BYTES]
     with notes.index.view() as view:
-        source = next(one for one in view.snapshot.sources.values() if one.path == "heron.md")
+        source = view.snapshot.source_at("heron.md")
         [chunk] = view.reader.chunks_of(source.id)
         overwrite(notes, lambda _: basil, only=view.snapshot.columns.row[chunk.id])
         answer = similar(view, chunk, notes.request("", query=Query("")))
@@ -104,7 +104,7 @@ def test_why_does_not_judge_by_a_damaged_vector(notes):
     """The source that it is asked about is compared as well, in a pool or not."""
     notes.save(TEXTS)
     with notes.index.view() as view:
-        source = next(one for one in view.snapshot.sources.values() if one.path == "rye.md")
+        source = view.snapshot.source_at("rye.md")
         [chunk] = view.reader.chunks_of(source.id)
         overwrite(notes, lambda row: bytes(len(row)), only=view.snapshot.columns.row[chunk.id])
         verdict = why(view, notes.request("heron weir", mode="hybrid"), source, None)
