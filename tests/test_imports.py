@@ -17,6 +17,7 @@ VOCABULARY = {
     "memd.fsio",
     "memd.logs",
     "memd.records",
+    "memd.lru",
     "memd.registry",
     "memd.systemd",
     "memd.temporary",

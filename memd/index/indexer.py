@@ -8,7 +8,6 @@ vectors elsewhere.
 
 import itertools
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from memd.index.source_rows import NewSource, prepare
 from memd.index.staging import STAGED_CHUNKS, Staged
 from memd.index.suspects import Suspects
 from memd.index.transaction import Transaction
+from memd.lru import LruCache
 from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.scan import Rules, changes, read_source, steps
 
@@ -51,9 +51,8 @@ class StampCache:
 
     def __init__(self, index: Index, limit: int = CACHED_STAMPS) -> None:
         self._index = index
-        self._limit = limit
         self._forgotten = 0  # as the writer counts
-        self._entries: OrderedDict[str, tuple[FileStamp, bytes]] = OrderedDict()
+        self._entries: LruCache[str, tuple[FileStamp, bytes]] = LruCache(limit)
 
     def get(self, path: str) -> tuple[FileStamp, bytes] | None:
         """Return what is known of *path*, None where it is not indexed."""
@@ -67,14 +66,11 @@ class StampCache:
 
     def put(self, path: str, stamp: FileStamp, digest: bytes) -> None:
         """Remember one path."""
-        self._entries[path] = (stamp, digest)
-        self._entries.move_to_end(path)
-        if len(self._entries) > self._limit:
-            self._entries.popitem(last=False)
+        self._entries.put(path, (stamp, digest))
 
     def drop(self, path: str) -> None:
         """Forget one path."""
-        self._entries.pop(path, None)
+        self._entries.drop(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,8 @@ from __future__ import annotations
 import mmap
 import re
 import struct
-import threading
 from array import array
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,6 +31,7 @@ import structlog
 
 from memd import fsio
 from memd.index.columns import DEAD, Columns, Mask, live_up_to
+from memd.lru import LruCache
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -357,26 +356,15 @@ class Kept(Generic[V]):
     """What is known of the terms that were asked for last; two readers may use it at once."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # protects both fields
-        self._kept: OrderedDict[tuple[Term, int], tuple[V, int]] = OrderedDict()
-        self._size = 0
+        self._kept: LruCache[tuple[Term, int], V] = LruCache(POSTINGS_KEPT)
 
     def get(self, term: Term, after: int) -> V | None:
         """Return what is kept for a term beyond an id."""
-        with self._lock:
-            if (term, after) not in self._kept:
-                return None
-            self._kept.move_to_end((term, after))
-            return self._kept[term, after][0]
+        return self._kept.get((term, after))
 
     def put(self, term: Term, after: int, found: V, size: int) -> None:
-        """Keep something of so many postings; when it is too much, what was not asked for longest goes."""
-        with self._lock:
-            _, old = self._kept.pop((term, after), (None, 0))
-            self._kept[term, after] = (found, size + TERM_SIZE)
-            self._size += size + TERM_SIZE - old
-            while self._size > POSTINGS_KEPT and len(self._kept) > 1:
-                self._size -= self._kept.popitem(last=False)[1][1]
+        """Keep something of so many postings."""
+        self._kept.put((term, after), found, size + TERM_SIZE)
 
 
 @dataclass(frozen=True, slots=True)

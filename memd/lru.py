@@ -1,0 +1,54 @@
+"""A cache of bounded size that drops what was used longest ago. For any thread.
+
+Not functools.lru_cache: what is kept has a size, goes when its file does, and is put there by who made it.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class LruCache(Generic[K, V]):
+    """key → value, up to a size in all."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()  # protects the other fields
+        self._kept: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: K) -> V | None:
+        """Return what is kept for *key*, which is the newest then."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def put(self, key: K, value: V, size: int = 1) -> None:
+        """Keep *value*, which is kept however large it is; what was used longest ago makes room."""
+        with self._lock:
+            self._remove(key)
+            self._kept[key] = (value, size)
+            self._size += size
+            while self._size > self._capacity and len(self._kept) > 1:
+                self._size -= self._kept.popitem(last=False)[1][1]
+
+    def drop(self, key: K) -> None:
+        """Forget one key."""
+        with self._lock:
+            self._remove(key)
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._kept.clear()
+            self._size = 0
+
+    def _remove(self, key: K) -> None:
+        if key in self._kept:
+            self._size -= self._kept.pop(key)[1]

@@ -1,0 +1,28 @@
+"""A cache keeps to its size, and what was used last stays."""
+
+from memd.lru import LruCache
+
+
+def test_what_was_used_longest_ago_goes():
+    """A look is a use."""
+    cache = LruCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert [cache.get(key) for key in "abc"] == [1, None, 3]
+
+
+def test_sizes_count_and_are_given_back():
+    """Also of what is replaced, dropped or cleared."""
+    cache = LruCache(10)
+    cache.put("a", 1, 6)
+    cache.put("a", 2, 2)
+    cache.put("b", 3, 8)
+    assert (cache.get("a"), cache.get("b")) == (2, 3)
+    cache.drop("b")
+    cache.put("c", 4, 8)
+    assert cache.get("a") == 2
+    cache.clear()
+    cache.put("d", 5, 11)
+    assert (cache.get("a"), cache.get("d")) == (None, 5), "the newest stays, too large or not"
