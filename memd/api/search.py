@@ -2,9 +2,10 @@
 
 import dataclasses
 import threading
+import time
 
 from memd.api.params import RecallParams, SearchParams
-from memd.api.prepare import Asked, Fields, answer_frame, prepare, why_off
+from memd.api.prepare import Asked, Fields, answer_frame, ms_since, prepare, why_off
 from memd.api.results import (
     AnswerExplanation,
     RecallResult,
@@ -61,17 +62,20 @@ async def answered(
     *limit* None: as many as the workspace is configured for.
     """
     asked = await prepare(opened, query, call, glob=query.path, limit=limit)
-    answer: Answer = await workspaces.read(_search, opened, asked.request)
-    return answer, answer_frame(opened, asked, answer)
+    answer, waited_ms = await workspaces.read(_search, opened, asked.request, time.perf_counter())
+    waited = dataclasses.replace(asked, waited_ms=round(asked.waited_ms + waited_ms, 3))
+    return answer, answer_frame(opened, waited, answer)
 
 
-def _search(opened: OpenWorkspace, request: SearchRequest) -> Answer:
+def _search(opened: OpenWorkspace, request: SearchRequest, since: float) -> tuple[Answer, float]:
+    """Return the answer, and the ms since *since* that it waited for a thread, its turn and a reader."""
     # Two threads that search wait for each other at each step of numpy: one after the other, both are done
     # sooner, and so is a ping. For a slow search nobody waits long.
     has_turn = _TURN.acquire(timeout=TURN_S)
     try:
         with opened.index.view(request.expired) as view:
-            return pipeline.search(view, request)
+            waited_ms = ms_since(since)
+            return pipeline.search(view, request), waited_ms
     finally:
         if has_turn:
             _TURN.release()

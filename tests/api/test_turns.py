@@ -1,6 +1,7 @@
 """Searches take turns, and none waits long for a slow one."""
 
 import threading
+import time
 from types import SimpleNamespace
 
 from memd.api import search
@@ -19,13 +20,15 @@ def test_a_search_waits_for_its_turn_but_not_long(notes):
 
     def ask(**settings: object) -> None:
         request = notes.request("heron", mode="keyword", **settings)
-        answers.append(search._search(opened, request))
+        answers.append(search._search(opened, request, time.perf_counter()))
 
     first = threading.Thread(target=ask, kwargs={"alive": slow})
     first.start()
     assert begun.wait(10)
     ask(limit=3)
     assert len(answers) == 1, "the slow one still has its turn"
+    [(_, waited_ms)] = answers
+    assert waited_ms >= search.TURN_S * 1000, "the wait for the turn is said"
     waited.set()
     first.join()
     assert len(answers) == 2
