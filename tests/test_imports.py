@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 VOCABULARY = {
     "memd",  # its version
     "memd.analysis",
+    "memd.canonical",
     "memd.config",
     "memd.diagnostics",
     "memd.errors",
