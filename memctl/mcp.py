@@ -240,7 +240,7 @@ class Memory:
             "confidence": answer.get("confidence", "unknown"),  # an older daemon says nothing of it
             "mode": answer["mode"],
             "degraded": answer["degraded"],
-            "complete": not (answer["index"].get("first") or answer["index"].get("pending")),
+            "complete": hits.is_complete(answer["index"]),
             "workspace": answer["workspace"],
             "note": self._note(answer),
         }

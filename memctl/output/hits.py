@@ -168,6 +168,16 @@ def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
     return _lines(to_json(hit, ascii_only=ascii_only) for hit in answer["hits"])
 
 
+def is_complete(index: dict[str, Any]) -> bool:
+    """Tell, by an answer's `index`, whether all that was saved could be found, also by meaning."""
+    return not (index.get("first") or index.get("pending_vectors") or _lags(index))
+
+
+def _lags(index: dict[str, Any]) -> bool:
+    """Tell whether files wait for longer than a second look at one that was just saved takes."""
+    return bool(index.get("pending_files")) and index.get("lag_ms", TOLD_LAG_MS) >= TOLD_LAG_MS
+
+
 def notes(answer: Answer) -> str | None:
     """Return one line that says why the answer is less than one could wish; None when it is all well."""
     parts = []
@@ -179,9 +189,8 @@ def notes(answer: Answer) -> str | None:
     if answer.get("synced") is False:  # a daemon that was not asked says nothing of it
         parts.append("not synced in time: what was saved last may be missing")
     index = answer.get("index") or {}
-    pending = index.get("pending_files")
-    # A file that was just saved is read once more, to see whether it still moves: nobody need hear of that.
-    if pending and not answer.get("synced") and index.get("lag_ms", TOLD_LAG_MS) >= TOLD_LAG_MS:
+    pending = index.get("pending_files") or 0
+    if not answer.get("synced") and _lags(index):
         # Not "changed": a file that was saved a moment before it was read is only read again.
         parts.append(f"{pending} file{'s' if pending > 1 else ''} still to be read")
     if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":

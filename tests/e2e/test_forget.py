@@ -70,7 +70,7 @@ def test_what_is_gone_and_not_forgotten_is_kept_for_its_day(daemon, root):
     """To forget one entry purges no other file that happens to be away."""
     workspace = daemon.add(root)
     (root / "heron.md").rename(root.parent / "heron.md")
-    until(lambda: daemon.found("heron", workspace=workspace, mode="keyword") == [])
+    until(lambda: daemon.call("status")["workspaces"][0]["gone"] == 1)
     daemon.call("forget", workspace=workspace, path=write(daemon, workspace)["path"])
     assert daemon.call("status")["workspaces"][0]["gone"] == 1
 

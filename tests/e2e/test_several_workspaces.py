@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, until
 
 from memctl import exits
 
@@ -76,6 +76,7 @@ def test_one_of_several_that_cannot_answer_keeps_no_other_from_it(two, tmp_path)
     """Its error is on stderr, with its name; without any hit its exit code is the command's."""
     daemon, work, home = two
     (home / "memory" / "config.toml").write_text("nonsense\n")
+    until(lambda: any(one["state"] == "error" for one in daemon.call("status")["workspaces"]))
     here = outside(tmp_path)
     done = daemon.memctl("search", "-w", str(work), "-w", str(home), "--files", "heron", cwd=here)
     assert (done.returncode, done.stdout) == (0, f"{work}/birds/heron.md\n")

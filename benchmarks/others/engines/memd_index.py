@@ -8,10 +8,11 @@ nearest or best, nothing more.
 import asyncio
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.made_index import CHUNKS_A_SOURCE, source_of
 from benchmarks.made_notes import SEED, word
@@ -25,6 +26,7 @@ from memd.search.query import parse
 from memd.search.score import Mode, SearchRequest
 from memd.search.search import search
 from memd.search.vector import vector_arm
+from memd.workspace.context import WorkspaceContext
 from memd.workspace.maintenance import FirstPassFile, PostingsFile
 
 MODEL_ID = "benchmark"
@@ -143,10 +145,17 @@ def _put_vectors(index: Index, corpus: Corpus) -> None:
 
 async def _derived(index: Index) -> None:
     """Make the files that a daemon makes while it is idle."""
-    await PostingsFile(index, _here).renew_if_due(is_idle=True)
-    await FirstPassFile(index, _here).renew_if_due(is_idle=True)
+    context = cast("WorkspaceContext", _Alone(index))
+    await PostingsFile(context).renew_if_due(is_idle=True)
+    await FirstPassFile(context).renew_if_due(is_idle=True)
 
 
-async def _here(work: Callable[..., Any], *args: Any) -> Any:
-    """Do what a daemon gives to its writing thread: nobody else writes here."""
-    return work(*args)
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """The part of a `WorkspaceContext` that making these files needs; nobody else writes here."""
+
+    index: Index
+
+    async def write(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Do what a daemon gives to its writing thread."""
+        return work(*args)
