@@ -28,7 +28,7 @@ def source_of(view: View, root: Path, path: str) -> Source:
         NotFoundError: there is none.
     """
     wanted = below(root, path)
-    source = next((one for one in view.snapshot.sources.values() if one.path == wanted), None)
+    source = view.snapshot.source_at(wanted)
     if source is None:
         raise NotFoundError(
             f"{path} is not an indexed source of {root}; memctl why says which rule or state it is"

@@ -86,7 +86,7 @@ def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Simila
         plain_request(opened), limit=ENTRY_CHUNKS, expired=lambda: time.monotonic() > give_up + ANSWER_S
     )
     with opened.index.view(request.expired) as view:
-        source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
+        source = view.snapshot.source_at(path)
         chunk = next(iter(view.reader.chunks_of(source.id)), None) if source is not None else None
         if chunk is None:
             return None

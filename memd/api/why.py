@@ -73,7 +73,7 @@ def _look(opened: OpenWorkspace, request: SearchRequest, path: str, line: int | 
     """Walk what is indexed through the search; look at the disk where that does not return it."""
     with opened.index.view(request.expired) as view:
         generation = view.snapshot.generation
-        source = next((one for one in view.snapshot.sources.values() if one.path == path), None)
+        source = view.snapshot.source_at(path)
         verdict = walk(view, request, source, line) if source else None
         close = () if source else _close_names(view, path)
         is_hit = verdict is not None and verdict.stage == "returned"
