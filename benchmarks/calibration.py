@@ -1,8 +1,8 @@
 """Calibration of the numbers in memd.search: shares of evidence, and the words for how good an answer is.
 
-Shares (`memd.search.evidence`): nDCG@10 with each choice, for the even and the odd queries of a set: a choice
-that one half makes must hold on the other. Also where the documents of a set are glued together, six to a
-file, as in a log: what a source says of its chunks must not hurt where it says nothing.
+Shares (`memd.search.source_scores`): nDCG@10 with each choice, for the even and the odd queries of a set: a
+choice that one half makes must hold on the other. Also where the documents of a set are glued together, six
+to a file, as in a log: what a source says of its chunks must not hurt where it says nothing.
 
 Words (`memd.search.confidence`): how often each is said, in each mode, of the set's own queries, of the same
 after all that answers them was taken out ("removed"), and of another set's queries ("foreign"); how often one
@@ -35,11 +35,11 @@ from benchmarks.indexed import Indexed, indexed
 from benchmarks.scorer import evaluate
 from memd import analysis
 from memd.embedding.onnx import OnnxEmbedder
-from memd.search import evidence
+from memd.search import source_scores
 from memd.search.confidence import Confidence
-from memd.search.evidence import Shares
 from memd.search.score import Mode
 from memd.search.search import Answer
+from memd.search.source_scores import Shares
 
 HITS = 60  # enough for 10 documents; each has three at most
 FIRST = 3  # hits that people look at
@@ -200,15 +200,15 @@ def _glue(notes: Path, files: list[tuple[str, str]], count: int) -> dict[str, tu
 
 def _shares(corpus: Corpus, suffix: str) -> list[dict[str, object]]:
     """Score every choice of SHARES; the shipped one is put back."""
-    shipped = evidence.EVERGREEN, evidence.SOURCE_SHARE
+    shipped = source_scores.EVERGREEN, source_scores.SOURCE_SHARE
     rows: list[dict[str, object]] = []
     try:
-        for name, (evidence.EVERGREEN, evidence.SOURCE_SHARE) in SHARES.items():
+        for name, (source_scores.EVERGREEN, source_scores.SOURCE_SHARE) in SHARES.items():
             for mode in MODES:
                 row = {"set": corpus.data.name + suffix, "mode": mode, "shares": name}
                 rows.append(row | _ndcg(corpus, mode))
     finally:
-        evidence.EVERGREEN, evidence.SOURCE_SHARE = shipped
+        source_scores.EVERGREEN, source_scores.SOURCE_SHARE = shipped
     return rows
 
 

@@ -27,7 +27,7 @@ from memd.index.cosine import by_chunk, cosines
 from memd.index.postings import TermPostings
 from memd.index.snapshot import Snapshot
 from memd.index.vectors import Rows
-from memd.search.top import best
+from memd.search.top_k import best
 from memd.search.vector import VectorArm
 
 SEED = 7

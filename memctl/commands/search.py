@@ -64,9 +64,9 @@ def run(args: Namespace) -> int:
         raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
     params = {"query": query, **filters_of(args)} | ({"explain": True} if args.explain else {})
     if args.all or len(args.workspace) > 1:
-        from memctl.commands import several  # most searches are of one
+        from memctl.commands import multi_search  # most searches are of one
 
-        return several.search(params, args)
+        return multi_search.search(params, args)
     params["workspace"] = workspaces.find(next(iter(args.workspace), None))
     with common.daemon() as client:
         answer = common.whole_answer(client, "search", params, args)

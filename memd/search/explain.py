@@ -13,15 +13,15 @@ from memd.config import Weights
 from memd.errors import DeadlineError
 from memd.index.columns import Columns, mask_size, stretches, take
 from memd.index.snapshot import View
-from memd.search import evidence, ranking
+from memd.search import ranking, source_scores
 from memd.search.dedup import Dedup, fold
-from memd.search.evidence import Shares
 from memd.search.identifiers import Word
 from memd.search.keyword import K1, POOL, B, KeywordArm, Term
 from memd.search.query import Query, content_words
 from memd.search.ranking import PER_SOURCE, Candidate
 from memd.search.score import Judgement, SearchRequest, meaning_of
 from memd.search.search import Hit
+from memd.search.source_scores import Shares
 from memd.search.vector import VectorArm
 
 # Why an arm had no say of a chunk; the service knows why an arm did not run at all.
@@ -273,7 +273,7 @@ def _stages(view: View, request: SearchRequest, judged: Judgement) -> Stages:
 
 def _vector_part(arm: VectorArm, columns: Columns, chunk_id: int, weight: float) -> VectorPart:
     rank, cosine = _place(arm, chunk_id)
-    [(score, source_cosine)] = meaning_of(columns, arm, evidence.grouped(columns, [chunk_id]))
+    [(score, source_cosine)] = meaning_of(columns, arm, source_scores.grouped(columns, [chunk_id]))
     assert score is not None  # it has a vector
     assert source_cosine is not None
     return VectorPart(
@@ -281,7 +281,7 @@ def _vector_part(arm: VectorArm, columns: Columns, chunk_id: int, weight: float)
         in_pool=chunk_id in arm.pool,
         cosine=cosine,
         source_cosine=source_cosine,
-        source_share=evidence.SOURCE_SHARE,
+        source_share=source_scores.SOURCE_SHARE,
         score=score,
         weight=weight,
         part=weight * score,

@@ -15,11 +15,11 @@ from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.records import Source
 from memd.search import filters, ranking
-from memd.search.evidence import PLACES, SOURCE_SHARE
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate
 from memd.search.score import SearchRequest
+from memd.search.source_scores import PLACES, SOURCE_SHARE
 
 LOOK_EVERY = 256  # rows between two looks at the deadline: some 5 ms
 FTS5_K1 = 1.2  # of its bm25(), as are b = 0.75 and the factor k1 + 1 on each term

@@ -18,11 +18,11 @@ from memd import analysis
 from memd.index.columns import Mask, Scores, stretches, take
 from memd.index.postings import Postings, counted
 from memd.index.snapshot import Snapshot, View
-from memd.search import evidence
+from memd.search import source_scores
 from memd.search.bm25 import bm25, bm25_of_sources, count_between
-from memd.search.evidence import Grouped, Shares, keyword_scores
 from memd.search.query import Query, content_words
-from memd.search.top import best, count_above
+from memd.search.source_scores import Grouped, Shares, keyword_scores
+from memd.search.top_k import best, count_above
 
 # Robertson & Zaragoza 2009, Lucene's defaults: how fast repetition saturates, how much length counts.
 K1 = 1.2
@@ -68,7 +68,7 @@ class KeywordArm:
 
     def scores_of(self, ids: Sequence[int]) -> list[float]:
         """Return each chunk's score in [0, 1): by its own words and by those of its source."""
-        chunks = evidence.grouped(self._snapshot.columns, ids)
+        chunks = source_scores.grouped(self._snapshot.columns, ids)
         return [score for score, _ in self.evidence_of(chunks)]
 
     def evidence_of(self, chunks: Grouped) -> list[tuple[float, float]]:
@@ -128,7 +128,7 @@ class KeywordArm:
         return "trigram" if chunk_id in self.whole else self.tier
 
     def _shares(self, source: int) -> Shares:
-        return evidence.shares_of(dated=self._snapshot.sources[source].dated)
+        return source_scores.shares_of(dated=self._snapshot.sources[source].dated)
 
     def _weighted(self) -> list[tuple[float, Postings]]:
         return _weighted(self.terms, self._postings)

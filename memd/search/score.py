@@ -13,11 +13,11 @@ from memd.index.columns import Columns, Mask, mask_of, require_numpy, restrict, 
 from memd.index.snapshot import View
 from memd.records import Source
 from memd.search import filters, ranking
-from memd.search.evidence import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
 from memd.search.identifiers import NOTHING, Named, Word, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Query
 from memd.search.ranking import Candidate
+from memd.search.source_scores import PLACES, SOURCE_SHARE, Grouped, grouped, places, vector_scores
 from memd.search.vector import VectorArm, vector_arm
 
 Mode = Literal["hybrid", "keyword", "vector"]

@@ -14,7 +14,7 @@ from memd.index.cosine import Ids, best_of, by_chunk, cosines, cosines_at, ids_o
 from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES
 from memd.search.keyword import POOL
-from memd.search.top import best, count_above
+from memd.search.top_k import best, count_above
 
 Way = Literal["all", "few", "codes"]
 

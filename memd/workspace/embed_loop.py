@@ -18,7 +18,7 @@ from memd.index import sidecar_sync
 from memd.index.sidecars import SidecarFolder
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import WorkspaceContext
-from memd.workspace.pace import Pace
+from memd.workspace.throughput import Throughput
 
 log = structlog.get_logger()
 
@@ -40,7 +40,7 @@ class EmbedLoop:
         self.total = 0  # the most there were since the last time there were none
         self.fault: MemdError | None = None  # why vectors cannot be stored
         self.failing = False  # who waits for vectors must not wait for ever
-        self.pace = Pace()  # in chunks
+        self.throughput = Throughput()  # in chunks
         self.sidecars = context.sidecars
         self._context = context
         self._index = context.index
@@ -203,7 +203,7 @@ class EmbedLoop:
             self.forgive()
         await self.count()
         if vectors:
-            self.pace.note(max(before - self.pending, 0), time.monotonic() - began)
+            self.throughput.note(max(before - self.pending, 0), time.monotonic() - began)
             self._context.publish(
                 {"event": "embedded", "count": len(vectors), "pending_vectors": self.pending}
             )

@@ -12,9 +12,9 @@ from memd.errors import MemdError
 from memd.index.indexer import Applied
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import LoopListener, WorkspaceContext
-from memd.workspace.pace import Pace
 from memd.workspace.scanner import Scanner
 from memd.workspace.threads import Lane
+from memd.workspace.throughput import Throughput
 
 SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is up
 SETTLE_S = 0.2  # until a file that was still being written is looked at again
@@ -29,7 +29,7 @@ class IndexLoop:
         self, context: WorkspaceContext, backlog: Backlog, scanner: Scanner, listener: LoopListener
     ) -> None:
         self.fault: MemdError | None = None  # why the last slice was not committed
-        self.pace = Pace()  # in files
+        self.throughput = Throughput()  # in files
         self.warnings: dict[str, str] = {}  # path → what is indexed not as it is written
         self._context = context
         self._indexer = context.indexer
@@ -99,7 +99,7 @@ class IndexLoop:
             self.fault = None
             await self._record(done, saved=self._backlog.urgent)
             handled = done.handled
-            self.pace.note(handled, time.monotonic() - began)
+            self.throughput.note(handled, time.monotonic() - began)
         except MemdError as error:
             if self._context.place.is_there():  # else it went away meanwhile, which is no failure
                 self.fault = error

@@ -93,8 +93,8 @@ class WorkspaceSync:
             "lag_ms": 0 if since is None else round((time.monotonic() - since) * 1000),
             "embedded": self._embedded_share,
             "left_s": {
-                "words": self.index_loop.pace.left_s(files),
-                "vectors": self.vectors.pace.left_s(self.vectors.pending),
+                "words": self.index_loop.throughput.left_s(files),
+                "vectors": self.vectors.throughput.left_s(self.vectors.pending),
             },
         }
 

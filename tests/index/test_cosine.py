@@ -8,7 +8,7 @@ import pytest
 
 from memd.index.columns import Columns, mask_of, restrict
 from memd.index.cosine import SLAB_ROWS, best_of, by_chunk, cosines, cosines_at, ids_of, with_newest
-from memd.search.top import best
+from memd.search.top_k import best
 
 DIM = 16
 ROWS = 40

@@ -14,7 +14,7 @@ from memd.index.columns import Columns, stretches, take
 from memd.index.postings import counted
 from memd.search.bm25 import bm25, bm25_of_sources
 from memd.search.dedup import _near
-from memd.search.evidence import keyword_scores, places, vector_scores
+from memd.search.source_scores import keyword_scores, places, vector_scores
 
 DIM = 8
 # Chunks of each source in the order of their ids, and how many are dead in front of it.

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from memd.search.evidence import DATED, EVERGREEN
 from memd.search.score import judge
+from memd.search.source_scores import DATED, EVERGREEN
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
 

@@ -1,9 +1,9 @@
-"""The pace of one kind of work, from its last steps, for estimates of the time that is left. Pure."""
+"""The throughput of one kind of work, from its last steps, for estimates of the time that is left. Pure."""
 
 KEPT = 0.9  # of what was seen before, at each look: the last ten or so count; arbitrary
 
 
-class Pace:
+class Throughput:
     """The speed of one kind of work."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from memd.index.columns import Columns, mask_of
 from memd.index.cosine import by_chunk, cosines
 from memd.index.postings import counted
 from memd.search.bm25 import bm25
-from memd.search.top import best
+from memd.search.top_k import best
 
 
 def columns(count: int, rng: random.Random):
