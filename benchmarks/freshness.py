@@ -172,6 +172,52 @@ def checkout(_options: argparse.Namespace) -> list[Row]:
     return [_row(f"git checkout of 1,000 files, {embedded} embedded", took)]
 
 
+def slow_writer(options: argparse.Namespace) -> list[Row]:
+    """Write a note in ten pieces over two seconds: the time from its last write until that is found."""
+    took = []
+    with workspace(200, provider="none") as (place, client):
+        for number in range(options.slow_rounds):
+            path = place.notes / f"slow{number}.md"
+            with path.open("w") as note:
+                for piece in range(10):
+                    time.sleep(0.2)
+                    note.write(f"piece{number}x{piece} of a note that is written slowly\n")
+                    note.flush()
+                written = time.perf_counter()
+            took.append(_until_found(client, f"piece{number}x9", path.name, "keyword") - written)
+        [facts] = client.call("status", {})["workspaces"]
+        assert not facts["pending_files"], facts
+    return [_row("a slow writer's last piece", took)]
+
+
+def idle(options: argparse.Namespace) -> list[Row]:
+    """Embed a burst in one of ten workspaces, then do nothing: CPU of the daemon a second later, and on."""
+    with workspace(1_000, provider="none") as (place, client):
+        for number in range(9):
+            other = place.folder / f"other{number}"
+            write(other, notes(1_000, seed=SEED + number))
+            (other / "memory").mkdir()
+            (other / "memory" / "config.toml").write_text('provider = "none"\n')
+            client.call("workspace.add", {"path": str(other)}, timeout_s=PATIENCE_S)
+            client.call("index", {"workspace": str(other)}, timeout_s=None)
+        burst = place.folder / "burst"
+        write(burst, notes(300, seed=SEED + 99))
+        client.call("workspace.add", {"path": str(burst)}, timeout_s=PATIENCE_S)
+        client.call("index", {"workspace": str(burst)}, timeout_s=None)
+        time.sleep(1)
+        shares = []
+        for length_s in (5, options.idle_s):  # some maintenance follows the burst; then nothing
+            before, switches = place.processor_s(), _switches(place)
+            time.sleep(length_s)
+            share = (place.processor_s() - before) / length_s * 100
+            woken = (_switches(place) - switches) / length_s
+            shares.append(f"{length_s} s: {share:.2f} % CPU, {woken:.1f} wake-ups/s")
+    blank = {"p50 ms": "", "p95 ms": "", "p99 ms": "", "max ms": ""}
+    return [
+        {"what": f"eleven workspaces, 1 s after 300 notes were embedded: {'; then '.join(shares)}", **blank}
+    ]
+
+
 def restart(options: argparse.Namespace) -> list[Row]:
     """Start on an index of 100,000 chunks, with vectors from a seed: until the first search is answered."""
     rows = []
@@ -262,6 +308,7 @@ def _row(what: str, seconds: list[float]) -> Row:
 
 SCENARIOS: dict[str, Callable[[Any], list[Row]]] = {
     "saves": saves, "sync": sync, "scan": scan, "storm": storm, "checkout": checkout, "restart": restart,
+    "slow-writer": slow_writer, "idle": idle,
 }  # fmt: skip
 
 
@@ -273,6 +320,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=20_000)
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--idle-s", type=int, default=60)
+    parser.add_argument("--slow-rounds", type=int, default=10)
     options = parser.parse_args()
     rows = []
     for name in options.scenarios or SCENARIOS:
