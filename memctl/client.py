@@ -1,12 +1,13 @@
 """The Python client: one blocking connection to memd.
 
-One blocking connection. It imports msgpack and a few modules of the standard library, so a script or a
-hook that asks one question starts in milliseconds. It never starts a daemon: memctl.launch does.
+It imports msgpack and a few modules of the standard library, so a script or a hook that asks one question
+starts in milliseconds. It never starts a daemon: memctl.launch does. `memctl.async_client` is the same for an
+event loop.
 
     from memctl.client import Client
 
     with Client.connect() as memd:
-        answer = memd.call("search", {"query": "breast cancer gene", "workspace": "/home/me/notes"})
+        answer = memd.search("breast cancer gene", workspace="/home/me/notes")
         for hit in answer["hits"]:
             print(hit["path"], hit["start_line"], hit["snippet"])
         for event in memd.events("/home/me/notes"):
@@ -22,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from memctl.methods import CALL_TIMEOUT_S, Methods
 from memctl.paths import (
     PathError,
     check_private_dir,
@@ -45,7 +47,6 @@ from memctl.protocol import (
 )
 
 CONNECT_TIMEOUT_S = 5.0  # a Unix socket connects at once, or its queue is full
-CALL_TIMEOUT_S = 30.0  # memd's own limits are lower: search 5 s, a write 30 s
 # memd answers MEMD_TIMEOUT at the deadline itself; this is how much later it may arrive.
 LATE_S = 1.0
 
@@ -85,8 +86,8 @@ class RpcError(Exception):
         return self.message
 
 
-class Client:
-    """A connection to memd, for one thread."""
+class Client(Methods):
+    """A connection to memd, for one thread. Every method raises as `call` does."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -110,22 +111,7 @@ class Client:
             MustMendError: its place is not one that memd can use.
             Unreachable: something does, and can't be used.
         """
-        if path is not None:
-            return cls(_connected(fspath(path), timeout_s))
-        try:
-            return cls(_connected(_own_socket(), timeout_s))
-        except NoDaemonError:
-            place = _socket_of_holder()
-            if place is None:
-                raise
-        connected = cls(_connected(place, timeout_s))
-        if named := environ.get("MEMD_SOCKET"):
-            connected.close()
-            raise Unreachable(
-                f"memd listens at {place}, and MEMD_SOCKET names {named}: unset MEMD_SOCKET, or stop that "
-                "memd first: env -u MEMD_SOCKET memctl stop"
-            )
-        return connected
+        return cls(connected_socket(path, timeout_s))
 
     def call(
         self,
@@ -149,13 +135,8 @@ class Client:
             RpcError: the daemon answered with an error; the connection is still good.
             Unreachable: there was no answer; the connection is closed.
         """
-        wanted = dict(params or {})
-        if on_progress:
-            wanted["progress"] = True
-        elif timeout_s is not None:
-            wanted.setdefault("timeout_ms", max(1, round(timeout_s * 1000)))
         self._last_id = self._last_id % MAX_ID + 1
-        request = Request(self._last_id, method, wanted)
+        request = request_of(self._last_id, method, params, timeout_s, reports=on_progress is not None)
         try:
             return self._exchange(request, None if timeout_s is None else timeout_s + LATE_S, on_progress)
         except RpcError:
@@ -202,7 +183,7 @@ class Client:
         while True:
             message = self._next(request.method, deadline)
             if isinstance(message, Response) and message.id == request.id:
-                return _result(message)
+                return result_of(message)
             if isinstance(message, Response):
                 raise Unreachable("memd answered a question that was not asked. Restart it: memctl restart")
             if isinstance(message, Notification) and message.method == "event":
@@ -229,11 +210,7 @@ class Client:
         return self._inbox.popleft()
 
     def _send(self, request: Request, limit_s: float | None) -> None:
-        try:
-            frame = pack(request)
-        except (FrameTooLargeError, UnicodeEncodeError, TypeError, ValueError, OverflowError) as error:
-            unsent = f"{request.method} can't be sent: {error}"
-            raise RpcError("MEMD_INVALID", unsent, callers_fault=True) from error
+        frame = frame_of(request)
         try:
             self._socket.settimeout(limit_s)
             self._socket.sendall(frame)
@@ -254,6 +231,62 @@ class Client:
             return self._reader.feed(received)
         except ProtocolError as error:
             raise Unreachable(f"what answers {method} does not speak memd's protocol: {error}") from error
+
+
+def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> socket.socket:
+    """Return a socket that is connected to the daemon. Raises as `Client.connect`."""
+    if path is not None:
+        return _connected(fspath(path), timeout_s)
+    try:
+        return _connected(_own_socket(), timeout_s)
+    except NoDaemonError:
+        place = _socket_of_holder()
+        if place is None:
+            raise
+    connected = _connected(place, timeout_s)
+    if named := environ.get("MEMD_SOCKET"):
+        connected.close()
+        raise Unreachable(
+            f"memd listens at {place}, and MEMD_SOCKET names {named}: unset MEMD_SOCKET, or stop that "
+            "memd first: env -u MEMD_SOCKET memctl stop"
+        )
+    return connected
+
+
+def request_of(
+    id_: int, method: str, params: dict[str, Any] | None, timeout_s: float | None, *, reports: bool
+) -> Request:
+    """Return a request with its deadline, or, where it *reports* its progress, that wish."""
+    wanted = dict(params or {})
+    if reports:
+        wanted["progress"] = True
+    elif timeout_s is not None:
+        wanted.setdefault("timeout_ms", max(1, round(timeout_s * 1000)))
+    return Request(id_, method, wanted)
+
+
+def frame_of(request: Request) -> bytes:
+    """Return the bytes of a request. Raises RpcError where it can't be sent."""
+    try:
+        return pack(request)
+    except (FrameTooLargeError, UnicodeEncodeError, TypeError, ValueError, OverflowError) as error:
+        unsent = f"{request.method} can't be sent: {error}"
+        raise RpcError("MEMD_INVALID", unsent, callers_fault=True) from error
+
+
+def result_of(response: Response) -> Any:
+    """Return what a response answers. Raises RpcError where that is an error."""
+    if response.error is None:
+        return response.result
+    match response.error:
+        case [int(fault), str(text)]:
+            code, colon, message = text.partition(": ")
+            named = bool(colon) and code.startswith("MEMD_")
+            raise RpcError(
+                code if named else "MEMD_INTERNAL", message if named else text, callers_fault=fault == 1
+            )
+    unknown = f"memd answered with an error of unknown shape: {response.error!r}"
+    raise RpcError("MEMD_INTERNAL", unknown, callers_fault=False)
 
 
 def _own_socket() -> str:
@@ -322,17 +355,3 @@ def _connect(connected: socket.socket, place: str, timeout_s: float) -> None:
 
 def _deadline(limit_s: float | None) -> float | None:
     return None if limit_s is None else time.monotonic() + limit_s
-
-
-def _result(response: Response) -> Any:
-    if response.error is None:
-        return response.result
-    match response.error:
-        case [int(fault), str(text)]:
-            code, colon, message = text.partition(": ")
-            named = bool(colon) and code.startswith("MEMD_")
-            raise RpcError(
-                code if named else "MEMD_INTERNAL", message if named else text, callers_fault=fault == 1
-            )
-    unknown = f"memd answered with an error of unknown shape: {response.error!r}"
-    raise RpcError("MEMD_INTERNAL", unknown, callers_fault=False)

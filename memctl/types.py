@@ -1,4 +1,4 @@
-"""Types of the daemon's answers. Made by ``python -m tools.generate_types``; do not edit.
+"""Types of the daemon's answers. Made by ``python -m tools.generate_client``; do not edit.
 
 Imported for types alone, and by `memctl mcp` for the shapes of its tools.
 """

@@ -16,7 +16,7 @@ from protocol_examples import as_json, exchanges, shown
 from memctl import protocol
 from memd import errors
 from memd.api import methods, params, results
-from tools.generate_types import comments_of, fields_of, is_record, structs
+from tools.generate_client import comments_of, fields_of, is_record, structs
 
 PAGE = Path(__file__).parents[1] / "docs" / "protocol.md"
 MADE_FROM_HERE = "## An exchange in bytes\n"

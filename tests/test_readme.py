@@ -126,11 +126,19 @@ def test_the_example_on_top_is_what_memctl_prints(user):
 
 def test_the_python_block_prints_hits(user):
     """As it stands, but for the folder of notes."""
-    code = block("python", "Client.connect()")
+    code = block("python", "limit=5")
     assert '"/home/me/notes"' in code
     done = user(sys.executable, "-c", code.replace("/home/me/notes", user.root))
     assert done.returncode == 0, done.stderr
     assert re.match(r"0\.\d+ research/brca1\.md 1\n", done.stdout)
+
+
+def test_the_asyncio_block_asks_two_things_at_once(user):
+    """As it stands, and run."""
+    ask = "print([len(answer['hits']) > 0 for answer in asyncio.run(both())])"
+    code = block("python", "AsyncClient.connect()") + ask
+    done = user(sys.executable, "-c", code)
+    assert (done.returncode, done.stdout) == (0, "[True, True]\n"), done.stderr
 
 
 def test_the_lua_block_prints_hits_in_neovim(user, tmp_path):

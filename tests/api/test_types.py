@@ -9,12 +9,13 @@ import pytest
 
 from memctl import types
 from memd.api.methods import METHODS
-from tools.generate_types import FILE, fields_of, generated, structs
+from tools.generate_client import CLIENT, fields_of, methods_module, structs, types_module
 
 
 def test_the_clients_types_are_what_the_structs_say():
-    """A struct was changed: `python -m tools.generate_types` writes the file anew."""
-    assert FILE.read_text(encoding="utf-8") == generated()
+    """A struct or the table was changed: `python -m tools.generate_client` writes the files anew."""
+    assert (CLIENT / "types.py").read_text(encoding="utf-8") == types_module()
+    assert (CLIENT / "methods.py").read_text(encoding="utf-8") == methods_module()
 
 
 @pytest.mark.parametrize("kind", structs())

@@ -1,4 +1,3 @@
-import asyncio
 import socket
 import subprocess
 import sys
@@ -13,43 +12,6 @@ import pytest
 from memctl import client
 from memctl.client import Client, NoDaemonError, RpcError, Unreachable
 from memctl.protocol import Notification, Response, pack
-from memd.errors import NotFoundError
-from memd.rpc.server import serve
-
-
-async def answer(method, params, call):
-    """Do what the tests ask for."""
-    if method == "echo":
-        return params
-    if method == "missing":
-        raise NotFoundError("no source notes/a.md: memctl status lists them")
-    if method == "steps":
-        for step in range(3):
-            await asyncio.sleep(0.1)
-            call.progress({"stage": "embed", "done": step})
-        return "done"
-    if method == "large":
-        return "x" * 7_000_000
-    await asyncio.sleep(5)
-    return None
-
-
-@pytest.fixture
-def place(tmp_path):
-    """The socket of a real server in a thread of its own."""
-    path = str(tmp_path / "memd.sock")
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(path)
-    listening.listen()
-    loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(serve([listening], answer))
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    yield path
-    asyncio.run_coroutine_threadsafe(server.close(grace_s=0), loop).result(5)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
 
 
 @contextmanager

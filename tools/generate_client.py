@@ -1,9 +1,10 @@
-"""Write memctl/types.py: the daemon's answers as TypedDicts, from the structs of memd/api/results.py.
+"""Write the typed part of the Python client, from the table of methods and its structs.
 
-    python -m tools.generate_types
+    python -m tools.generate_client
 
-A client must import nothing of memd, and its types must not differ from what travels: a test fails where the
-file is not what this script would write.
+memctl/types.py has the answers as TypedDicts, memctl/methods.py a method for each of the protocol's. A client
+must import nothing of memd, and its types must not differ from what travels: a test fails where a file is not
+what this script would write.
 """
 
 import dataclasses
@@ -19,13 +20,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from memd.api.methods import METHODS
+from memd.api.methods import METHODS, Method
 from memd.api.results import ShutdownResult
 
-FILE = Path(__file__).parents[1] / "memctl" / "types.py"
+CLIENT = Path(__file__).parents[1] / "memctl"
 LINE_CHARS = 110  # as ruff has it
 HEAD = '''\
-"""Types of the daemon's answers. Made by ``python -m tools.generate_types``; do not edit.
+"""Types of the daemon's answers. Made by ``python -m tools.generate_client``; do not edit.
 
 Imported for types alone, and by `memctl mcp` for the shapes of its tools.
 """
@@ -40,6 +41,31 @@ else:
     except ImportError:
         from typing import TypedDict
 '''
+METHODS_HEAD = '''\
+"""The protocol's methods as typed Python methods. Made by ``python -m tools.generate_client``; do not edit.
+
+What is None is left out, and memd's default holds. docs/protocol.md says what each means and which errors it
+has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memctl import types
+
+CALL_TIMEOUT_S = 30.0  # memd's own limits are lower: search 5 s, a write 30 s
+
+
+def _said(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}
+'''
+# A client has words of its own for these: `events`, and `call`'s arguments.
+_OWN_METHODS = frozenset({"subscribe"})
+_OWN_PARAMS = frozenset({"progress", "timeout_ms"})
 _FIELD = re.compile(r"    (?P<name>\w+): [^#]+?(?:  # (?P<comment>.*))?$")
 _PLAIN = {date: "str", type(None): "None"}
 
@@ -152,10 +178,75 @@ def _class(kind: type) -> Iterator[str]:
         yield f"{whole}\n" if len(whole) <= LINE_CHARS else f"{above}\n{line}\n"
 
 
-def generated() -> str:
-    """Return the text of the file."""
+def types_module() -> str:
+    """Return the text of memctl/types.py."""
     return HEAD + "".join(line for kind in structs() for line in _class(kind))
 
 
+def methods_module() -> str:
+    """Return the text of memctl/methods.py."""
+    return METHODS_HEAD + "".join([*_methods_class(is_async=False), *_methods_class(is_async=True)])
+
+
+def _methods_class(*, is_async: bool) -> Iterator[str]:
+    name, what = ("AsyncMethods", "for an event loop") if is_async else ("Methods", "for one thread")
+    yield f"""
+
+class {name}:
+    \"\"\"The methods of memd, {what}; `call` sends them.\"\"\"
+
+    {"async " if is_async else ""}def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+        on_progress: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Any:
+        \"\"\"Ask and wait for the answer; a client has it.\"\"\"
+        raise NotImplementedError
+"""
+    for wire_name, method in METHODS.items():
+        if wire_name not in _OWN_METHODS:
+            yield from _method(wire_name, method, is_async=is_async)
+
+
+def _method(wire_name: str, method: Method, *, is_async: bool) -> Iterator[str]:
+    """Yield the lines of one method: required parameters by place, all others by name."""
+    name = wire_name.removeprefix("memd.").replace(".", "_")
+    hints = typing.get_type_hints(method.params)
+    fields = [one for one in msgspec.structs.fields(method.params) if one.name not in _OWN_PARAMS]
+    reports = method.deadline_s is None
+    yield f"\n    {'async ' if is_async else ''}def {name}(\n        self,\n"
+    for one in fields:
+        if one.required:
+            yield f"        {one.name}: {_parameter(hints[one.name])},\n"
+    yield "        *,\n"
+    for one in fields:
+        if not one.required:
+            yield f"        {one.name}: {_parameter(hints[one.name], or_none=True)} = None,\n"
+    if reports:
+        yield "        on_progress: Callable[[dict[str, Any]], None] | None = None,\n"
+    yield f"        timeout_s: float | None = {'None' if reports else 'CALL_TIMEOUT_S'},\n"
+    said = (inspect.getdoc(method.function) or "").partition("\n")[0].rpartition("``: ")[2]
+    said = said[0].upper() + said[1:]
+    yield f'    ) -> types.{method.result.__name__}:\n        """{said}"""\n'
+    yield f"        given = {{{'' if fields else '}'}\n"
+    yield from (f'            "{one.name}": {one.name},\n' for one in fields)
+    yield "        }\n" if fields else ""
+    yield f"        answer: types.{method.result.__name__} = {'await ' if is_async else ''}self.call(\n"
+    yield f'            "{wire_name}",\n            _said(given),\n            timeout_s=timeout_s,\n'
+    yield "            on_progress=on_progress,\n" if reports else ""
+    yield "        )\n        return answer\n"
+
+
+def _parameter(hint: Any, *, or_none: bool = False) -> str:
+    """Return how a parameter is annotated: a date travels as text, a record as a map."""
+    members = [one for one in _members(_without_unset(hint)) if one is not type(None)]
+    said = dict.fromkeys("dict[str, Any]" if is_record(one) else _annotation(one) for one in members)
+    return " | ".join([*said, "None"] if or_none else said)
+
+
 if __name__ == "__main__":
-    FILE.write_text(generated(), encoding="utf-8")
+    (CLIENT / "types.py").write_text(types_module(), encoding="utf-8")
+    (CLIENT / "methods.py").write_text(methods_module(), encoding="utf-8")
