@@ -56,6 +56,9 @@ class WordHashEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
         return [self.embed_query(text) for text in texts]
 
+    def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
+        return [self.embed_query(text) for text in texts]
+
     def embed_query(self, text: str) -> bytes:
         vector = [0.0] * self.dim
         for word in re.findall(r"\w+", text.lower()):

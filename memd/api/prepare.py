@@ -277,7 +277,7 @@ async def _meaning(opened: Askable, query: Query, mode: str) -> QueryVector:
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
             return QueryVector(None, "", ("vectors-building",))
-        vector = await asyncio.wrap_future(embedding.query(query.text, timeout_s=EMBED_TIMEOUT_S))
+        [vector] = await asyncio.wrap_future(embedding.queries([query.text], timeout_s=EMBED_TIMEOUT_S))
     except UnavailableError as error:
         return QueryVector(None, "", (error.reason,), took_ms=ms_since(started))
     words = spelled(query.text, embedder.tokenizer)

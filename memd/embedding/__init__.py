@@ -38,8 +38,11 @@ class Embedder(Protocol):
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
         """Return one vector a text, in order. Raises EmbedderError."""
 
+    def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
+        """Return one vector a text that is asked, in order. Raises EmbedderError."""
+
     def embed_query(self, text: str) -> bytes:
-        """Return the vector of a query. Raises EmbedderError."""
+        """Return the vector of one. Raises EmbedderError."""
 
     def close(self) -> None:
         """Free the model; later calls raise EmbedderError."""

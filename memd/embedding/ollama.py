@@ -78,13 +78,15 @@ class OllamaEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
         """Return one vector a text, in order."""
-        asked = [self._manner.document_prefix + text for text in texts]
-        batches = [asked[start : start + BATCH_TEXTS] for start in range(0, len(asked), BATCH_TEXTS)]
-        return [vector for batch in batches for vector in self._embed(batch)]
+        return self._in_batches([self._manner.document_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
+        """Return one vector a text that is asked, in order."""
+        return self._in_batches([self._manner.query_prefix + text for text in texts])
 
     def embed_query(self, text: str) -> bytes:
-        """Return the vector of a query."""
-        return self._embed([self._manner.query_prefix + text])[0]
+        """Return the vector of one."""
+        return self.embed_queries([text])[0]
 
     def close(self) -> None:
         """Ask no more; later calls raise UnavailableError."""
@@ -98,6 +100,10 @@ class OllamaEmbedder:
             if isinstance(each, dict) and each.get("name") == wanted and each.get("digest"):
                 return str(each["digest"]).removeprefix("sha256:")
         raise self._failure(f"has no model {wanted!r}. Run: ollama pull {self._model}")
+
+    def _in_batches(self, texts: list[str]) -> list[bytes]:
+        batches = [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
+        return [vector for batch in batches for vector in self._embed(batch)]
 
     def _embed(self, texts: list[str]) -> list[bytes]:
         if self._closed:

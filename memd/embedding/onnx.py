@@ -55,8 +55,12 @@ class OnnxEmbedder:
         """Return one vector a text, in order."""
         return [self._embed(self._folder.document_prefix + text) for text in texts]
 
+    def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
+        """Return one vector a text that is asked, in order."""
+        return [self.embed_query(text) for text in texts]
+
     def embed_query(self, text: str) -> bytes:
-        """Return the vector of a query."""
+        """Return the vector of one."""
         return self._embed(self._folder.query_prefix + text)
 
     def close(self) -> None:

@@ -215,7 +215,7 @@ class EmbeddingQueue:
         self._waiting = threading.Condition()
         self._queries: deque[_Work] = deque()
         self._documents: deque[_Work] = deque()
-        self._deadlines: list[tuple[float, int, Future[bytes]]] = []
+        self._deadlines: list[tuple[float, int, Future[list[bytes]]]] = []
         self._order = itertools.count()  # so that equal deadlines never compare futures
         self._closed = False
         lives = [self._expire, self._serve_queries, *[self._serve_all] * threads]
@@ -250,24 +250,25 @@ class EmbeddingQueue:
         """Return the model once it is loaded. Raises UnavailableError where it failed, or still loads."""
         return self._keeper.ready(timeout_s)
 
-    def query(self, text: str, timeout_s: float) -> "Future[bytes]":
-        """Return the future of a query's vector; cancelling it saves the work.
+    def queries(self, texts: Sequence[str], timeout_s: float) -> "Future[list[bytes]]":
+        """Return the future of one vector a text that is asked, in order; cancelling it saves the work.
 
         It ends by itself, with UnavailableError "model-slow" after *timeout_s*. Raises UnavailableError
         at once where the model loads or failed: the caller answers by keyword.
         """
         self._keeper.embedder()
-        result: Future[bytes] = Future()
+        asked = list(texts)
+        result: Future[list[bytes]] = Future()
         with self._waiting:
             self._refuse_if_closed()
-            self._queries.append(_Work(lambda embedder: embedder.embed_query(text), result))
+            self._queries.append(_Work(lambda embedder: embedder.embed_queries(asked), result))
             heapq.heappush(self._deadlines, (time.monotonic() + timeout_s, next(self._order), result))
             self._waiting.notify_all()
         return result
 
     def embed_query(self, text: str, timeout_s: float) -> bytes:
-        """Return the vector of a query; blocks for at most *timeout_s*. Raises as `query` does."""
-        return self.query(text, timeout_s).result()
+        """Return the vector of one text; blocks for at most *timeout_s*. Raises as `queries` does."""
+        return self.queries([text], timeout_s).result()[0]
 
     def submit_documents(self, texts: Sequence[str], *, model_id: str) -> "list[Future[list[bytes]]]":
         """Return a future for every few texts, in order; the vectors are those of *model_id* or an error.

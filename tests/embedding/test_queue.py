@@ -94,6 +94,15 @@ def test_documents_come_back_in_order(made):
     assert made(Slow).embed_documents([]) == []
 
 
+def test_the_texts_of_a_query_come_back_in_order(made):
+    """A question as it was typed and as it was meant: one vector each, in their order; none for no text."""
+    texts = ["brest cancer", "breast cancer"]
+    queue = made(Slow)
+    queue.ready()
+    assert queue.queries(texts, 5).result() == [WordHashEmbedder().embed_query(text) for text in texts]
+    assert queue.queries([], 5).result() == []
+
+
 def test_a_query_does_not_wait_for_documents(made):
     """With every indexing thread busy and a long queue, a query is answered at once."""
     embedder = Slow()
@@ -118,9 +127,9 @@ def test_queries_overtake_waiting_documents(made):
     indexing = threading.Thread(target=queue.embed_documents, args=([f"note {n}" for n in range(8)],))
     indexing.start()
     until(lambda: embedder.busy == 1)
-    hanging = queue.query("hang", 10)
+    hanging = queue.queries(["hang"], 10)
     until(lambda: embedder.busy == 2)
-    overtaking = queue.query("next", 10)
+    overtaking = queue.queries(["next"], 10)
     embedder.open.set()
     overtaking.result()
     assert embedder.order[:3] == ["note 0", "note 1", "? next"]
@@ -152,7 +161,7 @@ def test_while_the_model_loads_a_query_hears_it_at_once(made):
 
     queue = made(load)
     assert (queue.state, queue.reason, queue.error) == ("loading", "model-loading", None)
-    for ask in (lambda: queue.query("tabs", 5), queue.embedder, lambda: queue.ready(0.01)):
+    for ask in (lambda: queue.queries(["tabs"], 5), queue.embedder, lambda: queue.ready(0.01)):
         with pytest.raises(UnavailableError) as caught:
             ask()
         assert caught.value.reason == "model-loading"
@@ -199,7 +208,7 @@ def test_a_provider_that_fails_heals(made):
         queue.embed_documents(["a", "b", "c", "d", "e"])
     until(lambda: queue.state == "failed")
     with pytest.raises(UnavailableError) as caught:
-        queue.query("tabs", 5)
+        queue.queries(["tabs"], 5)
     assert caught.value.reason == "model-failed"
     with pytest.raises(UnavailableError):
         queue.embed_documents(["a"])
@@ -228,7 +237,7 @@ def test_a_slow_model_is_given_up_in_time(made):
     queue.ready()
     embedder.open_query.clear()
     start = time.monotonic()
-    futures = [queue.query("hang", 0.1 + 0.01 * number) for number in range(6)]
+    futures = [queue.queries(["hang"], 0.1 + 0.01 * number) for number in range(6)]
     for future in futures:
         with pytest.raises(UnavailableError) as caught:
             future.result()
@@ -245,9 +254,9 @@ def test_a_cancelled_query_is_not_embedded(made):
     queue.ready()
     block = threading.Event()
     embedder.embed_query = lambda text: embedder.order.append(text) or block.wait(5) or b""
-    first = queue.query("first", 5)
+    first = queue.queries(["first"], 5)
     until(lambda: embedder.order == ["first"])
-    second, third = queue.query("second", 5), queue.query("third", 5)
+    second, third = queue.queries(["second"], 5), queue.queries(["third"], 5)
     assert second.cancel()
     block.set()
     first.result()
@@ -285,7 +294,7 @@ def test_close_ends_what_waits(made):
     assert "stopping" in heard[0]
     assert embedder.closed
     assert not [thread for thread in (*queue._threads, queue._keeper._thread) if thread.is_alive()]
-    for ask in (lambda: queue.query("tabs", 1), lambda: queue.embed_documents(["a"]), queue.embedder):
+    for ask in (lambda: queue.queries(["tabs"], 1), lambda: queue.embed_documents(["a"]), queue.embedder):
         with pytest.raises(UnavailableError, match="stopping"):
             ask()
 
