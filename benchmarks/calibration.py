@@ -33,7 +33,7 @@ from benchmarks import beir, report
 from benchmarks.beir import Beir, Query
 from benchmarks.indexed import Indexed, indexed
 from benchmarks.scorer import evaluate
-from memd import analysis
+from memd import scripts
 from memd.embedding.onnx import OnnxEmbedder
 from memd.search import source_scores
 from memd.search.confidence import Confidence
@@ -175,7 +175,7 @@ def _corpus(data: Beir, kept: Path | None, *, glued: int) -> Iterator[Corpus]:
         begins = {path: ([1], [document]) for path, document in ids.items()}
         if glued > 1:
             begins = _glue(notes, list(ids.items()), glued)
-        readable = any(analysis.readable(query.text, OnnxEmbedder().scripts) for query in data.queries[:50])
+        readable = any(scripts.readable(query.text, OnnxEmbedder().scripts) for query in data.queries[:50])
         name = data.name if glued == 1 else f"{data.name}-{glued}"
         with indexed(notes, name, kept, embed=readable) as built:
             yield Corpus(data, built, begins)

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from memd import analysis
+from memd import scripts
 from memd.config import WorkspaceConfig
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index.index import Index
@@ -59,7 +59,7 @@ class Indexed:
 
     def _vector(self, text: str) -> bytes | None:
         if text not in self.vectors:
-            readable = text.strip() and analysis.readable(text, self.embedder.scripts)
+            readable = text.strip() and scripts.readable(text, self.embedder.scripts)
             self.vectors[text] = self.embedder.embed_query(text) if readable else None
         return self.vectors[text]
 

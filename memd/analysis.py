@@ -109,7 +109,6 @@ CJK = (
     "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 )
 SPACELESS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-CJK_SCRIPTS = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL"})  # as Unicode's character names begin
 _CJK = re.compile(f"[{CJK}]")
 _RUN = re.compile(f"[{SPACELESS}]+")
 # A word of a text as it is searched: beyond ASCII that has letters, digits and their marks only.
@@ -172,19 +171,3 @@ def is_spaceless(piece: str) -> bool:
 def has_cjk(text: str) -> bool:
     """Tell whether *text* has a Chinese, Japanese or Korean character."""
     return _CJK.search(clean(text)) is not None
-
-
-def readable(text: str, scripts: frozenset[str] | None) -> bool:
-    """Tell whether a model of those *scripts* can read *text*.
-
-    Most letters must be of them (a Greek letter in an English term does no harm), and none Chinese,
-    Japanese or Korean
-    unless the model reads that: one such word carries as much as a dozen Latin letters around it.
-    """
-    if scripts is None:
-        return True
-    if has_cjk(text) and not scripts & CJK_SCRIPTS:
-        return False
-    letters = [character for character in clean(text) if character.isalpha()]
-    known = sum(unicodedata.name(letter, "").split(" ", 1)[0] in scripts for letter in letters)
-    return known * 2 >= len(letters)

@@ -35,23 +35,3 @@ def test_pieces_part_runs_from_words():
 def test_lone_surrogates_are_replaced():
     """Text that cannot be UTF-8 does not raise."""
     assert analysis.clean("a\ud800b") == "a?b"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("breast cancer", True),
-        ("TNF-α levels", True),
-        ("体长有多大", False),
-        ("42", True),
-        ("Patagonia tuckeri 的体长", False),
-    ],
-)
-def test_a_latin_model_reads_a_query_of_mostly_latin_letters(text, expected):
-    """A query whose letters are mostly of another script is not embedded."""
-    assert analysis.readable(text, frozenset({"LATIN"})) is expected
-
-
-def test_a_model_without_a_list_reads_everything():
-    """None stands for every script."""
-    assert analysis.readable("会議", None)

@@ -20,6 +20,7 @@ VOCABULARY = {
     "memd.records",
     "memd.lru",
     "memd.registry",
+    "memd.scripts",
     "memd.systemd",
     "memd.temporary",
 }
@@ -60,6 +61,7 @@ PURE = [
     "memctl.protocol",
     "memd.analysis",
     "memd.records",
+    "memd.scripts",
     "memd.search.query",
     "memd.search.ranking",
     "memd.search.score",

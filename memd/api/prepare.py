@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from memd import analysis
+from memd import scripts
 from memd.api import params
 from memd.api.results import IndexState, LeftSeconds
 from memd.config import WorkspaceConfig
@@ -272,7 +272,7 @@ async def _meaning(opened: Askable, query: Query, mode: str) -> QueryVector:
     started = time.perf_counter()
     try:
         embedder = embedding.embedder()
-        if mode == "hybrid" and not analysis.readable(query.text, embedder.scripts):
+        if mode == "hybrid" and not scripts.readable(query.text, embedder.scripts):
             return QueryVector(None, "", off="script")
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):

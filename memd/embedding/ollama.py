@@ -37,8 +37,8 @@ class _Manner:
 
 _MANNERS = {
     # Trained with these prefixes; reads 2,048 pieces, of which 8 are left for prefix and special tokens.
-    "nomic-embed-text": _Manner("search_query: ", "search_document: ", 2_040, frozenset({"LATIN"})),
-    "all-minilm": _Manner(scripts=frozenset({"LATIN"})),
+    "nomic-embed-text": _Manner("search_query: ", "search_document: ", 2_040, frozenset({"Latin"})),
+    "all-minilm": _Manner(scripts=frozenset({"Latin"})),
 }
 
 
