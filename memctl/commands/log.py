@@ -13,8 +13,8 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.launch import LOG_NAME
 from memctl.log_lines import file_lines, journal_lines
-from memctl.output.hits import Marker
 from memctl.output.log import Record, as_object, from_journal, from_line, line
+from memctl.output.marker import Marker
 
 MOST_LINES = 1_000_000_000  # journalctl takes no number of more than 31 bits
 LINES = 50  # arbitrary: a start, a day's troubles and a stop are on one page

@@ -14,7 +14,7 @@ from memctl.commands.common import status_of
 from memctl.commands.search import good_hits, no_hits, output
 from memctl.exits import CommandError
 from memctl.output import hits
-from memctl.output.hits import Marker
+from memctl.output.marker import FAINT, Marker
 from memctl.output.text import one_line, to_json
 
 LIMIT = 10  # hits of a group, where --limit does not say: as one workspace has by default
@@ -118,7 +118,7 @@ def _alone(hit: Hit) -> Answer:
 
 def _with_workspace(page: str, hit: Hit, marker: Marker) -> str:
     head, _, rest = page.partition("\n")
-    return f"{head}  {marker.paint('in ' + one_line(hit['workspace']), hits.FAINT)}\n{rest}"
+    return f"{head}  {marker.paint('in ' + one_line(hit['workspace']), FAINT)}\n{rest}"
 
 
 def _tell_of_groups(merged: list[Hit]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
-from memctl.output.hits import FAINT, HEADING, PATH
+from memctl.output.marker import FAINT, HEADING, PATH
 from memctl.output.status import counted
 from memctl.output.text import one_line
 

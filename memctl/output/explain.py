@@ -6,7 +6,8 @@ Every line is a sum or a product that a reader can do again; the sums are of num
 from collections.abc import Iterable
 from typing import Any
 
-from memctl.output.hits import DEGRADED, FAINT, HEADING, Marker
+from memctl.output.hits import DEGRADED
+from memctl.output.marker import FAINT, HEADING, Marker
 from memctl.output.text import one_line
 
 Fields = dict[str, Any]

@@ -8,7 +8,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from memctl.output.hits import Marker
+from memctl.output.marker import Marker
 from memctl.output.text import one_line, to_json
 
 _STYLES = {"error": "1;31", "critical": "1;31", "warning": "33"}  # SGR

@@ -3,7 +3,7 @@
 from typing import Any
 
 from memctl.output.explain import labelled, listed, off, score_lines
-from memctl.output.hits import HEADING, Marker
+from memctl.output.marker import HEADING, Marker
 from memctl.output.text import one_line
 
 

@@ -13,8 +13,8 @@ from scripted_peer import AS_IN_A_TERMINAL
 from memctl import exits, systemd
 from memctl.__main__ import main
 from memctl.log_lines import file_lines
-from memctl.output.hits import Marker
 from memctl.output.log import from_line, line
+from memctl.output.marker import Marker
 from memctl.paths import state_dir
 
 READY = {"version": "0.1.0", "pid": 7, "event": "ready", "level": "info", "timestamp": "2026-05-01T10:00:00Z"}

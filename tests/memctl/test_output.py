@@ -9,7 +9,7 @@ from sample_answers import found, hit, known, status
 from memctl.output import hits, terminal
 from memctl.output import status as facts
 from memctl.output import status as pages
-from memctl.output.hits import pattern_of
+from memctl.output.marker import pattern_of
 from memctl.output.text import any_text, one_line, safe, to_json
 
 CWD = "/home/ada/work/notes"

@@ -1,0 +1,61 @@
+"""Colours on a terminal, and the marks on words that were asked for.
+
+Colours are made by hand and not by a library: loading one would take longer than the search. Highlights are
+a matter of display only: the daemon knows what matched, this marks the words that a reader looks for.
+"""
+
+import re
+
+# SGR numbers; path, line and match as grep colours them.
+PATH, LINE, HEADING, FAINT, MATCH = "35", "32", "1", "2", "1;31"
+
+# Texts until a query is to be marked: compiling them would cost each start a millisecond.
+_FILTER = r"(?<!\S)(?:path|tag|since|until|after|before):\S*|(?<!\S)-\w\S*"
+# Scripts without spaces between words: Han, kana, Hangul.
+_UNSPACED = "\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+_RUN = f"[{_UNSPACED}]+"
+# A word ends where letters of another kind begin: \b would not see the end of "API" in "API設計".
+_EDGE_LEFT, _EDGE_RIGHT = rf"(?<![^\W{_UNSPACED}])", rf"(?![^\W{_UNSPACED}])"
+_MAX_WORDS = 64  # a query may be a page; marking every word of it would mark everything
+
+
+class Marker:
+    """Paints text; keeps the query's words compiled for all hits of an answer."""
+
+    def __init__(self, query: str, *, colour: bool) -> None:
+        self._colour = colour
+        self._words = pattern_of(query) if colour else None
+
+    def paint(self, text: str, sgr: str) -> str:
+        """Return *text* in the style *sgr*, or as it is without colours."""
+        return f"\x1b[{sgr}m{text}\x1b[0m" if self._colour and text else text
+
+    def mark(self, text: str, base: str = "") -> str:
+        """Return *text* with the query's words marked, the rest in the style *base*."""
+        if self._words is None:
+            return self.paint(text, base) if base else text
+        parts = self._words.split(text)
+        # split with one group gives plain, match, plain, match, …
+        return "".join(
+            self.paint(part, MATCH) if position % 2 else (self.paint(part, base) if base else part)
+            for position, part in enumerate(parts)
+        )
+
+
+def pattern_of(query: str) -> re.Pattern[str] | None:
+    """Return what finds the words of *query* in a text, as one group; None where it has no word."""
+    import unicodedata
+
+    composed = unicodedata.normalize("NFC", re.sub(_FILTER, " ", query))
+    words = {word for word in re.findall(r"\w+", re.sub(_RUN, " ", composed)) if len(word) > 1}
+    alternatives = [
+        rf"{_EDGE_LEFT}{re.escape(word)}{_EDGE_RIGHT}" for word in sorted(words, key=len, reverse=True)
+    ]
+    alternatives += [re.escape(piece) for run in re.findall(_RUN, composed) for piece in _pieces(run)]
+    alternatives = alternatives[:_MAX_WORDS]
+    return re.compile(f"({'|'.join(alternatives)})", re.IGNORECASE) if alternatives else None
+
+
+def _pieces(run: str) -> list[str]:
+    """Return a run whole, then its pairs: what the n-grams of the keyword arm may have found."""
+    return [run, *(run[at : at + 2] for at in range(len(run) - 1) if len(run) > 2)]  # noqa: PLR2004
