@@ -1,7 +1,7 @@
 """Unicode scripts: which one a text is mostly written in, and whether a model of some scripts reads it. Pure.
 
-A script has the name that Unicode gives it ("Latin", "Han"). The script of a letter is taken from the letter's
-name, which begins with it.
+A script has the name that Unicode gives it ("Latin", "Han"). The script of a letter is taken from the name of
+the letter, which begins with it.
 """
 
 import unicodedata

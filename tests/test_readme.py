@@ -108,7 +108,7 @@ def test_the_first_command_finds_the_gene(tmp_path):
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "made a workspace, 65 sources found" in done.stdout
-        hits = re.findall(r"(?m)^/\S+?/(\S+):\d[\d-]*  \d\.\d\d", done.stdout)
+        hits = re.findall(r"(?m)^ *\d+  /\S+?/(\S+):\d+  \d\.\d\d", done.stdout)
         assert hits[0].endswith("research/brca1.md")
     finally:
         daemon.close()

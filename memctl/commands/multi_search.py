@@ -11,11 +11,10 @@ from memctl import exits, workspaces
 from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.commands.common import status_of
-from memctl.commands.search import good_hits, no_hits, output
+from memctl.commands.search import good_hits, is_page, no_hits, output, show_page
 from memctl.exits import CommandError
 from memctl.output import hits
-from memctl.output.marker import FAINT, Marker
-from memctl.output.text import one_line, to_json
+from memctl.output.text import to_json
 
 LIMIT = 10  # hits of a group, where --limit does not say: as one workspace has by default
 ABSOLUTE = "//"  # seen from here every path is absolute: none is below it
@@ -31,12 +30,7 @@ def search(params: dict[str, Any], args: Namespace) -> int:
         answers, failures = _ask_each(client, named, params, args)
     shown = [good_hits(answer, args) for answer in answers]
     merged = [hit for group in _groups(shown) for hit in group[: args.limit or LIMIT]]
-    if args.files0:
-        sys.stdout.buffer.write(
-            b"".join(dict.fromkeys(hits.files0(_alone(hit), cwd=ABSOLUTE) for hit in merged))
-        )
-    else:
-        sys.stdout.write(_output(merged, shown, params["query"], args))
+    _print(merged, shown, params["query"], args)
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
         for answer in shown:
@@ -57,6 +51,17 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     if failures:
         return exits.of(failures[0][1].code)
     return max(map(status_of, shown))  # INCOMPLETE where one of them is
+
+
+def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace) -> None:
+    if args.files0:
+        sys.stdout.buffer.write(
+            b"".join(dict.fromkeys(hits.files0(_alone(hit), cwd=ABSOLUTE) for hit in merged))
+        )
+    elif is_page(args):
+        show_page({"workspace": "", "hits": merged}, query, args, cwd=ABSOLUTE)
+    else:
+        sys.stdout.write(_output(merged, answers, args))
 
 
 def _registered(client: Client) -> list[str]:
@@ -99,26 +104,17 @@ def _rank(hit: Hit) -> tuple[Any, ...]:
     return -hit["score"], hit["workspace"], hit["path"], hit["start_line"]
 
 
-def _output(merged: list[Hit], answers: list[Answer], query: str, args: Namespace) -> str:
-    """Return what goes to stdout: each hit as a search of its own workspace prints it."""
+def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:
+    """Return what goes to stdout for a program: each hit as a search of its own workspace prints it."""
     if args.json:
         parts = [{key: answer[key] for key in answer if key != "hits"} for answer in answers]
         return to_json({"hits": merged, "answers": parts}, ascii_only=common.ascii_only()) + "\n"
-    pages = [output(_alone(hit), query, args, cwd=ABSOLUTE) for hit in merged]
-    if args.jsonl or args.vimgrep or args.files:
-        return "".join(dict.fromkeys(pages))
-    marker = Marker("", colour=common.wants_colour(args.color))
-    return "\n".join(_with_workspace(page, hit, marker) for page, hit in zip(pages, merged, strict=True))
+    return "".join(dict.fromkeys(output(_alone(hit), args, cwd=ABSOLUTE) for hit in merged))
 
 
 def _alone(hit: Hit) -> Answer:
     """Return an answer of one hit, in its workspace."""
     return {"workspace": hit["workspace"], "hits": [hit]}
-
-
-def _with_workspace(page: str, hit: Hit, marker: Marker) -> str:
-    head, _, rest = page.partition("\n")
-    return f"{head}  {marker.paint('in ' + one_line(hit['workspace']), FAINT)}\n{rest}"
 
 
 def _tell_of_groups(merged: list[Hit]) -> None:

@@ -1,10 +1,11 @@
 """`memctl search`: find chunks by meaning and by words, in every form of output."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from memctl import workspaces
+from memctl import last_hits, workspaces
 from memctl.arguments import (
     count,
     filter_options,
@@ -16,7 +17,10 @@ from memctl.commands import common
 from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _query, status_of
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
+from memctl.last_hits import Place
 from memctl.output import hits
+from memctl.output.hits import SNIPPET_LINES, PageStyle
+from memctl.output.links import VARIABLE, form_of
 from memctl.output.text import to_json
 
 
@@ -86,6 +90,11 @@ def output_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
     )
+    parser.add_argument(
+        "--lines", type=count, metavar="N", default=SNIPPET_LINES,
+        help=f"lines of text of each hit, on a page (default: {SNIPPET_LINES})",
+    )  # fmt: skip
+    parser.add_argument("--no-pager", action="store_true", help="never show a page through $PAGER")
 
 
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
@@ -93,8 +102,10 @@ def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
     shown = good_hits(answer, args)
     if args.files0:
         sys.stdout.buffer.write(hits.files0(shown, cwd=common.here()))
+    elif is_page(args):
+        show_page(shown, query, args, cwd=common.here())
     else:
-        sys.stdout.write(output(shown, query, args, cwd=common.here()))
+        sys.stdout.write(output(shown, args, cwd=common.here()))
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
         common.note(hits.notes(shown))
@@ -119,16 +130,40 @@ def good_hits(answer: dict[str, Any], args: Namespace) -> dict[str, Any]:
     return answer
 
 
-def output(answer: dict[str, Any], query: str, args: Namespace, *, cwd: str) -> str:
-    """Return what goes to stdout, in the form that was asked for; paths as seen from *cwd*."""
+def output(answer: dict[str, Any], args: Namespace, *, cwd: str) -> str:
+    """Return what goes to stdout, in the form for programs that was asked for; paths as seen from *cwd*."""
     if args.json:
         return to_json(answer, ascii_only=common.ascii_only()) + "\n"
     if args.jsonl:
         return hits.json_lines(answer, ascii_only=common.ascii_only())
     if args.vimgrep:
         return hits.vimgrep(answer, cwd=cwd)
-    if args.files:
-        return hits.files(answer, cwd=cwd)
-    colour = common.wants_colour(args.color)
-    links = colour and sys.stdout.isatty()
-    return hits.people(answer, query=query, cwd=cwd, colour=colour, links=links)
+    return hits.files(answer, cwd=cwd)
+
+
+def is_page(args: Namespace) -> bool:
+    """Say whether hits are shown to a person."""
+    return not (args.json or args.jsonl or args.vimgrep or args.files or args.files0)
+
+
+def show_page(answer: dict[str, Any], query: str, args: Namespace, *, cwd: str) -> None:
+    """Print the hits as a page, and remember them for `memctl open`; paths as seen from *cwd*."""
+    colour, on_terminal = common.wants_colour(args.color), sys.stdout.isatty()
+    form = form_of(os.environ.get(VARIABLE) or "file") if colour and on_terminal else ""
+    style = PageStyle(cwd, colour, form, common.terminal_width(), args.lines)
+    page = hits.people(answer, query=query, style=style)
+    if not on_terminal:
+        sys.stdout.write(page)
+        return
+    last_hits.keep(
+        [
+            Place(f"{hit.get('workspace', answer['workspace'])}/{hit['path']}", hits.line_of(hit))
+            for hit in answer["hits"]
+        ]
+    )
+    if args.no_pager:
+        sys.stdout.write(page)
+    else:
+        from memctl.output import pager  # most pages are read on a terminal, but not all
+
+        pager.show(page)

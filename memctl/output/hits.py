@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+from memctl.output import links
+from memctl.output.excerpt import excerpt, fitted, width
 from memctl.output.marker import FAINT, HEADING, LINE, PATH, Marker
-from memctl.output.text import one_line, safe, to_json
+from memctl.output.text import one_line, to_json
 
 Answer = dict[str, Any]
 Hit = dict[str, Any]
 
 TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes a tenth of that
 NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
-SNIPPET_LINES = 6  # arbitrary: ten hits stay within two screens
+SNIPPET_LINES = 2  # the first eight hits stand on a screen of 24
+RANK_COLUMNS = 4  # of "10  "
 
 # What a person is told; a code that is not here is shown as it is.
 DEGRADED = {
@@ -28,26 +31,28 @@ DEGRADED = {
 }
 
 
-def people(answer: Answer, *, query: str, cwd: str, colour: bool, links: bool = False) -> str:
-    """
-    Return the hits as a page.
+class PageStyle(NamedTuple):
+    """How a page of hits looks."""
 
-    Args:
-        answer: what `search` answered.
-        query: what was asked; its words are marked in the snippets.
-        cwd: paths below it are shown relative to it, others absolute.
-        colour: write SGR sequences.
-        links: make each path a link (OSC 8) to its file.
-    """
-    marker = Marker(query, colour=colour)
+    cwd: str  # paths below it are shown relative to it, others absolute
+    colour: bool = False
+    link: str = ""  # the form of a path's link (OSC 8), as `links` has them; "": none
+    columns: int | None = None  # of the terminal; None: lines may be as long as they are
+    lines: int = SNIPPET_LINES  # of a snippet
+
+
+def people(answer: Answer, *, query: str, style: PageStyle) -> str:
+    """Return the hits as a page; the words of *query* are marked in the snippets."""
+    marker = Marker(query, colour=style.colour)
     entries = [
-        _entry(hit, answer["workspace"], cwd=cwd, marker=marker, links=links) for hit in answer["hits"]
+        _entry(rank, hit, hit.get("workspace", answer["workspace"]), marker, style)
+        for rank, hit in enumerate(answer["hits"], 1)
     ]
     if answer.get("explanation"):
         from memctl.output import explain  # most answers are not explained
 
         entries.append(explain.summary(answer, marker))
-    return "\n".join(entries)
+    return "".join(entries)
 
 
 def vimgrep(answer: Answer, *, cwd: str) -> str:
@@ -59,7 +64,7 @@ def vimgrep(answer: Answer, *, cwd: str) -> str:
     """
     return _lines(
         dict.fromkeys(
-            f"{shown(answer['workspace'], hit['path'], cwd)}:{hit.get('match_line') or hit['start_line']}:"
+            f"{shown(answer['workspace'], hit['path'], cwd)}:{line_of(hit)}:"
             f"{hit.get('match_column') or 1}:{one_line(_matched_text(hit))}"
             for hit in answer["hits"]
             if _is_nameable(answer["workspace"], hit, cwd, colons=False)
@@ -193,50 +198,49 @@ def _is_nameable(workspace: str, hit: Hit, cwd: str, *, colons: bool) -> bool:
     return one_line(real) == real and (colons or ":" not in real)
 
 
-def _entry(hit: Hit, workspace: str, *, cwd: str, marker: Marker, links: bool) -> str:
-    """Return one hit: where it is, what it is about, the words around the match."""
-    place = marker.paint(shown(workspace, hit["path"], cwd), PATH)
-    if links:
-        place = _link(f"{workspace}/{hit['path']}", place)
-    facts = "  ".join(filter(None, [f"{hit['score']:.2f}", hit.get("date")]))
-    title = marker.mark(one_line(hit.get("heading") or hit.get("title") or ""), HEADING)
-    span = (
-        str(hit["start_line"])
-        if hit["start_line"] == hit["end_line"]
-        else f"{hit['start_line']}-{hit['end_line']}"
-    )
-    head = f"{place}:{marker.paint(span, LINE)}  {marker.paint(facts, FAINT)}"
-    said = (hit.get("heading") or "").rpartition(" > ")[2]
-    lines = [line for line in safe(hit.get("snippet") or "").splitlines() if _says_more(line, said)]
-    body = [marker.mark(line.rstrip()) for line in lines[:SNIPPET_LINES]]
-    if also := [_span(workspace, place, cwd) for place in hit.get("folded") or ()]:
+def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle) -> str:
+    """Return one hit: its number, where it is, what it is about, the words around the match."""
+    path, number = shown(workspace, hit["path"], style.cwd), line_of(hit)
+    place = marker.paint(path, PATH)
+    if style.link:
+        place = links.link(style.link, f"{workspace}/{hit['path']}", number, place)
+    facts = "  ".join(filter(None, [f"{hit['score']:.2f}", _date(hit)]))
+    plain = f"{rank:>2}  {path}:{number}  {facts}  "
+    title = one_line(hit.get("heading") or hit.get("title") or "")
+    if style.columns is not None:
+        title = fitted(title, style.columns - width(plain))
+    head = f"{rank:>2}  {place}:{marker.paint(str(number), LINE)}  {marker.paint(facts, FAINT)}"
+    body = excerpt(
+        hit.get("snippet") or "", (hit.get("heading") or "").rpartition(" > ")[2], marker,
+        rows=style.lines, columns=None if style.columns is None else max(style.columns - RANK_COLUMNS, 20),
+    )  # fmt: skip
+    if also := [_span(workspace, place, style.cwd) for place in hit.get("folded") or ()]:
         body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
-    page = [head, *(f"    {line}" for line in [title, *body] if line)]
+    if hit.get("workspace"):
+        body.append(marker.paint(f"in {one_line(hit['workspace'])}", FAINT))
+    page = [f"{head}  {marker.mark(title, HEADING)}" if title else head, *(f"    {line}" for line in body)]
     if explanation := hit.get("explanation"):
         from memctl.output import explain
 
-        page += ["", *(f"    {line}" for line in explain.score_lines(explanation, marker))]
+        page += ["", *(f"    {line}" for line in explain.score_lines(explanation, marker)), ""]
     return "".join(f"{line}\n" for line in page)
+
+
+def line_of(hit: Hit) -> int:
+    """Return the line of a hit to open its file at: that of the match."""
+    number: int = hit.get("match_line") or hit["start_line"]
+    return number
+
+
+def _date(hit: Hit) -> str:
+    """Return a hit's date, and what happened then."""
+    return f"{hit.get('date_of') or ''} {hit.get('date') or ''}".strip()
 
 
 def _span(workspace: str, place: dict[str, Any], cwd: str) -> str:
     """Return path and lines of a place."""
     start, end = place["start_line"], place["end_line"]
     return f"{shown(workspace, place['path'], cwd)}:{start}{'' if start == end else f'-{end}'}"
-
-
-def _says_more(line: str, heading: str) -> bool:
-    """Say whether a snippet's line is worth showing below the heading that was shown already."""
-    text = line.strip()
-    return bool(text) and not (text.startswith("#") and text.strip("# \t") == heading)
-
-
-def _link(path: str, text: str) -> str:
-    """Return *text* as a terminal's link to the file at *path*."""
-    from urllib.parse import quote
-
-    # The host part stays empty: the file is on the machine whose terminal this is, or the link is of no use.
-    return f"\x1b]8;;file://{quote(path, errors='replace')}\x1b\\{text}\x1b]8;;\x1b\\"
 
 
 def _matched_text(hit: Hit) -> str:

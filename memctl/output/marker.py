@@ -8,6 +8,7 @@ import re
 
 # SGR numbers; path, line and match as grep colours them.
 PATH, LINE, HEADING, FAINT, MATCH = "35", "32", "1", "2", "1;31"
+SENTENCE, CODE = "1", "36"  # bold, cyan
 
 # Texts until a query is to be marked: compiling them would cost each start a millisecond.
 _FILTER = r"(?<!\S)(?:path|tag|since|until|after|before):\S*|(?<!\S)-\w\S*"
@@ -24,7 +25,7 @@ class Marker:
 
     def __init__(self, query: str, *, colour: bool) -> None:
         self._colour = colour
-        self._words = pattern_of(query) if colour else None
+        self._words = pattern_of(query) if query else None
 
     def paint(self, text: str, sgr: str) -> str:
         """Return *text* in the style *sgr*, or as it is without colours."""
@@ -32,7 +33,7 @@ class Marker:
 
     def mark(self, text: str, base: str = "") -> str:
         """Return *text* with the query's words marked, the rest in the style *base*."""
-        if self._words is None:
+        if self._words is None or not self._colour:
             return self.paint(text, base) if base else text
         parts = self._words.split(text)
         # split with one group gives plain, match, plain, match, …
@@ -40,6 +41,15 @@ class Marker:
             self.paint(part, MATCH) if position % 2 else (self.paint(part, base) if base else part)
             for position, part in enumerate(parts)
         )
+
+    def count(self, text: str) -> int:
+        """Return how many different words of the query stand in *text*."""
+        return len({word.casefold() for word in self._words.findall(text)}) if self._words else 0
+
+    def first(self, text: str) -> int:
+        """Return where the first of them stands, 0 where there is none."""
+        found = self._words.search(text) if self._words else None
+        return found.start() if found else 0
 
 
 def pattern_of(query: str) -> re.Pattern[str] | None:

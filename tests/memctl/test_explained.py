@@ -12,6 +12,7 @@ from memctl import exits
 from memctl.__main__ import main
 from memctl.commands import search
 from memctl.output import hits, why
+from memctl.output.hits import PageStyle
 
 CWD = "/home/ada/work/notes"
 
@@ -66,7 +67,7 @@ WHY = {
 
 def page(colour=False, made=None, **changes) -> str:
     answer = found(hit(explanation=explanation(**changes)), explanation=MADE | (made or {}))
-    return hits.people(answer, query="breast", cwd=CWD, colour=colour)
+    return hits.people(answer, query="breast", style=PageStyle(CWD, colour))
 
 
 def test_a_score_is_shown_as_a_sum_of_products():
@@ -162,7 +163,7 @@ def test_folded_copies_are_named_below_a_hit():
         {"path": "notes/b.md", "start_line": 3, "end_line": 9},
         {"path": "c.md", "start_line": 1, "end_line": 1},
     ]
-    shown = hits.people(found(hit(folded=places)), query="x", cwd=CWD, colour=False)
+    shown = hits.people(found(hit(folded=places)), query="x", style=PageStyle(CWD))
     assert shown.endswith("    also in: b.md:3-9, /home/ada/work/c.md:1\n")
 
 

@@ -6,9 +6,11 @@ import re
 import pytest
 from sample_answers import found, hit, known, status
 
+from memctl.exits import CommandError
 from memctl.output import hits, terminal
 from memctl.output import status as facts
 from memctl.output import status as pages
+from memctl.output.links import form_of
 from memctl.output.marker import pattern_of
 from memctl.output.text import any_text, one_line, safe, to_json
 
@@ -16,9 +18,9 @@ CWD = "/home/ada/work/notes"
 ELSEWHERE = "/srv"
 
 
-def page(*found_hits, query="brca1", cwd=CWD, colour=False, links=False):
+def page(*found_hits, query="brca1", cwd=CWD, **style):
     """Return the page of an answer with these hits."""
-    return hits.people(found(*found_hits), query=query, cwd=cwd, colour=colour, links=links)
+    return hits.people(found(*found_hits), query=query, style=hits.PageStyle(cwd, **style))
 
 
 def marked(query, text):
@@ -30,8 +32,7 @@ def marked(query, text):
 def test_a_hit_shows_where_it_is_how_good_and_what_it_says():
     """A plain entry has path, lines, score, date, heading and snippet, and nothing else."""
     assert page(hit()) == (
-        "genetics.md:12-18  0.83  2026-05-01\n"
-        "    Genetics > BRCA1 mutation analysis\n"
+        " 1  genetics.md:13  0.83  2026-05-01  Genetics > BRCA1 mutation analysis\n"
         "    The BRCA1 gene is a tumour suppressor.\n"
         "    Breast cancer risk rises.\n"
     )
@@ -39,20 +40,21 @@ def test_a_hit_shows_where_it_is_how_good_and_what_it_says():
 
 def test_a_hit_of_one_line_without_heading_date_or_title_shows_what_there_is():
     """Absent parts leave no gaps."""
-    assert page(hit(end_line=12, heading="", title="", date=None)).startswith(
-        "genetics.md:12  0.83\n    The "
-    )
+    assert page(hit(heading="", title="", date=None)).startswith(" 1  genetics.md:13  0.83\n    The ")
 
 
 def test_a_heading_is_not_shown_twice():
     """The snippet's own heading line is left out where the entry shows it; other headings stay."""
-    shown = page(hit(heading="A > B c", snippet="## B c ##\n\ntext\n### D\n# text of B c"))
-    assert shown.splitlines()[1:] == ["    A > B c", "    text", "    ### D", "    # text of B c"]
+    shown = page(hit(heading="A > B c", snippet="## B c ##\n\ntext\n### D\n# text of B c"), lines=9)
+    assert shown.splitlines()[0].endswith("  A > B c")
+    assert shown.splitlines()[1:] == ["    text", "    ### D", "    # text of B c"]
 
 
-def test_hits_are_parted_by_a_blank_line():
-    """Two entries are two paragraphs."""
-    assert page(hit(), hit()).count("\n\n") == 1
+def test_hits_are_numbered_and_eight_of_them_fit_on_a_screen():
+    """Of 24 rows; the numbers are what `memctl open` takes."""
+    shown = page(*[hit()] * 8).splitlines()
+    assert [line[:3] for line in shown[::3]] == [f" {number} " for number in range(1, 9)]
+    assert len(shown) == 24
 
 
 def test_no_hits_print_nothing_on_stdout():
@@ -63,11 +65,39 @@ def test_no_hits_print_nothing_on_stdout():
     ) * 4
 
 
-def test_a_long_snippet_is_cut_for_people():
-    """At most SNIPPET_LINES lines of a snippet are shown, blank ones not counted."""
-    shown = page(hit(snippet="\n\n".join(f"line {n}" for n in range(40))))
-    assert "line 5" in shown
-    assert "line 6" not in shown
+def test_the_lines_with_the_words_are_those_that_are_shown():
+    """Two of them, or as many as were asked for; blank ones are not counted."""
+    long = hit(snippet="\n\n".join([*(f"line {n}" for n in range(20)), "of BRCA1", "and more", "end"]))
+    assert page(long).splitlines()[1:] == ["    of BRCA1", "    and more"]
+    assert page(long, lines=3).splitlines()[1:] == ["    of BRCA1", "    and more", "    end"]
+    assert page(hit(snippet="a\nb\nc"), query="other").splitlines()[1:] == ["    a", "    b"]
+
+
+def test_a_paragraph_on_one_line_takes_two_rows_of_a_screen():
+    """About the first of the words; the line of the hit has one."""
+    long = "word " * 60 + "BRCA1 " + "tail " * 60
+    shown = page(hit(snippet=long, heading="H " * 60), columns=60).splitlines()
+    assert [len(row) <= 60 for row in shown] == [True] * 3
+    assert [row.endswith("…") for row in shown] == [True, False, True]
+    assert "BRCA1" in shown[1]
+    wide = page(hit(snippet="会" * 300), query="会", columns=50).splitlines()[1:]
+    assert wide == ["    " + "会" * 23, "    " + "会" * 22 + "…"]
+
+
+def test_fences_are_rendered():
+    """Their marks are left out, and what stands inside is coloured as code."""
+    code = hit(snippet="```sh\nbrca1 --run\n```\nafter")
+    assert page(code).splitlines()[1:] == ["    brca1 --run", "    after"]
+    assert "\x1b[36m --run\x1b[0m" in page(code, colour=True)
+
+
+def test_the_sentence_with_most_of_the_words_stands_out():
+    """Bold, the words in it red; what stands around it is plain."""
+    text = hit(snippet="One of brca1. The brca1 gene is here. Nothing.")
+    assert page(text, query="brca1 gene", colour=True).splitlines()[1] == (
+        "    One of \x1b[1;31mbrca1\x1b[0m. \x1b[1mThe \x1b[0m\x1b[1;31mbrca1\x1b[0m\x1b[1m \x1b[0m"
+        "\x1b[1;31mgene\x1b[0m\x1b[1m is here. \x1b[0mNothing."
+    )
 
 
 def test_colours_mark_the_words_that_were_asked_for():
@@ -89,10 +119,20 @@ def test_a_notes_own_escapes_are_shown_not_obeyed_with_colours_too():
 
 
 def test_a_path_is_a_link_to_its_file_when_asked_for():
-    """OSC 8 around the path, with special characters percent-encoded."""
-    assert "\x1b]8;;file:///home/ada/work/a%20%C3%A9.md\x1b\\" in page(
-        hit(path="a é.md"), colour=True, links=True
-    )
+    """OSC 8 around the path, with special characters percent-encoded, in the form that the user chose."""
+    for named, target in [
+        ("file", "file:///home/ada/work/a%20%C3%A9.md"),
+        ("vscode", "vscode://file/home/ada/work/a%20%C3%A9.md:13"),
+        ("x://o?f={path}&l={line}", "x://o?f=/home/ada/work/a%20%C3%A9.md&l=13"),
+    ]:
+        shown = page(hit(path="a é.md"), colour=True, link=form_of(named))
+        assert f"\x1b]8;;{target}\x1b\\" in shown
+
+
+def test_a_form_of_links_that_is_none_is_refused():
+    """With what it may be."""
+    with pytest.raises(CommandError, match="one of none, file, vscode"):
+        form_of("emacs")
 
 
 @pytest.mark.parametrize(

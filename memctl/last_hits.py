@@ -1,0 +1,72 @@
+"""The hits that a terminal has seen last, for `memctl open`: paths and lines, and nothing of their text.
+
+One file a terminal in the folder of the socket, for this user alone; removed once its shell has ended.
+"""
+
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import NamedTuple
+
+from memctl.paths import PathError, check_private_dir, make_private_dir, runtime_dir
+
+PREFIX = "hits-"
+
+
+class Place(NamedTuple):
+    """A line of a file."""
+
+    path: str  # absolute
+    line: int
+
+
+def keep(places: list[Place]) -> None:
+    """Remember what is shown on this terminal; nothing where there is none, or no folder for it."""
+    name = _name()
+    if name is None:
+        return
+    with suppress(OSError, PathError):  # the hits are on the screen, and more was not asked for
+        make_private_dir(runtime_dir())
+        _remove_old()
+        path = runtime_dir() / name
+        fresh = path.with_name(f"{name}.{os.getpid()}")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump(places, file)
+        fresh.rename(path)
+
+
+def kept() -> list[Place]:
+    """Return what was shown last on this terminal; nothing where nothing was."""
+    name = _name()
+    if name is None:
+        return []
+    try:
+        check_private_dir(runtime_dir())
+        found = json.loads((runtime_dir() / name).read_bytes())
+    except (OSError, PathError, ValueError):
+        return []
+    return [Place(str(path), int(line)) for path, line in found]
+
+
+def _remove_old() -> None:
+    """Remove the files of shells that have ended."""
+    for entry in os.scandir(runtime_dir()):
+        session = entry.name.removeprefix(PREFIX).partition("-")[0]
+        if not entry.name.startswith(PREFIX) or not session.isdecimal():
+            continue
+        try:
+            os.kill(int(session), 0)
+        except ProcessLookupError:
+            os.unlink(entry)  # noqa: PTH108 - a DirEntry is no Path
+        except OSError:
+            continue  # somebody else's process has the number now: at the next restart
+
+
+def _name() -> str | None:
+    """Return the name of the file: that of the shell, and of the terminal that it runs on."""
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
+        with suppress(OSError, ValueError, AttributeError):
+            terminal = os.ttyname(stream.fileno()).strip("/").replace("/", "-")  # type: ignore[union-attr]
+            return f"{PREFIX}{os.getsid(0)}-{terminal}"
+    return None

@@ -1,0 +1,113 @@
+"""The lines of a hit's snippet that a page shows: those with the words that were asked for.
+
+Markdown's fences are rendered: their marks are left out, what stands inside is coloured as code.
+"""
+
+import re
+import unicodedata
+from itertools import pairwise
+from typing import NamedTuple
+
+from memctl.output.marker import CODE, SENTENCE, Marker
+from memctl.output.text import safe
+
+_FENCE = r"\s*(?:`{3,}|~{3,})"
+_SENTENCE_END = r"(?<=[.!?])\s+|(?<=[。！？])"  # noqa: RUF001 - as they are written in Chinese and Japanese
+_WIDE = {"W", "F"}  # of Unicode's East Asian Width: two columns of a terminal
+
+
+class ExcerptLine(NamedTuple):
+    """One line of a snippet."""
+
+    text: str
+    is_code: bool  # between fences
+
+
+def excerpt(snippet: str, heading: str, marker: Marker, *, rows: int, columns: int | None) -> list[str]:
+    """
+    Return the lines to show, marked.
+
+    Args:
+        snippet: Markdown.
+        heading: of the section, that is shown already.
+        marker: knows the query's words.
+        rows: of the screen, at most.
+        columns: of the screen; None: a line is a row, however long it is.
+    """
+    lines = [line for line in _rendered(safe(snippet)) if _says_more(line, heading)]
+    found = [marker.count(line.text) for line in lines]
+    best = found.index(max(found)) if found else 0
+    first = max(min(best, len(lines) - rows), 0)
+    shown: list[str] = []
+    for line in lines[first:]:
+        left = rows - len(shown)
+        parts = (
+            [line.text.rstrip()] if columns is None else _wrapped(line.text.strip(), marker, left, columns)
+        )
+        shown += [_marked(part, marker, is_code=line.is_code) for part in parts[:left]]
+    return shown
+
+
+def width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in _WIDE) for one in text
+    )
+
+
+def fitted(text: str, columns: int, *, ellipsis: str = "…") -> str:
+    """Return *text*, or its beginning and an *ellipsis*, so that it takes at most so many columns."""
+    if width(text) <= columns:
+        return text
+    room, end = columns - len(ellipsis), 0
+    while end < len(text) and (room := room - width(text[end])) >= 0:
+        end += 1
+    return f"{text[:end]}{ellipsis}" if columns > 0 else ""
+
+
+def _rendered(snippet: str) -> list[ExcerptLine]:
+    lines, is_code = [], False
+    for line in snippet.splitlines():
+        if re.match(_FENCE, line):
+            is_code = not is_code
+        else:
+            lines.append(ExcerptLine(line, is_code))
+    return lines
+
+
+def _says_more(line: ExcerptLine, heading: str) -> bool:
+    """Say whether a line is worth showing below the heading that was shown already."""
+    text = line.text.strip()
+    return bool(text) and not (text.startswith("#") and text.strip("# \t") == heading)
+
+
+def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:
+    """Return what of a line fits into so many rows: where it is too long, about the first word asked for."""
+    if width(text) > rows * columns:
+        before = max(marker.first(text) - columns // 3, 0)
+        start = text.rfind(" ", 0, before) + 1 if before else 0
+        text = f"… {text[start:]}" if start else text
+    parts: list[str] = []
+    while text and len(parts) < rows:
+        part = fitted(text, columns, ellipsis="" if len(parts) < rows - 1 else "…")
+        space = part.rfind(" ")
+        if part != text and len(parts) < rows - 1 and space > columns // 2:  # a longer word is broken
+            part = part[:space]
+        parts.append(part)
+        text = text[len(part) :].lstrip()
+    return parts
+
+
+def _marked(text: str, marker: Marker, *, is_code: bool) -> str:
+    """Return a line with the words marked, and the sentence that has most of them."""
+    if is_code:
+        return marker.mark(text, CODE)
+    ends = [0, *(end.end() for end in re.finditer(_SENTENCE_END, text)), len(text)]
+    sentences = [text[start:end] for start, end in pairwise(ends)]
+    found = [marker.count(one) for one in sentences]
+    best = found.index(max(found)) if any(found) and len(found) > 1 else -1  # one alone stands out by nothing
+    return "".join(
+        marker.mark(one, SENTENCE if number == best else "") for number, one in enumerate(sentences)
+    )

@@ -1,0 +1,54 @@
+"""A page on a terminal, through a pager where it is longer than the screen, as git shows its own.
+
+`less` is told what git tells it (`LESS=FRX`): end where all fits, show colours, leave the text on the screen.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from contextlib import suppress
+
+VARIABLES = ("MEMCTL_PAGER", "PAGER")
+LESS = "FRX"
+
+
+def show(page: str) -> None:
+    """Write a page to stdout; through the pager where stdout is a terminal and the page higher than it."""
+    command = _command() if sys.stdout.isatty() and page.count("\n") >= _height() else []
+    if command and sys.stdin.isatty():
+        sys.stdout.flush()
+        with suppress(FileNotFoundError, PermissionError):  # then without one
+            return _paged(command, page)
+    sys.stdout.write(page)
+    return None
+
+
+def _paged(command: list[str], page: str) -> None:
+    environment = {"LESS": LESS} | dict(os.environ)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as pager:
+        assert pager.stdin
+        with suppress(BrokenPipeError):  # its reader has seen enough
+            pager.stdin.write(page.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+            pager.stdin.close()
+        while True:
+            try:
+                pager.wait()
+            except KeyboardInterrupt:  # is for the pager: less stops a long search by it
+                continue
+            return
+
+
+def _command() -> list[str]:
+    """Return the pager's command line; none where the user wants none."""
+    for name in VARIABLES:
+        if (named := os.environ.get(name)) is not None:
+            return [] if named.strip() in {"", "cat"} else shlex.split(named)
+    return ["less"]
+
+
+def _height() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or 24
+    except (OSError, ValueError):
+        return 24

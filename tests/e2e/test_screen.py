@@ -1,0 +1,119 @@
+"""What a person sees of a search on a screen of 24 rows: a real terminal (tmux), a real daemon."""
+
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PATIENCE_S = 20
+ROOT = Path(__file__).parents[2]
+
+
+class Screen:
+    """A terminal of 24 x 80 in a tmux server of its own, with a shell in the notes."""
+
+    def __init__(self, folder, environment, cwd):
+        self._socket = str(folder / "tmux")
+        self._environment = environment
+        self.folder = folder
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", str(cwd), "sh")
+        self.type("PS1='ready> '")
+
+    def type(self, line, *keys):
+        """Type a line and Enter, or keys by tmux's names."""
+        self._tmux("send-keys", *([line, "Enter"] if line else []), *keys)
+
+    def until(self, wanted):
+        """Return the screen's rows once *wanted* says that they are what is waited for."""
+        stop = time.monotonic() + PATIENCE_S
+        while time.monotonic() < stop:
+            rows = self._tmux("capture-pane", "-p").splitlines()
+            if wanted(rows):
+                return rows
+            time.sleep(0.05)
+        raise AssertionError("\n".join(rows))
+
+    def close(self):
+        """End the server and what runs in it."""
+        self._tmux("kill-server")
+
+    def _tmux(self, *arguments):
+        done = subprocess.run(
+            ["tmux", "-S", self._socket, *arguments],
+            env=self._environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout
+
+
+@pytest.fixture
+def screen(sample, tmp_path):
+    """A screen whose shell knows `memctl`, and an editor that writes down what it is told to open."""
+    daemon, root = sample
+    for program in ("tmux", "less"):
+        assert shutil.which(program), f"{program} is not installed: apt install {program}"
+    memctl, editor = tmp_path / "memctl", tmp_path / "vim"
+    memctl.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m memctl "$@"\n')
+    editor.write_text(f'#!/bin/sh\necho "$@" > {shlex.quote(str(tmp_path / "opened"))}\n')
+    for script in (memctl, editor):
+        script.chmod(0o755)
+    environment = daemon.environment | {
+        "PATH": f"{tmp_path}:{daemon.environment['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "EDITOR": str(editor),
+        "TERM": "xterm-256color",
+    }
+    made = Screen(tmp_path, environment, root)
+    yield made
+    made.close()
+
+
+def test_the_best_hit_stands_on_the_first_row_and_the_rest_is_a_key_away(screen):
+    """A page that is longer than the screen goes through the pager, as git's do."""
+    screen.type("clear; memctl search -n 20 --min-score 0 --nearest --lines 4 note")
+    rows = screen.until(lambda rows: rows and rows[0].startswith(" 1  ") and rows[-1].startswith(":"))
+    screen.type("", "q")
+    screen.until(lambda rows: rows and "ready>" in "".join(rows))
+    assert ":" in rows[0].split()[1]
+
+
+def test_a_short_page_needs_no_pager_and_its_hits_can_be_opened(screen):
+    """By their numbers, each terminal its own."""
+    screen.type("clear; memctl search -n 3 breast cancer gene")
+    rows = screen.until(lambda rows: any("ready>" in row for row in rows[1:]))
+    first = rows[0].split()
+    assert first[:2] == ["1", "research/brca1.md:1"]
+    screen.type("clear; memctl open; echo closed")
+    screen.until(lambda rows: "closed" in rows)
+    line, path = (screen.folder / "opened").read_text().split()
+    assert line == "+1"
+    assert path.endswith("/research/brca1.md")
+    screen.type("clear; memctl open 4; echo exit $?")
+    assert screen.until(lambda rows: "exit 2" in rows)[0].startswith("memctl: there is no hit 4")
+
+
+def test_what_is_kept_of_hits_is_their_places_for_this_user_alone(screen, sample):
+    """In the folder of the socket, paths and lines."""
+    daemon, _ = sample
+    screen.type("clear; memctl search -n 1 breast cancer gene; echo done")
+    screen.until(lambda rows: "done" in rows)
+    kept = list(Path(daemon.environment["XDG_RUNTIME_DIR"]).glob("memd/hits-*"))
+    assert {stat.S_IMODE(one.stat().st_mode) for one in kept} == {0o600}
+    assert "gene" not in "".join(one.read_text() for one in kept)
+
+
+def test_another_terminal_has_hits_of_its_own(screen):
+    """None yet."""
+    screen.type("clear; memctl open; echo exit $?")
+    assert "has not shown any hits" in screen.until(lambda rows: "exit 1" in rows)[0]
+
+
+def test_a_pager_can_be_refused(screen):
+    """By an option and by the environment."""
+    for typed in ("memctl search --no-pager", "MEMCTL_PAGER=cat memctl search"):
+        screen.type(f"clear; {typed} -n 20 --min-score 0 --nearest --lines 4 note; echo done")
+        screen.until(lambda rows: "done" in rows)
