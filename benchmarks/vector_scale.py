@@ -178,7 +178,7 @@ def under(
         times["arm"].append(1000 * (ended - between))
         for head in HEADS:
             wanted = exact[:head]
-            least = scores[wanted[-1]] - 1e-6 if wanted else 0.0
+            least = scores[wanted[-1]] - 1e-6 if len(wanted) else 0.0
             found = sum(scores[number] >= least for number in arm.pool[:head])
             hits[head].append(found / max(len(wanted), 1))
         return arm.way

@@ -211,13 +211,13 @@ def mask_size(mask: Mask) -> int:
     return int(np.count_nonzero(mask))
 
 
-def take(values: NDArray[Any], ids: Sequence[int]) -> list[Any]:
+def take(values: NDArray[Any], ids: Sequence[int] | Ids) -> list[Any]:
     """Return the values at *ids* as plain Python numbers."""
     taken: list[Any] = values[np.asarray(ids, np.int64)].tolist()
     return taken
 
 
-def stretches(columns: Columns, ids: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def stretches(columns: Columns, ids: Sequence[int] | Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first id, and the one after the last, of the chunks of each id's source."""
     starts = columns.starts()
     after = np.searchsorted(starts, np.asarray(ids, np.int64), side="right")

@@ -55,14 +55,14 @@ def ids_of(mask: Mask) -> Ids:
     return np.flatnonzero(mask)
 
 
-def best_of(ids: Ids, scores: Scores, limit: int) -> list[int]:
+def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:
     """Return the *limit* ids of the highest *scores* above 0, best first, ties by id."""
     if len(ids) > limit:
         least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         chosen = scores >= least
         ids, scores = ids[chosen], scores[chosen]
     order = np.lexsort((ids, -scores))[:limit]
-    found: list[int] = ids[order][scores[order] > 0].tolist()
+    found: Ids = ids[order][scores[order] > 0]
     return found
 
 

@@ -117,6 +117,15 @@ class Reader:
             )
             return {row[0]: _stored(row) for row in found}
 
+    def lines(self, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
+        """Return source, first and last line of the chunks of those ids that exist."""
+        marks = ",".join("?" * len(ids))
+        with decoded(self._path):
+            found = self._db.execute(
+                f"SELECT id, source, start_line, end_line FROM chunks WHERE id IN ({marks})", tuple(ids)
+            )
+            return {row[0]: _numbers(row) for row in found}
+
     def chunks_of(self, source: int) -> list[StoredChunk]:
         """Return all chunks of a source, in the order of its lines."""
         with decoded(self._path):
@@ -153,6 +162,13 @@ def _stored(row: Sequence[Any]) -> StoredChunk:
     if any(type(n) is not int for n in numbers) or type(heading) is not str or type(text) is not str:
         raise TypeError(f"the chunk {row[0]!r:.20} has values of wrong types")
     return StoredChunk(*row)
+
+
+def _numbers(row: Sequence[Any]) -> tuple[int, int, int]:
+    number, source, first, last = row
+    if any(type(n) is not int for n in row):
+        raise TypeError(f"the chunk {number!r:.20} has values of wrong types")
+    return source, first, last
 
 
 READERS = 2  # queries that run at once in one workspace; the machine has a few cores, not more

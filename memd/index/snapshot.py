@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from memd.errors import IndexDamagedError
 from memd.index.ann_cache import FirstPass
@@ -75,11 +76,21 @@ class View:
         Raises:
             IndexDamagedError: one of them is not there.
         """
-        found = self.reader.chunks(ids)
-        missing = [number for number in ids if number not in found]
-        if missing:
-            raise IndexDamagedError(f"{len(missing)} chunks are not there: memctl index --rebuild")
-        return found
+        return _all_of(ids, self.reader.chunks(ids))
+
+    def lines(self, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
+        """Return source, first and last line of chunks that are live. Raises as `chunks` does."""
+        return _all_of(ids, self.reader.lines(ids))
 
     def _read(self, term: tuple[str, bool], after: int) -> Part:
         return self.reader.counted(term[0], prefix=term[1], after=after)
+
+
+Found = TypeVar("Found")
+
+
+def _all_of(ids: Sequence[int], found: dict[int, Found]) -> dict[int, Found]:
+    missing = [number for number in ids if number not in found]
+    if missing:
+        raise IndexDamagedError(f"{len(missing)} chunks are not there: memctl index --rebuild")
+    return found

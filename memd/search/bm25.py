@@ -35,15 +35,13 @@ def bm25(terms: Sequence[tuple[float, Postings]], columns: Columns, k1: float, b
 
 
 def bm25_of_sources(
-    terms: Sequence[tuple[float, Postings]], columns: Columns, ids: Sequence[int], k1: float, b: float
-) -> list[float]:
+    terms: Sequence[tuple[float, Postings]], columns: Columns, ids: NDArray[np.int64], k1: float, b: float
+) -> NDArray[np.float64]:
     """Return the BM25 of each id's source, taken as one long chunk of all that its chunks have.
 
     Counts and lengths are sums over its chunks; the average length is that of a chunk, as in `bm25`. What
     two chunks share is counted twice, in the counts as in the length. Its only chunk scores what it does.
     """
-    if not len(ids):
-        return []
     first, end = stretches(columns, ids)
     average = max(columns.total_length / max(columns.count, 1), 1)
     norm = k1 * (1 - b + b * _sums(columns.length, first, end) / average)
@@ -51,8 +49,7 @@ def bm25_of_sources(
     for weight, term in terms:
         counts = sum((_between(part, first, end) for part in term.parts), start=np.zeros(len(first)))
         scores += weight * counts / (counts + norm)
-    found: list[float] = scores.tolist()
-    return found
+    return scores
 
 
 def count_between(term: Postings, first: int, end: int) -> int:

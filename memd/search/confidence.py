@@ -15,10 +15,10 @@ It says whether something here is about the question, not that it is true: where
 its neighbours are there, these match nearly as well.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal
 
-from memd.search.ranking import Candidate
+from memd.search.ranking import Candidates
 
 Confidence = Literal["strong", "weak", "none"]
 
@@ -29,7 +29,7 @@ NEAR = 0.25
 
 
 def confidence(
-    candidates: Iterable[Candidate], alive: Callable[[str], bool], *, knows: bool, reads: bool
+    candidates: Candidates, alive: Callable[[str], bool], *, knows: bool, reads: bool
 ) -> Confidence:
     """
     Return how good the best match is.
@@ -40,13 +40,7 @@ def confidence(
         knows: whether a chunk that may answer has a word of the query.
         reads: whether the model reads some of the query.
     """
-    found = list(candidates)
-    if any(one.merged >= STRONG and alive(one.path) for one in found):
+    if any(alive(one.path) for one in candidates.floor(STRONG)):
         return "strong"
-    return (
-        "weak" if any((knows or (reads and _is_near(one))) and alive(one.path) for one in found) else "none"
-    )
-
-
-def _is_near(candidate: Candidate) -> bool:
-    return candidate.weights.vector > 0 and (candidate.vector_score or 0.0) >= NEAR
+    near = candidates if knows else candidates.near(NEAR) if reads else ()
+    return "weak" if any(alive(one.path) for one in near) else "none"

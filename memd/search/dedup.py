@@ -19,7 +19,7 @@ from memd import analysis
 from memd.index.columns import HAS_NUMPY, Columns, take
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.search.ranking import PER_SOURCE, Candidate
+from memd.search.ranking import PER_SOURCE, Candidate, Candidates
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -39,16 +39,16 @@ class Dedup:
     """What became of the candidates, as far as they were looked at."""
 
     kept: list[Candidate] = field(default_factory=list)  # best first
-    folded: dict[int, list[Candidate]] = field(default_factory=dict)  # kept chunk → what it stands for
+    folded: dict[int, list[int]] = field(default_factory=dict)  # kept chunk → what it stands for
     crowded: set[int] = field(default_factory=set)  # chunks whose source had its places already
 
     @property
     def into(self) -> dict[int, int]:
         """Folded chunk → the kept one that stands for it."""
-        return {one.id: kept for kept, folded in self.folded.items() for one in folded}
+        return {one: kept for kept, folded in self.folded.items() for one in folded}
 
 
-def fold(view: View, candidates: Sequence[Candidate], limit: int, alive: Callable[[str], bool]) -> Dedup:
+def fold(view: View, candidates: Candidates, limit: int, alive: Callable[[str], bool]) -> Dedup:
     """Keep the first *limit* that are not nearly the same as a better one, at most PER_SOURCE of a source.
 
     What becomes of a candidate depends on better ones alone, so a higher *limit* only adds.
@@ -57,68 +57,71 @@ def fold(view: View, candidates: Sequence[Candidate], limit: int, alive: Callabl
         view: that they are from.
         candidates: best first.
         limit: of the answer.
-        alive: whether a source is still on the disk; what is not is in no answer.
+        alive: whether a source is still on the disk; what is not is in no answer. Asked of those alone that
+            may be in one.
     """
     found = Dedup()
     taken: Counter[int] = Counter()
     window = max(WINDOW, limit)
-    likeness = _Likeness(view, candidates[:window])
-    for number, candidate in enumerate(candidates):
-        if number == window:
+    ids, sources = candidates.numbers()
+    likeness = _Likeness(view, ids[:window], sources)
+    for place, (number, source) in enumerate(zip(ids, sources, strict=True)):
+        if place == window:
             if len(found.kept) == limit:
                 break
-            likeness = _Likeness(view, candidates)
-        if not alive(candidate.path):
+            likeness = _Likeness(view, ids, sources)
+        kept = likeness.first_like(found.kept, number)
+        if kept is None and len(found.kept) == limit:
             continue
-        kept = likeness.first_like(found.kept, candidate)
+        if not alive(view.snapshot.sources[source].path):
+            continue
         if kept is not None:
-            found.folded.setdefault(kept.id, []).append(candidate)
-        elif len(found.kept) == limit:
-            continue
-        elif taken[candidate.source] == PER_SOURCE:
-            found.crowded.add(candidate.id)
+            found.folded.setdefault(kept, []).append(number)
+        elif taken[source] == PER_SOURCE:
+            found.crowded.add(number)
         else:
-            taken[candidate.source] += 1
-            found.kept.append(candidate)
+            taken[source] += 1
+            found.kept.append(candidates[place])
     return found
 
 
 class _Likeness:
     """Tells which candidates are nearly the same; keeps what was read and made of their texts."""
 
-    def __init__(self, view: View, candidates: Sequence[Candidate]) -> None:
+    def __init__(self, view: View, candidates: Sequence[int], sources: Sequence[int]) -> None:
         self._possible: dict[int, set[int]] = {}  # chunk → better ones
         if not HAS_NUMPY:
             return
         self._view = view
         columns, rows = view.snapshot.columns, view.snapshot.rows
-        lengths = take(columns.length, [one.id for one in candidates])
-        ids = [one.id for one, length in zip(candidates, lengths, strict=True) if length >= MIN_TERMS]
+        lengths = take(columns.length, candidates)
+        ids = [one for one, length in zip(candidates, lengths, strict=True) if length >= MIN_TERMS]
         places = _near(
             rows.buffer, rows.count, rows.dim, columns, ids, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE
         )
         for better, other in places:
             self._possible.setdefault(ids[other], set()).add(ids[better])
         self._row = dict(zip(ids, take(columns.row, ids), strict=True))
+        self._source = dict(zip(candidates, sources, strict=False))
 
-    def first_like(self, kept: Sequence[Candidate], other: Candidate) -> Candidate | None:
+    def first_like(self, kept: Sequence[Candidate], other: int) -> int | None:
         """Return the first of those that are *kept* that *other* is nearly the same as."""
-        possible = self._possible.get(other.id)
+        possible = self._possible.get(other)
         if not possible:
             return None
-        return next((one for one in kept if one.id in possible and self._is_like(one, other)), None)
+        return next((one.id for one in kept if one.id in possible and self._is_like(one.id, other)), None)
 
-    def _is_like(self, better: Candidate, other: Candidate) -> bool:
+    def _is_like(self, better: int, other: int) -> bool:
         if self._day(better) != self._day(other):
             return False
-        if self._row[better.id] == self._row[other.id] >= 0:  # the model read the same of both
+        if self._row[better] == self._row[other] >= 0:  # the model read the same of both
             return True
-        one, two = self._texts[better.id], self._texts[other.id]
+        one, two = self._texts[better], self._texts[other]
         return one.is_roughly(two) and is_near(one.fingerprint, two.fingerprint)
 
-    def _day(self, candidate: Candidate) -> date | None:
+    def _day(self, chunk: int) -> date | None:
         """Return the day that its source tells of, None where it is of no day."""
-        source = self._view.snapshot.sources[candidate.source]
+        source = self._view.snapshot.sources[self._source[chunk]]
         return source.day if source.dated else None
 
     @cached_property

@@ -12,14 +12,15 @@ from typing import Literal
 from memd.config import Weights
 from memd.errors import DeadlineError
 from memd.index.columns import Columns, mask_size, stretches, take
-from memd.index.snapshot import View
+from memd.index.snapshot import Snapshot, View
 from memd.search import ranking, source_scores
 from memd.search.dedup import Dedup, fold
+from memd.search.fusion import meaning_of
 from memd.search.identifiers import Word
 from memd.search.keyword import K1, POOL, B, KeywordArm, Term
 from memd.search.query import Query, content_words
-from memd.search.ranking import PER_SOURCE, Candidate
-from memd.search.score import Judgement, SearchRequest, meaning_of
+from memd.search.ranking import PER_SOURCE, Candidates
+from memd.search.score import Judgement, SearchRequest
 from memd.search.search import Hit
 from memd.search.source_scores import Shares
 from memd.search.vector import VectorArm
@@ -214,7 +215,7 @@ def explain_chunk(view: View, request: SearchRequest, judged: Judgement, chunk_i
     weights = ranking.weights_seen(read, vector=sees, keyword=judged.keyword is not None)
     vector, keyword = None, None
     if judged.vector is not None and sees:
-        vector = _vector_part(judged.vector, columns, chunk_id, weights.vector)
+        vector = _vector_part(view.snapshot, judged.vector, chunk_id, weights.vector)
     if judged.keyword is not None:
         keyword = _keyword_part(judged.keyword, columns, chunk_id, weights.keyword)
     unseen: list[Unseen] = []
@@ -240,9 +241,9 @@ def filters_of(query: Query) -> tuple[Filter, ...]:
     )
 
 
-def standing(view: View, request: SearchRequest, judged: Judgement) -> tuple[list[Candidate], Dedup]:
+def standing(view: View, request: SearchRequest, judged: Judgement) -> tuple[Candidates, Dedup]:
     """Return the candidates above the floor, best first, and what became of each without a limit."""
-    above = ranking.floor(judged.candidates, request.min_score)
+    above = judged.candidates.floor(request.min_score)
     return above, fold(view, above, max(len(above), 1), request.alive)
 
 
@@ -271,11 +272,10 @@ def _stages(view: View, request: SearchRequest, judged: Judgement) -> Stages:
     )
 
 
-def _vector_part(arm: VectorArm, columns: Columns, chunk_id: int, weight: float) -> VectorPart:
+def _vector_part(snapshot: Snapshot, arm: VectorArm, chunk_id: int, weight: float) -> VectorPart:
     rank, cosine = _place(arm, chunk_id)
-    [(score, source_cosine)] = meaning_of(columns, arm, source_scores.grouped(columns, [chunk_id]))
-    assert score is not None  # it has a vector
-    assert source_cosine is not None
+    chunks = source_scores.grouped(snapshot, [chunk_id])
+    [score], [source_cosine], _ = (column.tolist() for column in meaning_of(snapshot, arm, chunks))
     return VectorPart(
         rank=rank,
         in_pool=chunk_id in arm.pool,
@@ -332,10 +332,11 @@ def _named_part(judged: Judgement, chunk_id: int) -> NamedPart | None:
 
 def _place(arm: VectorArm | KeywordArm, chunk_id: int) -> tuple[int, float]:
     """Return rank and what the arm says of the chunk itself; in the pool the rank that the answer shows."""
-    if chunk_id not in arm.pool:
+    pool: list[int] = arm.pool.tolist()
+    if chunk_id not in pool:
         return arm.place(chunk_id)
     [score] = arm.scores_of([chunk_id])
-    return 1 + arm.pool.index(chunk_id), score
+    return 1 + pool.index(chunk_id), score
 
 
 def _length(lengths: Sequence[int], average: float) -> Length:

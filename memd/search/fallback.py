@@ -17,7 +17,7 @@ from memd.records import Source
 from memd.search import filters, ranking
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
-from memd.search.ranking import Candidate
+from memd.search.ranking import Candidate, CandidateList
 from memd.search.score import SearchRequest
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
@@ -33,7 +33,7 @@ ROWS = """
 """
 
 
-def candidates(view: View, request: SearchRequest) -> tuple[list[Candidate], bool]:
+def candidates(view: View, request: SearchRequest) -> tuple[CandidateList, bool]:
     """Return the best chunks of either arm, best first, and whether vectors were compared.
 
     Raises:
@@ -42,7 +42,7 @@ def candidates(view: View, request: SearchRequest) -> tuple[list[Candidate], boo
     sources = view.snapshot.sources
     live = {number: (source, row) for number, source, row in view.reader.each(ROWS) if source in sources}
     allowed = _allowed(view, request, {number: sources[source] for number, (source, _) in live.items()})
-    cosines: dict[int, tuple[float, float]] = {}
+    cosines: dict[int, float] = {}
     is_there = request.query_vec is not None and request.model_id == view.snapshot.model_id
     has_vectors = is_there and request.mode != "keyword"
     if has_vectors and request.query_vec is not None:
@@ -52,11 +52,11 @@ def candidates(view: View, request: SearchRequest) -> tuple[list[Candidate], boo
         if view.damaged:  # as `score` has it: words answer alone
             cosines, has_vectors = {}, False
     words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)
-    nearest, said = _ranks(cosines, lambda number: cosines[number][0]), _ranks(words, words.__getitem__)
+    nearest, said = _ranks(cosines, cosines.__getitem__), _ranks(words, words.__getitem__)
     found = []
     for number in nearest.keys() | said.keys():
         source = sources[live[number][0]]
-        score, mean = cosines.get(number, (None, None))
+        score = cosines.get(number)
         word = None if has_vectors and request.mode == "vector" else words.get(number, 0.0)
         used = ranking.weights_seen(request.weights, vector=score is not None, keyword=word is not None)
         merged = min(1.0, ranking.weighted(score, word, used))
@@ -65,7 +65,7 @@ def candidates(view: View, request: SearchRequest) -> tuple[list[Candidate], boo
         order = merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
         found.append(
             Candidate(
-                number, source.id, source.path, ranks[0], score, mean, ranks[1], word, None,
+                number, source.id, source.path, ranks[0], score, ranks[1], word,
                 "fts" if word is not None else None, decay, used, merged, decay * order,
             )
         )  # fmt: skip
@@ -95,8 +95,8 @@ def _meaning(
     live: dict[int, tuple[int, int]],
     allowed: set[int],
     expired: Callable[[], bool],
-) -> dict[int, tuple[float, float]]:
-    """Return vector score and mean cosine of its source of the POOL nearest chunks, as `score` has them."""
+) -> dict[int, float]:
+    """Return the vector score of the POOL nearest chunks, as `fusion` has it."""
     cosines = _cosines(rows, query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, expired)
     near = {number: cosines[live[number][1]] for number in allowed if live[number][1] in cosines}
     pool = sorted((number for number in near if near[number] > 0), key=lambda one: (-near[one], one))[:POOL]
@@ -109,7 +109,7 @@ def _meaning(
         places = [own[(2 * step + 1) * len(own) // (2 * PLACES)] for step in range(PLACES)]
         known = [cosines[live[place][1]] for place in places if live[place][1] in cosines]
         mean = sum(known) / len(known) if known else near[number]
-        found[number] = (max(0.0, (1 - SOURCE_SHARE) * near[number] + SOURCE_SHARE * mean), mean)
+        found[number] = max(0.0, (1 - SOURCE_SHARE) * near[number] + SOURCE_SHARE * mean)
     return found
 
 

@@ -9,20 +9,28 @@ postings, so it is exact, takes masks before the cut and has an idf that is neve
 * ``like``: nothing was found; the pieces are looked for anywhere inside the text.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memd import analysis
-from memd.index.columns import Mask, Scores, stretches, take
+from memd.index.columns import Ids, Mask, Scores, stretches, take
 from memd.index.postings import Postings, counted
 from memd.index.snapshot import Snapshot, View
-from memd.search import source_scores
 from memd.search.bm25 import bm25, bm25_of_sources, count_between
 from memd.search.query import Query, content_words
-from memd.search.source_scores import Grouped, Shares, keyword_scores
+from memd.search.source_scores import Grouped, Shares, grouped, keyword_scores, shares_by, shares_of
 from memd.search.top_k import best, count_above
+
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Robertson & Zaragoza 2009, Lucene's defaults: how fast repetition saturates, how much length counts.
 K1 = 1.2
@@ -52,7 +60,7 @@ class Term:
 class KeywordArm:
     """The keyword arm's judgement of every chunk."""
 
-    pool: list[int]  # ids with the best words of their own, best first
+    pool: Ids  # with the best words of their own, best first
     terms: tuple[Term, ...]
     tier: str
     whole: frozenset[int]  # ids in which all of a CJK query stands whole
@@ -66,25 +74,25 @@ class KeywordArm:
         """What BM25 a chunk full of every term would reach."""
         return sum(term.idf * term.times for term in self.terms)
 
-    def scores_of(self, ids: Sequence[int]) -> list[float]:
+    def scores_of(self, ids: Sequence[int] | Ids) -> list[float]:
         """Return each chunk's score in [0, 1): by its own words and by those of its source."""
-        chunks = source_scores.grouped(self._snapshot.columns, ids)
-        return [score for score, _ in self.evidence_of(chunks)]
+        found: list[float] = self.evidence_of(grouped(self._snapshot, ids)).tolist()
+        return found
 
-    def evidence_of(self, chunks: Grouped) -> list[tuple[float, float]]:
-        """Return each chunk's score, and what that of its whole source alone would be."""
-        columns, one_each = self._snapshot.columns, list(chunks.one_each.values())
-        firsts, _ = stretches(columns, one_each)
+    def evidence_of(self, chunks: Grouped) -> NDArray[np.float64]:
+        """Return the same of chunks that are grouped."""
+        columns = self._snapshot.columns
+        firsts, _ = stretches(columns, chunks.one_each)
         return keyword_scores(
-            take(self._scores, chunks.ids),
+            self._scores[chunks.ids],
             chunks.group,
-            [(one.chunk, one.first, one.file) for one in map(self._shares, chunks.one_each)],
-            take(self._scores, [int(first) for first in firsts]),
-            bm25_of_sources(self._weighted(), columns, one_each, K1, B),
+            shares_by(chunks.days),
+            self._scores[firsts],
+            bm25_of_sources(self._weighted(), columns, chunks.one_each, K1, B),
             reachable=self.reachable,
         )
 
-    def only(self, texts: Collection[str]) -> "KeywordArm":
+    def only(self, texts: Collection[str]) -> KeywordArm:
         """Return the judgement by some of the terms alone, named without regard to case."""
         kept = [
             (term, one)
@@ -98,7 +106,7 @@ class KeywordArm:
     def shares_of(self, chunk_id: int) -> Shares:
         """Return how much a chunk's own words count for it, and those of its source."""
         [source] = take(self._snapshot.columns.source, [chunk_id])
-        return self._shares(source)
+        return shares_of(dated=self._snapshot.sources[source].dated)
 
     def place(self, chunk_id: int) -> tuple[int, float]:
         """Return a chunk's rank by its own words among all that may answer, from 1, and its score.
@@ -127,9 +135,6 @@ class KeywordArm:
         """Return which tier found a chunk."""
         return "trigram" if chunk_id in self.whole else self.tier
 
-    def _shares(self, source: int) -> Shares:
-        return source_scores.shares_of(dated=self._snapshot.sources[source].dated)
-
     def _weighted(self) -> list[tuple[float, Postings]]:
         return _weighted(self.terms, self._postings)
 
@@ -146,7 +151,7 @@ def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
         found.append((_term(view, query.pieces[0], postings, times=WHOLE_TIMES), postings))
     tier = "ngram" if any(analysis.is_spaceless(piece) for piece in query.pieces) else "fts"
     arm = _arm(view, mask, found, tier, whole)
-    return arm if arm.pool else _arm(view, mask, _substrings(view, query, mask), "like", frozenset())
+    return arm if len(arm.pool) else _arm(view, mask, _substrings(view, query, mask), "like", frozenset())
 
 
 def knows_a_word(view: View, query: Query) -> bool:

@@ -1,8 +1,8 @@
-"""Ranking of candidates: fusion of the arms, decay by age, the floor, the order. Pure functions on lists."""
+"""Ranking of candidates: weights of the arms, decay by age, the floor, the order. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from memd.config import Weights
 from memd.records import Source
@@ -13,20 +13,15 @@ PER_SOURCE = 3  # hits of one source in an answer; a long file must not fill it
 
 
 class Candidate(NamedTuple):
-    """A chunk that at least one arm's pool holds, judged by both.
-
-    A named tuple and not a dataclass: hundreds are made for each query, at a quarter of the cost.
-    """
+    """A chunk that at least one arm's pool holds, judged by both."""
 
     id: int
     source: int
     path: str
     vector_rank: int | None  # in the arm's pool, from 1; None where the chunk was outside of it
     vector_score: float | None  # in [0, 1]; None where the arm could not see the chunk
-    file_similarity: float | None  # mean cosine of its source, which has a share in that
     keyword_rank: int | None
     keyword_score: float | None
-    file_score: float | None  # what that would be by the words of the whole source alone
     tier: str | None  # of the keyword arm; None where that did not run
     decay: float  # in (0, 1]
     weights: Weights  # those used for it
@@ -37,6 +32,46 @@ class Candidate(NamedTuple):
     def score(self) -> float:
         """The score that the answer shows."""
         return self.merged * self.decay
+
+
+class Candidates(Protocol):
+    """The candidates of a search, best first: in columns (`fusion`), or in a list where numpy is missing."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, place: int, /) -> Candidate:
+        """Return the one at a place, the best first."""
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """Yield all of them."""
+
+    def numbers(self) -> tuple[list[int], list[int]]:
+        """Return the ids, and the source of each."""
+
+    def floor(self, min_score: float) -> "Candidates":
+        """Drop what scores below *min_score* before decay: a note does not vanish because it is old."""
+
+    def near(self, cosine: float) -> "Candidates":
+        """Return those of which the vector arm has a say, and says at least *cosine*."""
+
+
+class CandidateList(list[Candidate]):
+    """`Candidates`, each made."""
+
+    def numbers(self) -> tuple[list[int], list[int]]:
+        """Return the ids, and the source of each."""
+        return [one.id for one in self], [one.source for one in self]
+
+    def floor(self, min_score: float) -> "CandidateList":
+        """Drop what scores below *min_score* before decay."""
+        return CandidateList(one for one in self if one.merged >= min_score)
+
+    def near(self, cosine: float) -> "CandidateList":
+        """Return those of which the vector arm has a say, and says at least *cosine*."""
+        return CandidateList(
+            one for one in self if one.weights.vector > 0 and (one.vector_score or 0.0) >= cosine
+        )
 
 
 def weights_seen(weights: Weights, *, vector: bool, keyword: bool) -> Weights:
@@ -74,11 +109,6 @@ def decay_of(source: Source, today: date, half_life_days: float) -> float:
     return half_life_decay((today - source.day).days, half_life_days) if source.dated else 1.0
 
 
-def floor(candidates: Iterable[Candidate], min_score: float) -> list[Candidate]:
-    """Drop what scores below *min_score* before decay: a note does not vanish because it is old."""
-    return [candidate for candidate in candidates if candidate.merged >= min_score]
-
-
-def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
+def ordered(candidates: Iterable[Candidate]) -> CandidateList:
     """Return the best first; ties by path and line: the ids of a source's chunks rise with their lines."""
-    return sorted(candidates, key=lambda one: (-one.order, one.path, one.id))
+    return CandidateList(sorted(candidates, key=lambda one: (-one.order, one.path, one.id)))

@@ -10,11 +10,11 @@ from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source
-from memd.search import fallback, ranking
+from memd.search import fallback
 from memd.search.confidence import Confidence, confidence
 from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reads_some
-from memd.search.ranking import Candidate
+from memd.search.ranking import Candidate, Candidates
 from memd.search.score import Judgement, Mode, SearchRequest, judge
 from memd.search.snippet import Snippet, snippet
 
@@ -82,14 +82,14 @@ def searched(view: View, request: SearchRequest) -> tuple[Answer, Judgement]:
 def _answer(
     view: View,
     request: SearchRequest,
-    candidates: list[Candidate],
+    candidates: Candidates,
     timer: "_Timer",
     *,
     has_vectors: bool,
     knows: bool,
 ) -> Answer:
     """Drop what is below the floor, fold, cut, load."""
-    kept = ranking.floor(candidates, request.min_score)
+    kept = candidates.floor(request.min_score)
     timer.lap("fuse")
     alive = functools.cache(request.alive)
     found = fold(view, kept, request.limit, alive)
@@ -107,23 +107,27 @@ def degraded(view: View) -> tuple[str, ...]:
 
 
 def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
-    """Read what the answer shows."""
-    folded = [one for many in found.folded.values() for one in many]
-    chunks = view.chunks([one.id for one in [*found.kept, *folded]])
+    """Read what the answer shows: of what is folded only where it stands."""
+    chunks = view.chunks([one.id for one in found.kept])
+    places = _places(view, [one for many in found.folded.values() for one in many])
     return [
         Hit(
             candidate,
             view.snapshot.sources[candidate.source],
             chunk := chunks[candidate.id],
             snippet(chunk.text, chunk.start_line, request.query.pieces, start_byte=chunk.start_byte),
-            tuple(_place(one, chunks[one.id]) for one in found.folded.get(candidate.id, ())),
+            tuple(places[one] for one in found.folded.get(candidate.id, ())),
         )
         for candidate in found.kept
     ]
 
 
-def _place(candidate: Candidate, chunk: StoredChunk) -> Place:
-    return Place(candidate.id, candidate.path, chunk.start_line, chunk.end_line)
+def _places(view: View, ids: list[int]) -> dict[int, Place]:
+    found = view.lines(ids) if ids else {}
+    return {
+        number: Place(number, view.snapshot.sources[source].path, first, last)
+        for number, (source, first, last) in found.items()
+    }
 
 
 class _Timer:

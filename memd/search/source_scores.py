@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
 
-from memd.index.columns import Columns, stretches, take
+from memd.index.columns import Columns, stretches
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Said = tuple[float, float] | tuple[None, None]
+    from memd.index.columns import Ids, Mask
+    from memd.index.snapshot import Snapshot
 
 # Of cosines: the rest is the chunk's own. On manual pages worth .02 of nDCG@10, on abstracts nothing; where
 # files are glued together from unrelated texts, it costs less than .003.
@@ -44,60 +48,66 @@ def shares_of(*, dated: bool) -> Shares:
     return DATED if dated else EVERGREEN
 
 
+def shares_by(days: Ids) -> NDArray[np.float64]:
+    """Return the shares of each source by its day, as `Grouped` has it: of the chunk, the first one, all."""
+    table: NDArray[np.float64] = np.array([astuple(EVERGREEN), astuple(DATED)])[(days != 0).astype(np.intp)]
+    return table
+
+
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Some chunks by their sources, which are numbered from 0 in the order in which they come."""
+    """Some chunks by their sources, which are numbered from 0."""
 
-    ids: Sequence[int]
-    sources: list[int]  # of each chunk
-    group: list[int]  # of each chunk, the number of its source
-    one_each: dict[int, int]  # source → one of its chunks
+    ids: Ids  # of the chunks
+    sources: NDArray[np.int32]  # of each chunk
+    group: Ids  # of each chunk, the number of its source
+    one_each: Ids  # of each source, one of its chunks
+    days: Ids  # of each source, the ordinal of the day that it tells of; 0: of no day
 
 
-def grouped(columns: Columns, ids: Sequence[int]) -> Grouped:
+def grouped(snapshot: Snapshot, ids: Sequence[int] | Ids) -> Grouped:
     """Group the chunks of those *ids*."""
-    sources = take(columns.source, ids)
-    one_each = dict(zip(sources, ids, strict=True))
-    numbers = {source: number for number, source in enumerate(one_each)}
-    return Grouped(ids, sources, [numbers[source] for source in sources], one_each)
+    ids = np.asarray(ids, np.int64)
+    sources = snapshot.columns.source[ids]
+    each, one, group = np.unique(sources, return_index=True, return_inverse=True)
+    known = map(snapshot.sources.__getitem__, each.tolist())
+    days = [source.day.toordinal() if source.dated else 0 for source in known]
+    return Grouped(ids, sources, group, ids[one], np.array(days, np.int64))
 
 
 def vector_scores(
-    cosines: Sequence[float], rows: Sequence[int], group: Sequence[int], *, share: float
-) -> Sequence[Said]:
-    """Return each chunk's vector score in [0, 1] and the mean cosine of its source; None without a vector.
+    cosines: NDArray[Any], there: Mask, group: Ids, *, share: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each chunk's vector score in [0, 1], 0 without a vector, and the mean cosine of its source.
 
     Args:
         cosines: first of the chunks, then of as many chunks of each source, one source after the other.
-        rows: of the same; -1 where a chunk has no vector.
+        there: of the same, whether it has a vector.
         group: each chunk's source, as a number from 0.
         share: of the mean in the score; the rest is the chunk's own cosine.
     """
-    if not group:
-        return []
-    count, which = len(group), np.asarray(group)
-    every, there = np.asarray(cosines, np.float64), np.asarray(rows) >= 0
-    sources = int(which.max()) + 1
-    known = there[count:].reshape(sources, -1)
+    count = len(group)
+    sources = int(group.max(initial=-1)) + 1
+    every = cosines.astype(np.float64)
+    known = there[count:].reshape(sources, -1 if sources else 0)
     number = np.count_nonzero(known, axis=1)
-    means = np.where(known, every[count:].reshape(sources, -1), 0.0).sum(axis=1) / np.maximum(number, 1)
+    means = np.where(known, every[count:].reshape(known.shape), 0.0).sum(axis=1) / np.maximum(number, 1)
     own = every[:count]
-    mean = np.where(number[which] > 0, means[which], own)
+    mean = np.where(number[group] > 0, means[group], own)
     score = np.maximum(0.0, (1 - share) * own + share * mean)
-    said = zip(score.tolist(), mean.tolist(), strict=True)
-    return [pair if has_row else (None, None) for pair, has_row in zip(said, there.tolist(), strict=False)]
+    return np.where(there[:count], score, 0.0), mean
 
 
 def keyword_scores(
-    own: Sequence[float],
-    group: Sequence[int],
-    shares: Sequence[tuple[float, float, float]],
-    first: Sequence[float],
-    file: Sequence[float],
+    own: NDArray[Any],
+    group: Ids,
+    shares: NDArray[np.float64],
+    first: NDArray[Any],
+    file: NDArray[np.float64],
     *,
     reachable: float,
-) -> list[tuple[float, float]]:
-    """Return each chunk's keyword score in [0, 1), and what that of its whole source alone would be.
+) -> NDArray[np.float64]:
+    """Return each chunk's keyword score in [0, 1).
 
     BM25 is divided by what a chunk full of every term would reach, the sum of the query's idf: so the score
     means the same in a workspace of any size and keeps the arm's judgement, where r / (1 + r) throws it
@@ -111,18 +121,17 @@ def keyword_scores(
         file: BM25 of each source, as one long chunk.
         reachable: the sum of the query's idf.
     """
-    if not group:
-        return []
     scale = 2 / reachable if reachable else 0.0
-    which, table, whole = np.asarray(group), np.asarray(shares), np.asarray(file)
-    by_source = table[:, 1] * np.asarray(first) + table[:, 2] * whole
-    scores = np.tanh(scale * (table[which, 0] * np.asarray(own) + by_source[which]))
-    return list(zip(scores.tolist(), np.tanh(scale * whole)[which].tolist(), strict=True))
+    by_source = shares[:, 1] * first.astype(np.float64) + shares[:, 2] * file
+    scores: NDArray[np.float64] = np.tanh(
+        scale * (shares[group, 0] * own.astype(np.float64) + by_source[group])
+    )
+    return scores
 
 
-def places(columns: Columns, ids: Sequence[int], count: int) -> list[int]:
+def places(columns: Columns, ids: Ids, count: int) -> Ids:
     """Return *count* ids for each of *ids*, spread evenly over the chunks of its source, some twice."""
     first, end = stretches(columns, ids)
     steps = (2 * np.arange(count) + 1) * (end - first)[:, None] // (2 * count)
-    spread: list[int] = (first[:, None] + steps).ravel().tolist()
+    spread: Ids = (first[:, None] + steps).ravel()
     return spread

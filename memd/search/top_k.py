@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from memd.index.columns import Mask, Scores
+from memd.index.columns import Ids, Mask, Scores
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -12,7 +12,7 @@ with suppress(ImportError):  # then search.fallback answers, and nothing here is
 GROUP = 64  # scores of which only the best is compared at first; of a million 16,000 are left
 
 
-def best(scores: Scores, mask: Mask, limit: int) -> list[int]:
+def best(scores: Scores, mask: Mask, limit: int) -> Ids:
     """Return the ids of the *limit* highest scores above 0 under *mask*, best first, ties by id."""
     least = _lower_bound(scores, limit)
     ids = np.flatnonzero(scores >= least if least > 0 else scores > 0)
@@ -22,7 +22,7 @@ def best(scores: Scores, mask: Mask, limit: int) -> list[int]:
         least = _lower_bound(allowed, limit)
         ids = np.flatnonzero(allowed >= least if least > 0 else allowed > 0)
     order = np.lexsort((ids, -scores[ids]))
-    return [int(i) for i in ids[order][:limit]]
+    return ids[order][:limit]
 
 
 def count_above(scores: Scores, mask: Mask, limit: float) -> int:

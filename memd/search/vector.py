@@ -7,6 +7,7 @@ those under the mask, or what a first pass over the codes of their vectors leave
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal
 
 from memd.index.columns import Mask, Scores, mask_size, take
@@ -15,6 +16,9 @@ from memd.index.snapshot import Snapshot, View
 from memd.index.vectors import FLOAT_BYTES
 from memd.search.keyword import POOL
 from memd.search.top_k import best, count_above
+
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
 
 Way = Literal["all", "few", "codes"]
 
@@ -44,15 +48,21 @@ class VectorArm:
         self.pool = self._nearest()  # ids, best first
         if len(self.pool) < POOL:
             # The rest is not above 0, or no number at all, as where a matrix was filled with zeros or noise.
-            self._compare(list(ids_of(mask)[:POOL]))
+            self.verify(ids_of(mask)[:POOL])
 
-    def scores_of(self, ids: Sequence[int]) -> list[float]:
+    def scores_of(self, ids: Sequence[int] | Ids) -> list[float]:
         """Return each chunk's cosine; below 0 also where it has no vector."""
-        self._compare(ids)
-        if self._all is not None:
-            found: list[float] = take(self._all, ids)
-            return found
-        return [float(score) for score in self._cosines_at(ids)]
+        self.verify(ids)
+        found: list[float] = self.cosines_of(np.asarray(ids, np.int64)).tolist()
+        return found
+
+    def cosines_of(self, ids: Ids) -> Scores:
+        """Return the same, without a look at the checksums."""
+        return self._cosines_at(ids) if self._all is None else self._all[ids]
+
+    def verify(self, ids: Sequence[int] | Ids) -> None:
+        """Compare the vectors of chunks that a score rests on with their checksums."""
+        self._damaged.update(self._snapshot.rows.damaged(take(self._snapshot.columns.row, ids)))
 
     def place(self, chunk_id: int) -> tuple[int, float]:
         """Return a chunk's rank among all that may answer, from 1, and its cosine: a scan of all vectors."""
@@ -60,16 +70,13 @@ class VectorArm:
         [score] = take(scores, [chunk_id])
         return 1 + count_above(scores, self.mask, score), score
 
-    def _compare(self, ids: Sequence[int]) -> None:
-        self._damaged.update(self._snapshot.rows.damaged(take(self._snapshot.columns.row, ids)))
-
     def _way(self) -> Way:
         allowed = mask_size(self.mask)
         if self._snapshot.first_pass is not None:
             return "few" if allowed <= GATHERED else "codes"
         return "few" if allowed <= GATHERED_SHARE * self._snapshot.rows.count else "all"
 
-    def _nearest(self) -> list[int]:
+    def _nearest(self) -> Ids:
         if self.way == "all":
             self._all = self._scan()
             return best(self._all, self.mask, POOL)

@@ -170,9 +170,9 @@ def _asked(view: View, text: str, source: int) -> tuple[str, bool]:
     """Look for a word in one note only: no other may hide it."""
     query = parse(text)
     arm = keyword_arm(view, query, mask_of(view.snapshot.columns, [source]))
-    if not arm.pool:
+    if not len(arm.pool):
         return NOT_FOUND, False
-    [chunk] = view.chunks(arm.pool).values()
+    [chunk] = view.chunks(arm.pool.tolist()).values()
     shown = snippet(chunk.text, chunk.start_line, query.pieces)
     at_place = _bare(shown.match_text.encode()[shown.match_column - 1 :].decode())
     return arm.tier_of(chunk.id), not at_place.startswith(_bare(query.pieces[0])[:2])

@@ -7,18 +7,18 @@ from tests_support import DAY
 
 from memd.config import Weights
 from memd.search.confidence import NEAR, STRONG, confidence
-from memd.search.ranking import Candidate
+from memd.search.ranking import Candidate, CandidateList
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
 BOTH, WORDS, MEANING = Weights(0.7, 0.3), Weights(0.0, 1.0), Weights(1.0, 0.0)
 
 
 def candidate(merged: float, *, weights: Weights = BOTH, meaning: float | None = None, path: str = "a.md"):
-    return Candidate(1, 1, path, 1, meaning, meaning, 1, 0.0, 0.0, "fts", 1.0, weights, merged, merged)
+    return Candidate(1, 1, path, 1, meaning, 1, 0.0, "fts", 1.0, weights, merged, merged)
 
 
 def said(*candidates, knows=True, reads=True):
-    return confidence(candidates, lambda _: True, knows=knows, reads=reads)
+    return confidence(CandidateList(candidates), lambda _: True, knows=knows, reads=reads)
 
 
 @pytest.mark.parametrize("weights", [BOTH, WORDS, MEANING])
@@ -53,9 +53,11 @@ def test_an_answer_is_as_good_as_its_best_candidate():
 
 def test_what_left_the_disk_is_no_match():
     """The word is that of what can be read."""
-    found = [candidate(0.9, path="gone.md"), candidate(0.4)]
+    found = CandidateList([candidate(0.9, path="gone.md"), candidate(0.4)])
     assert confidence(found, lambda path: path != "gone.md", knows=True, reads=True) == "weak"
-    assert confidence(found[:1], lambda path: path != "gone.md", knows=True, reads=True) == "none"
+    assert (
+        confidence(CandidateList(found[:1]), lambda path: path != "gone.md", knows=True, reads=True) == "none"
+    )
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])

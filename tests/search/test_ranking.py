@@ -2,13 +2,11 @@ import pytest
 
 from memd.config import Weights
 from memd.search import ranking
-from memd.search.ranking import Candidate
+from memd.search.ranking import Candidate, CandidateList
 
 
 def candidate(number: int, merged: float, *, path: str = "a.md", source: int = 1) -> Candidate:
-    return Candidate(
-        number, source, path, 1, merged, merged, 1, merged, merged, "fts", 1.0, Weights(), merged, merged
-    )
+    return Candidate(number, source, path, 1, merged, 1, merged, "fts", 1.0, Weights(), merged, merged)
 
 
 def test_weights_count_only_the_arms_that_saw_a_chunk():
@@ -56,4 +54,5 @@ def test_ties_are_ordered_by_path_and_line():
 
 def test_the_floor_is_inclusive():
     """A score of exactly min_score is kept."""
-    assert ranking.floor([candidate(1, 0.1), candidate(2, 0.099)], 0.1) == [candidate(1, 0.1)]
+    some = CandidateList([candidate(1, 0.1), candidate(2, 0.099)])
+    assert some.floor(0.1) == [candidate(1, 0.1)]

@@ -35,7 +35,6 @@ def test_a_source_of_one_chunk_is_judged_by_that_alone(notes, path):
         for term, count in found.keyword.counts_of(one.id)
     )
     assert one.keyword_score == pytest.approx(math.tanh(2 * bm25 / found.keyword.reachable), abs=1e-6)
-    assert one.keyword_score == pytest.approx(one.file_score, abs=1e-6)
     [cosine] = found.vector.scores_of([one.id])
     assert one.vector_score == pytest.approx(cosine)
 
@@ -93,9 +92,11 @@ def test_a_chunk_whose_source_has_only_some_vectors_is_judged_by_those(notes):
     notes.save({"a.md": text}, embed=False)
     (digest, part), *_ = notes.index.pending(10).items()
     notes.embed_some({digest: part})
-    seen = [one for one in judged(notes, "heron weir pond", mode="hybrid").candidates if one.vector_score]
+    found = judged(notes, "heron weir pond", mode="hybrid")
+    seen = [one for one in found.candidates if one.vector_score]
     [one] = seen
-    assert one.file_similarity == pytest.approx(one.vector_score)
+    [cosine] = found.vector.scores_of([one.id])
+    assert one.vector_score == pytest.approx(cosine)
 
 
 @pytest.mark.parametrize("word", ["東京都庁", "検索機能", "ทะเลสาบ", "데이터베이스"])

@@ -42,11 +42,11 @@ def test_a_source_reaches_from_its_first_to_its_last_chunk(sources, most):
     assert [(int(f), int(e)) for f, e in zip(firsts, ends, strict=True)] == [
         (own[0], own[-1] + 1) for own in owners
     ]
-    spread = places(table, asked, most)
+    spread = places(table, np.array(asked), most).tolist()
     for number, own in enumerate(owners):
         part = spread[number * most : (number + 1) * most]
         assert part == [own[(2 * step + 1) * len(own) // (2 * most)] for step in range(most)]
-    assert places(columns(sources, random.Random(1))[0], [], most) == []
+    assert len(places(table, np.zeros(0, np.int64), most)) == 0
 
 
 @given(sources=SOURCES, seed=st.integers(0, 99))
@@ -62,29 +62,26 @@ def test_a_source_is_scored_as_one_long_chunk(sources, seed):
         )
         for _ in range(3)
     ]
-    scores = bm25_of_sources(words, table, every, 1.2, 0.75)
+    scores = bm25_of_sources(words, table, np.array(every), 1.2, 0.75)
     own = take(bm25(words, table, 1.2, 0.75), every)
     alone = [number for number, one in enumerate(every) if [one] in ids.values()]
     assert [scores[at] for at in alone] == pytest.approx([own[at] for at in alone], abs=1e-5)
-    assert bm25_of_sources(words, table, [], 1.2, 0.75) == []
+    assert len(bm25_of_sources(words, table, np.zeros(0, np.int64), 1.2, 0.75)) == 0
 
 
 def test_a_source_adds_to_its_chunks():
     """The mean of its cosines, where there are some, and the words of its first chunk and of all of it."""
-    group, cosines, rows = [0, 0, 1], [0.8, 0.4, 0.6, 0.8, 0.4, 0.6, 0.6], [0, -1, 2, 0, 1, -1, -1]
-    assert vector_scores(cosines, rows, group, share=0.25) == [
-        pytest.approx((0.75 * 0.8 + 0.25 * 0.6, 0.6)),
-        (None, None),
-        pytest.approx((0.6, 0.6)),  # of its source no other chunk has a vector
-    ]
-    words = keyword_scores(
-        [2.0, 1.0, 3.0], group, [(0.5, 0.2, 0.3)] * 2, [1.0, 3.0], [4.0, 3.0], reachable=8.0
-    )
-    assert [one for one, _ in words] == pytest.approx(
+    group, rows = np.array([0, 0, 1]), np.array([0, -1, 2, 0, 1, -1, -1])
+    cosines = np.array([0.8, 0.4, 0.6, 0.8, 0.4, 0.6, 0.6])
+    scores, means = vector_scores(cosines, rows >= 0, group, share=0.25)
+    assert scores == pytest.approx([0.75 * 0.8 + 0.25 * 0.6, 0.0, 0.6])  # the second has no vector
+    assert means[[0, 2]] == pytest.approx([0.6, 0.6])  # of the source of the third no other chunk has one
+    own, first, file = np.array([2.0, 1.0, 3.0]), np.array([1.0, 3.0]), np.array([4.0, 3.0])
+    shares = np.array([(0.5, 0.2, 0.3)] * 2)
+    assert keyword_scores(own, group, shares, first, file, reachable=8.0) == pytest.approx(
         [math.tanh(2 * bm25 / 8) for bm25 in (0.5 * 2 + 0.2 + 1.2, 0.5 + 0.2 + 1.2, 3.0)]
     )
-    assert [file for _, file in words] == pytest.approx([math.tanh(2 * bm25 / 8) for bm25 in (4, 4, 3)])
-    assert keyword_scores([1.0], [0], [(0.5, 0.2, 0.3)], [1.0], [1.0], reachable=0.0) == [(0.0, 0.0)]
+    assert keyword_scores(own, group, shares, first, file, reachable=0.0).tolist() == [0.0] * 3
 
 
 @given(sources=SOURCES, seed=st.integers(0, 99), cosine=st.floats(0.3, 0.9), share=st.floats(0.0, 1.0))

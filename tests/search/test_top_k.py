@@ -28,7 +28,7 @@ def test_ties_are_cut_by_id():
     scores = bm25([], table, 1.2, 0.75)
     for number in range(1, 30):
         scores[number] = 0.5
-    assert best(scores, mask_of(table, None), 4) == [1, 2, 3, 4]
+    assert best(scores, mask_of(table, None), 4).tolist() == [1, 2, 3, 4]
 
 
 def test_a_chunk_without_a_row_has_no_cosine():
@@ -36,7 +36,7 @@ def test_a_chunk_without_a_row_has_no_cosine():
     table = Columns.empty().changed(removed=[], added=[(1, 1, -1, 5)], embedded=[])
     scores = by_chunk(cosines(b"", 0, 4, bytes(16)), table)
     assert scores[1] == -1
-    assert best(scores, mask_of(table, None), 5) == []
+    assert best(scores, mask_of(table, None), 5).tolist() == []
 
 
 def test_bm25_is_the_formula():
@@ -58,4 +58,6 @@ def test_the_best_of_many_are_those_of_a_sorted_list(few, limit, chance):
     scores = [chance.choice(few or [0.0]) for _ in range(size)]
     mask = [chance.random() < 0.7 for _ in range(size)]
     expected = sorted((-score, n) for n, score in enumerate(scores) if mask[n] and score > 0)[:limit]
-    assert best(np.array(scores, np.float32), np.array(mask, bool), limit) == [n for _, n in expected]
+    assert best(np.array(scores, np.float32), np.array(mask, bool), limit).tolist() == [
+        n for _, n in expected
+    ]

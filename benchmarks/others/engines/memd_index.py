@@ -83,13 +83,13 @@ class MemdIndex:
             mask = mask_of(view.snapshot.columns, None)
             arm = vector_arm(view, question.vector.tobytes(), MODEL_ID, mask)
         assert arm
-        return [number - 1 for number in arm.pool[:limit]]
+        return (arm.pool[:limit] - 1).tolist()
 
     def _words(self, question: Question, limit: int) -> list[int]:
         assert self._index
         with self._index.view() as view:
             arm = keyword_arm(view, parse(question.text), mask_of(view.snapshot.columns, None))
-        return [number - 1 for number in arm.pool[:limit]]
+        return (arm.pool[:limit] - 1).tolist()
 
 
 def _request(mode: Mode, question: Question, limit: int) -> SearchRequest:
