@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks import report
 from memd.index.ann_cache import CodesBuild, FirstPass
-from memd.index.columns import Columns, Mask, mask_of
+from memd.index.columns import Columns, Mask, mask_of, take
 from memd.index.cosine import by_chunk, cosines
 from memd.index.postings import TermPostings
 from memd.index.snapshot import Snapshot
@@ -172,7 +172,7 @@ def under(
         scores = by_chunk(cosines(rows.buffer, rows.count, DIM, query.tobytes()), shown.columns)
         exact = best(scores, mask, max(HEADS))
         between = perf_counter()
-        arm = VectorArm(shown, query.tobytes(), mask)
+        arm = VectorArm(shown, query.tobytes(), mask, lambda ids: rows.damaged(take(shown.columns.row, ids)))
         ended = perf_counter()
         times["scan"].append(1000 * (between - started))
         times["arm"].append(1000 * (ended - between))

@@ -16,6 +16,7 @@ from memd.events import EventBus
 from memd.index import check
 from memd.index.index import Index
 from memd.index.indexer import Compared, Indexer
+from memd.index.scrub import Scrub
 from memd.records import ChunkLimits
 from memd.registry import Workspace
 from memd.search.identifiers import spelled
@@ -119,6 +120,12 @@ class Notes:
     def compact(self) -> None:
         while not self.index.compact(0.0):
             pass
+
+    def scrub(self) -> int:
+        """Compare every row with its checksum, as the daemon does; return how many were lost."""
+        scrub = Scrub(self.index)
+        assert scrub.step(math.inf)
+        return scrub.forget()
 
     def crashed(self, folder: Path) -> "Notes":
         """Open what the disk holds now, as after kill -9, in another place; this one goes on."""

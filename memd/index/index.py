@@ -37,6 +37,10 @@ MAX_CHUNK_ID = 1 << 26
 MAX_LENGTH = 1 << 24  # in terms: a source has at most 4 MiB
 
 
+class MisplacedError(IndexDamagedError):
+    """A chunk names a row that its matrix has not got."""
+
+
 def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: FirstPass | None) -> Snapshot:
     """Return the snapshot of what is committed; *file* knows the postings of its older chunks.
 
@@ -107,13 +111,13 @@ def _expect_sound(
         and max(ids) <= newest <= MAX_CHUNK_ID
         and len(set(ids)) == len(ids)
         and set(owners) <= sources
-        and min(places) >= -1
-        and max(places) < rows
         and min(lengths) >= 0
         and max(lengths) <= MAX_LENGTH
     )
     if not is_sound:
         raise IndexDamagedError("chunks have impossible values: memctl index --rebuild")
+    if min(places) < -1 or max(places) >= rows:
+        raise MisplacedError("chunks have impossible rows: memctl index --rebuild")
 
 
 DATABASE = "index.db"
@@ -174,7 +178,7 @@ class Index:
 
     @property
     def damaged_rows(self) -> int:
-        """How many vectors were found damaged when it was opened, and are made again."""
+        """How many vectors were found damaged since it was opened, and are made again."""
         return self._matrices.damaged_rows
 
     @contextmanager
@@ -354,18 +358,18 @@ class Index:
             self._compaction = None
         return done
 
-    def forget_rows(self, matrix: int, rows: Sequence[int]) -> None:
-        """Drop vectors that are not what they were, so that their texts are embedded again."""
-        self._matrices.forget_rows(matrix, rows)
+    def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:
+        """Drop vectors that are not what they were: their texts are embedded again. Return how many."""
+        dropped = self._matrices.forget_rows(matrix, rows)
         self._republish()
+        return dropped
 
     def forget_damaged(self, seen: Rows, damaged: Sequence[int]) -> int:
-        """Forget rows of the matrix that *seen* is of, where that still answers; return how many."""
-        active = self._matrices.active
-        if active is None or active.file.rows.crcs is not seen.crcs:
-            return 0
-        self.forget_rows(active.number, damaged)
-        return len(damaged)
+        """Forget rows of the matrix that *seen* is of, where that is still in use; return how many."""
+        for held in (self._matrices.active, self._matrices.building):
+            if held is not None and held.file.rows.crcs is seen.crcs:
+                return self.forget_rows(held.number, damaged)
+        return 0
 
     def refill_waiting(self) -> None:
         """Find out anew which chunks wait for their vectors."""
@@ -376,7 +380,11 @@ class Index:
         """Read what queries see from the database again."""
         self.inverted.look()
         self.first_pass.look()
-        self._published = load(self._writer, self._matrices, self.inverted.file, self.first_pass.loaded)
+        try:
+            self._published = self._load()
+        except MisplacedError:
+            self._matrices.look_through()
+            self._published = self._load()
 
     def checkpoint(self) -> bool:
         """Write the log back into the database as far as readers allow; True when the log is empty."""
@@ -397,6 +405,9 @@ class Index:
         if self._compaction is not None:
             self._compaction.abandon()
             self._compaction = None
+
+    def _load(self) -> Snapshot:
+        return load(self._writer, self._matrices, self.inverted.file, self.first_pass.loaded)
 
     def _same_moment(self, reader: Reader) -> Snapshot:
         give_up = time.monotonic() + PUBLISH_TIMEOUT_S

@@ -1,7 +1,7 @@
 """The matrices of an index: the active one, and the one that is being built for another model.
 
-They are compared with the database when the index is opened: rows that are not what SQLite says are dropped,
-so that their texts are embedded again; files that nothing names are removed.
+Opening them reads no row: files that nothing names are removed, and what a file has lost at its end is
+embedded again. Whether a row is what SQLite says is looked at when a hit rests on it, and by a scrub.
 """
 
 import re
@@ -39,7 +39,7 @@ class Matrices:
         self.ledger = VectorTable(store)
         self.active: Held | None = None
         self.building: Held | None = None
-        self.damaged_rows = 0  # found and forgotten when it was opened
+        self.damaged_rows = 0  # found and forgotten since it was opened
         self._folder = folder
         self._store = store
         try:
@@ -133,13 +133,25 @@ class Matrices:
                         self.ledger.drop_matrix(number)
                 yield
 
-    def forget_rows(self, matrix: int, rows: Sequence[int]) -> None:
-        """Drop rows that are not what they should be, so that their texts are embedded again."""
-        self.damaged_rows += len(rows)
+    def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:
+        """Drop rows that are not what they should be, so that their texts are embedded again.
+
+        Returns:
+            How many; those that were dropped before do not count.
+        """
         with self._store.transaction():
-            self.ledger.drop_rows(matrix, rows)
-            self.refill_waiting()
-            self._store.count_generation_up()
+            dropped = self.ledger.drop_rows(matrix, rows)
+            if dropped:
+                self.refill_waiting()
+                self._store.count_generation_up()
+        self.damaged_rows += dropped
+        return dropped
+
+    def look_through(self) -> None:
+        """Compare every row with its checksum, now: what SQLite says of some cannot be."""
+        for held in (self.active, self.building):
+            if held is not None:
+                self._look_through(held)
 
     def refill_waiting(self) -> None:
         """Find out anew, inside a transaction, which chunks wait for their vectors."""
@@ -194,19 +206,25 @@ class Matrices:
         except FileNotFoundError:
             log.warning("matrix_lost")
             return self._renewed(facts, key)
-        crcs = self.ledger.crcs(facts.number)
-        bad = matrix.damaged(crcs)
+        held = Held(facts.number, facts.model_id, matrix)
+        if 0 <= facts.next_row <= matrix.room:
+            matrix.use(facts.next_row)
+        else:  # the file has lost its end
+            self._look_through(held)
+        return held
+
+    def _look_through(self, held: Held) -> None:
+        """Compare every row with its checksum, now; drop those that are not what they should be."""
+        crcs = self.ledger.crcs(held.number)
+        bad = held.file.damaged(crcs)
         lost = set(bad)
         highest = max((row for row, _ in crcs if row not in lost), default=-1)
-        next_row = max(min(facts.next_row, matrix.room), highest + 1)
-        held = Held(facts.number, facts.model_id, matrix)
-        if bad or next_row != facts.next_row:
-            log.warning("rows_damaged", rows=len(bad))
-            with self._store.transaction():
-                self.ledger.set_next_row(held.number, next_row)
-            self.forget_rows(held.number, bad)
-        matrix.use(next_row, ((row, crc) for row, crc in crcs if row < next_row))
-        return held
+        next_row = max(min(self.ledger.matrices()[held.number].next_row, held.file.room), highest + 1)
+        log.warning("rows_damaged", rows=len(bad))
+        with self._store.transaction():
+            self.ledger.set_next_row(held.number, next_row)
+        self.forget_rows(held.number, bad)
+        held.file.use(next_row)
 
     def _renewed(self, facts: MatrixFacts, key: str) -> Held:
         """Begin again with an empty file."""

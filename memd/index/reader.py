@@ -1,12 +1,13 @@
 """Read-only connections to the database of an index, and the pool of them."""
 
+import json
 import queue
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 
@@ -24,6 +25,12 @@ NOTED = """
         SELECT note(words) AS noted FROM words WHERE words MATCH ? AND rowid > ? LIMIT -1
     )
 """
+CHECKSUMS = """
+    SELECT row, crc FROM chunks JOIN vectors ON vectors.hash = chunks.hash
+        AND matrix = (SELECT value FROM meta WHERE key = 'active')
+    WHERE chunks.id IN (SELECT value FROM json_each(?))
+"""
+CHECKSUMS_AFTER = "SELECT hash, row, crc FROM vectors WHERE matrix = ? AND hash > ? ORDER BY hash LIMIT ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,27 @@ class Reader:
             )
             return [_stored(row) for row in found]
 
+    def checksums(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (row, CRC-32) of the vectors of those chunks that have one: 10 µs a chunk."""
+        with decoded(self._path):
+            return [
+                _pair(*found)
+                for found in self._db.execute(CHECKSUMS, (json.dumps([int(number) for number in ids]),))
+            ]
+
+    def checksums_after(self, matrix: int, digest: bytes, limit: int) -> tuple[bytes, list[tuple[int, int]]]:
+        """Return (row, CRC-32) of so many rows of a matrix whose texts have hashes beyond *digest*.
+
+        Returns:
+            The last of the hashes, for the next call, and the pairs; none at the end.
+        """
+        with decoded(self._path):
+            found = self._db.execute(CHECKSUMS_AFTER, (matrix, digest, limit)).fetchall()
+            if found and type(found[-1][0]) is not bytes:
+                raise TypeError("the hash of a text is no bytes")
+            last = cast("bytes", found[-1][0]) if found else digest
+            return last, [_pair(row, crc) for _, row, crc in found]
+
     def each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement, for the check."""
         with decoded(self._path):
@@ -155,6 +183,12 @@ def _noting(noted: "array[int]") -> Callable[..., None]:
         append(row.rowid << shift | row.inst_count)
 
     return note
+
+
+def _pair(row: Any, crc: Any) -> tuple[int, int]:
+    if type(row) is not int or type(crc) is not int:
+        raise TypeError(f"the row {row!r:.20} of a matrix has values of wrong types")
+    return row, crc
 
 
 def _stored(row: Sequence[Any]) -> StoredChunk:

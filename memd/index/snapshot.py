@@ -53,8 +53,15 @@ class View:
 
     def has_damaged(self, ids: Sequence[int]) -> bool:
         """Tell whether a vector of these chunks is not what was written; it is noted in `damaged`."""
-        columns, rows = self.snapshot.columns, self.snapshot.rows
-        found = rows.damaged(take(columns.row, ids))
+        return self.has_damaged_at(dict(zip(ids, take(self.snapshot.columns.row, ids), strict=True)))
+
+    def has_damaged_at(self, places: Mapping[int, int]) -> bool:
+        """Tell the same by the row of each chunk, -1 where it has none."""
+        rows = self.snapshot.rows
+        # Until a scrub has read all checksums, those of the rows at hand are looked up.
+        if unknown := [chunk for chunk, row in places.items() if row >= 0 and not rows.crcs[row]]:
+            rows.learn(self.reader.checksums(unknown))
+        found = rows.damaged(places.values())
         self.damaged.update(found)
         return bool(found)
 

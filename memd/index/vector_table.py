@@ -90,12 +90,13 @@ class VectorTable:
             ((matrix, *row) for row in rows),
         )
 
-    def drop_rows(self, matrix: int, rows: Iterable[int]) -> None:
-        """Forget rows, so that their texts are embedded again; `refill` follows."""
-        self._store.run(
-            "DELETE FROM vectors WHERE matrix = ? AND row IN (SELECT value FROM json_each(?))",
+    def drop_rows(self, matrix: int, rows: Iterable[int]) -> int:
+        """Forget rows, so that their texts are embedded again; return how many texts. `refill` follows."""
+        dropped = self._store.run(
+            "DELETE FROM vectors WHERE matrix = ? AND row IN (SELECT value FROM json_each(?)) RETURNING row",
             (matrix, json.dumps(list(rows))),
         )
+        return len(dropped)
 
     def drop_some_rows(self, matrix: int) -> bool:
         """Forget a part of a matrix's rows; False when none is left."""

@@ -30,7 +30,8 @@ class Rows:
     buffer: mmap.mmap | bytes
     count: int
     dim: int
-    crcs: "array[int]" = field(repr=False, compare=False)  # CRC-32 of each row; grows with the matrix
+    # CRC-32 of each row, 0 while it is not known; all views of a matrix share it, and it grows with that
+    crcs: "array[int]" = field(repr=False, compare=False)
 
     def damaged(self, rows: Iterable[int]) -> list[int]:
         """Return which of the *rows* have other bytes than were written, in order; -1 stands for no row."""
@@ -43,9 +44,19 @@ class Rows:
                 if row >= 0 and crc32(block[row * size : (row + 1) * size]) != crcs[row]
             ]
 
-    def all_damaged(self) -> list[int]:
-        """Return the same of every row whose checksum is known: a second for a million rows."""
-        return self.damaged(row for row in range(self.count) if self.crcs[row])
+    def learn(self, crcs: Iterable[tuple[int, int]]) -> list[int]:
+        """Note what the database says of rows: (row, CRC-32). For any thread.
+
+        Returns:
+            The rows that are none of these, or of which it has said something else before.
+        """
+        wrong = []
+        for row, crc in crcs:
+            if not 0 <= row < self.count or self.crcs[row] not in (0, crc):
+                wrong.append(row)
+            else:
+                self.crcs[row] = crc
+        return wrong
 
 
 def no_crcs(rows: int) -> "array[int]":
@@ -109,16 +120,11 @@ class Matrix:
         """For how many rows the file is long enough."""
         return fsio.size(self._fd) // self._row_bytes
 
-    def use(self, rows: int, crcs: Iterable[tuple[int, int]] = ()) -> None:
-        """Say that the first *rows* are in use, at most as many as there is room for.
-
-        Args:
-            rows: how many.
-            crcs: (row, CRC-32) of those whose checksum is known.
-        """
+    def use(self, rows: int) -> None:
+        """Say that the first *rows* are in use, at most as many as there is room for."""
         assert rows <= self.room
         self._rows = rows
-        self._know(crcs)
+        self._know(())
 
     @property
     def count(self) -> int:

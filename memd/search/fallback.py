@@ -48,8 +48,9 @@ def candidates(view: View, request: SearchRequest) -> tuple[CandidateList, bool]
     if has_vectors and request.query_vec is not None:
         cosines = _meaning(view.snapshot.rows, request.query_vec, live, allowed, request.expired)
         looked_at = {*cosines, *sorted(allowed)[:POOL]}  # zeros have no cosine above 0
-        view.damaged.update(view.snapshot.rows.damaged(live[number][1] for number in looked_at))
-        if view.damaged:  # as `score` has it: words answer alone
+        if view.has_damaged_at(
+            {number: live[number][1] for number in looked_at}
+        ):  # as `score` has it: words answer alone
             cosines, has_vectors = {}, False
     words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)
     nearest, said = _ranks(cosines, cosines.__getitem__), _ranks(words, words.__getitem__)

@@ -6,7 +6,7 @@ those under the mask, or what a first pass over the codes of their vectors leave
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -32,15 +32,15 @@ class VectorArm:
     """The vector arm's judgement of every chunk under a mask."""
 
     def __init__(
-        self, snapshot: Snapshot, query_vec: bytes, mask: Mask, damaged: set[int] | None = None
+        self, snapshot: Snapshot, query_vec: bytes, mask: Mask, compare: Callable[[Sequence[int]], object]
     ) -> None:
         """Find the nearest chunks under *mask*; the query is of the snapshot's model.
 
-        Rows that scores rest on are compared with their checksums; those that differ are put into *damaged*,
-        and what the arm says then counts for nothing.
+        *compare* looks whether the vectors of chunks that scores rest on are what was written. Where one is
+        not, what the arm says counts for nothing.
         """
         self._snapshot = snapshot
-        self._damaged = damaged if damaged is not None else set()
+        self._compare = compare
         self._query_vec = query_vec
         self.mask = mask  # which chunks may answer
         self._all: Scores | None = None  # each chunk's, where all were computed
@@ -62,7 +62,7 @@ class VectorArm:
 
     def verify(self, ids: Sequence[int] | Ids) -> None:
         """Compare the vectors of chunks that a score rests on with their checksums."""
-        self._damaged.update(self._snapshot.rows.damaged(take(self._snapshot.columns.row, ids)))
+        self._compare(np.asarray(ids, np.int64).tolist())
 
     def place(self, chunk_id: int) -> tuple[int, float]:
         """Return a chunk's rank among all that may answer, from 1, and its cosine: a scan of all vectors."""
@@ -106,4 +106,4 @@ def vector_arm(view: View, query_vec: bytes, model_id: str, mask: Mask) -> Vecto
     # Switched since the query was embedded, or a server that changed its mind.
     if snapshot.model_id != model_id or len(query_vec) != snapshot.rows.dim * FLOAT_BYTES:
         return None
-    return VectorArm(snapshot, query_vec, mask, view.damaged)
+    return VectorArm(snapshot, query_vec, mask, view.has_damaged)

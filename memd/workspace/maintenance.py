@@ -1,7 +1,8 @@
 """Maintenance of one workspace while it is idle: purge, compaction, derived files, the daily check.
 
-Damaged rows are handled here, too: where a query meets one, the whole matrix is compared with its checksums,
-since what overwrote one row rarely stopped there. Runs beside queries and saves. For the event loop's thread.
+Damaged rows are handled here, too: a scrub compares every row with its checksum after the start, and again
+where a query meets a damaged one, since what overwrote one row rarely stopped there. Runs beside queries and
+saves. For the event loop's thread.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import structlog
 from memd.errors import DeadlineError, MemdError
 from memd.index.ann_cache import CodesBuild, DamagedCodesError, TooRoughError
 from memd.index.compaction import is_worth_it
+from memd.index.scrub import Scrub
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
 
@@ -227,6 +229,12 @@ class Maintenance:
         log.info("compacted")
 
 
+# After the first answers, and mostly after the model is loaded.
+SCRUB_AFTER_S = 2.0
+# Of one core at a time, and as long a pause after it: a million rows take some seconds.
+SCRUB_BUDGET_S = 0.02
+
+
 class DamagedRows:
     """The damaged vectors of one workspace. For the event loop's thread."""
 
@@ -234,27 +242,32 @@ class DamagedRows:
         self._context = context
         self._index = context.index
         self._vectors = vectors
-        self._met = asyncio.Event()
+        self._met = asyncio.Event()  # a query met some that no scrub since has looked for
 
     async def run(self) -> None:
-        """Repair what queries meet, for ever. Raises what the disk says; call it again later."""
+        """Scrub once, and again where a query meets damage. After an error call it again."""
         loop = asyncio.get_running_loop()
-        # A query that ends after the loop was closed has nobody to tell: the next start compares every row.
+        # A query that ends after the loop was closed has nobody to tell: the next start scrubs as well.
         self._index.tell_damaged = lambda: None if loop.is_closed() else _tell(loop, self._met)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SCRUB_AFTER_S):
+                await self._met.wait()
         while True:
+            is_met = self._met.is_set()
+            self._met.clear()
+            await self._scrub(pauses=not is_met)
             await self._met.wait()
-            await self._repair()
-            self._met.clear()  # only now: a failure is tried again
 
-    async def _repair(self) -> None:
-        seen = self._index.snapshot.rows
-        damaged = await asyncio.to_thread(seen.all_damaged)
-        if not damaged:  # another matrix answers meanwhile
-            return
-        log.warning("rows_damaged", rows=len(damaged))
-        await self._context.write(self._index.forget_damaged, seen, damaged)
-        await self._vectors.count()
-        self._vectors.wake()
+    async def _scrub(self, *, pauses: bool) -> None:
+        scrub: Scrub = await self._context.write(Scrub, self._index)
+        done = False
+        while not done:
+            done = await asyncio.to_thread(scrub.step, SCRUB_BUDGET_S)
+            await asyncio.sleep(SCRUB_BUDGET_S if pauses and not self._met.is_set() else 0)
+        if lost := await self._context.write(scrub.forget):
+            log.warning("rows_damaged", rows=lost)
+            await self._vectors.count()
+            self._vectors.wake()
 
 
 def _tell(loop: asyncio.AbstractEventLoop, met: asyncio.Event) -> None:

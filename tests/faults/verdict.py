@@ -1,6 +1,7 @@
 """The check of an index from outside: what it stores, every vector, its answers, its own check."""
 
 import functools
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from memd.index import check
 from memd.index.chunk_text import read_by_model
 from memd.index.index import Index
 from memd.index.matrices import Held
+from memd.index.scrub import Scrub
 from memd.sources.chunk import parse
 
 LOOKED_UP = 5  # texts of each kind that are searched: each costs a read of the full-text table
@@ -61,6 +63,9 @@ def of_folder(folder: Path, candidates: Sequence[Truth]) -> Verdict:
     except Exception as error:  # noqa: BLE001 - whatever it is, the loop goes on
         return Verdict(candidates[0], [f"it cannot be opened: {type(error).__name__}: {error}"])
     try:
+        scrub = Scrub(site.index)
+        scrub.step(math.inf)
+        scrub.forget()
         lost = site.index.damaged_rows
         flaws = [f"{lost} vectors that SQLite names were not on the disk"] if lost else []
         truth, found = of_index(site.index, candidates)

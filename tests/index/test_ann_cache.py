@@ -58,7 +58,8 @@ def way(notes, text: str = "heron weir", mask=None) -> str:
     with notes.index.view() as view:
         everything = view.snapshot.columns.source != 0
         query_vec = notes.embedder.embed_query(text)
-        return VectorArm(view.snapshot, query_vec, everything if mask is None else mask(everything)).way
+        mask = everything if mask is None else mask(everything)
+        return VectorArm(view.snapshot, query_vec, mask, view.has_damaged).way
 
 
 def mend(notes) -> None:

@@ -45,8 +45,7 @@ def overwrite(notes: Notes, change: Callable[[bytes], bytes], *, only: int | Non
 
 
 def repair(notes: Notes) -> None:
-    seen = notes.index.snapshot.rows
-    notes.index.forget_damaged(seen, seen.all_damaged())
+    notes.scrub()
     notes.embed()
 
 
@@ -140,10 +139,35 @@ def test_another_matrix_loses_nothing(notes):
     assert notes.index.pending_count() == 0
 
 
-def test_checksums_are_known_after_a_start_and_for_new_rows(notes):
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_hit_is_compared_before_any_scrub(notes, damage):
+    """Overwritten while nobody had it open: the first answer after a start does not rest on it."""
+    notes.save(TEXTS)
+    overwrite(notes, DAMAGE[damage], only=0)
+    notes.reopen()
+    answer = notes.search("heron weir", mode="hybrid")
+    assert (answer.mode, answer.degraded) == ("keyword", (VECTORS_CORRUPT,))
+    repair(notes)
+    assert notes.search("heron weir", mode="hybrid").degraded == ()
+
+
+def test_a_row_that_two_texts_name_is_lost_to_both(notes):
+    """A flipped bit in the database: which of the two it belongs to is not known."""
+    notes.save(TEXTS)
+    notes.index.writer.run("UPDATE vectors SET row = 3 WHERE row = 2")
+    notes.reopen()
+    assert notes.scrub() == 2
+    assert notes.index.pending_count() == 2
+    notes.embed()
+    assert notes.search("heron weir", mode="hybrid").degraded == ()
+
+
+def test_checksums_are_known_after_a_scrub_and_for_new_rows(notes):
     """Rows that were there when it was opened, rows that came later, and a copy by compaction."""
     notes.save({"heron.md": TEXTS["heron.md"]})
     notes.reopen()
+    assert not all(notes.index.snapshot.rows.crcs)
+    assert notes.scrub() == 0
     notes.save({"rye.md": TEXTS["rye.md"], "basil.md": TEXTS["basil.md"]})
     notes.remove("basil.md", at_s=0)
     notes.index.purge(None, 10)
