@@ -142,6 +142,7 @@ class WorkspaceStatus(TypedDict):
     embedded: NotRequired[float | None]
     left_s: NotRequired[LeftSeconds]
     vectors: NotRequired[int]  # chunks that the vector arm can see
+    unreadable: NotRequired[int]  # chunks that it never will: in a script that the model does not read
     skipped: NotRequired[list[SkippedFile]]  # the first of them
     skipped_total: NotRequired[int]
     warnings: NotRequired[list[SourceWarning]]  # the first of them
@@ -196,7 +197,7 @@ class IndexState(TypedDict):
     pending_vectors: int
     generation: int  # counts commits
     lag_ms: int  # age of the oldest change that is not searchable yet
-    embedded: float | None  # share of the chunks that have a vector; null without a model
+    embedded: float | None  # share of the chunks that the model reads that have a vector; null without one
     left_s: LeftSeconds
 
 
@@ -331,7 +332,7 @@ class Explained(TypedDict):
     vector: VectorPart | None  # None: see `unseen`
     keyword: KeywordPart | None
     # why the weights are not those that were asked for
-    unseen: list[Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector-yet"]]
+    unseen: list[Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector-yet", "script"]]
     named: NamedPart | None  # None: the query does not name it
     merged: float  # the sum of the parts, or the score of the words that name it where that is more
     decay: Decay

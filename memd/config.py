@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 
 from memd import fsio
 from memd.errors import ConfigError, UnsafeError
+from memd.scripts import Script
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 MAX_CONFIG_BYTES = 1024 * 1024  # arbitrary; far above any real configuration
@@ -66,6 +67,8 @@ class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     models: tuple[str, ...] = ()  # folders of ONNX exports
     addresses: tuple[str, ...] = ("http://127.0.0.1:11434",)  # Ollama servers
     allow_remote: bool = False  # addresses beyond loopback
+    # What the models read of which memd does not know it; None: everything.
+    scripts: Annotated[tuple[Script, ...], Meta(min_length=1)] | None = None
 
 
 BUILTIN_MODEL = "all-MiniLM-L6-v2"
@@ -169,7 +172,8 @@ def _explain(message: str, table: dict[str, Any], kind: type[Struct]) -> str:
     for step in key.replace("[", ".").replace("]", "").split("."):
         value = value[int(step)] if isinstance(value, list) else value[step]
     if fault.startswith("Invalid enum value"):
-        fault = "expected one of " + ", ".join(repr(a) for a in get_args(get_type_hints(kind)[key]))
+        allowed = get_args(Script if kind is UserConfig else get_type_hints(kind)[key])
+        fault = "expected one of " + ", ".join(map(repr, allowed))
     return f"{key} = {value!r}: {fault[0].lower()}{_one_line(fault[1:])}"
 
 

@@ -66,6 +66,32 @@ def test_a_fault_is_one_line_with_file_key_and_what_is_allowed(config, tmp_path,
     assert "\n" not in message
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('scripts = ["Latin", "Klingon"]', "scripts[1] = 'Klingon': expected one of 'Arabic', 'Armenian'"),
+        ('scripts = ["latin"]', "scripts[0] = 'latin': expected one of"),
+        ("scripts = []", "scripts = []: expected array of length >= 1"),
+        ('scripts = "Latin"', "scripts = 'Latin': expected array"),
+    ],
+)
+def test_a_script_that_is_none_is_refused(tmp_path, text, told):
+    """In the user's own file; the message lists those that there are."""
+    path = tmp_path / "user.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_user_config(path)
+    assert told in str(caught.value)
+
+
+def test_the_users_file_says_which_scripts_a_model_reads(tmp_path):
+    """Where it does not, a model that memd does not know reads all."""
+    path = tmp_path / "user.toml"
+    assert load_user_config(path).scripts is None
+    path.write_text('scripts = ["Latin", "Han"]\n')
+    assert load_user_config(path).scripts == ("Latin", "Han")
+
+
 def test_a_model_folder_must_be_named_by_the_user(tmp_path):
     """A config that came with a git clone cannot choose any folder."""
     config = WorkspaceConfig(model="/models/mine")

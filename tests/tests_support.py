@@ -51,7 +51,7 @@ class WordHashEmbedder:
     model_id = "word-hash"
     dim = 64
     max_tokens = 254
-    scripts = None
+    scripts: frozenset[str] | None = None
     tokenizer = WordTokenizer()
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
@@ -82,6 +82,12 @@ class OtherHashEmbedder(WordHashEmbedder):
     dim = 32
 
 
+class LatinEmbedder(WordHashEmbedder):
+    """A model that reads Latin letters."""
+
+    scripts = frozenset({"Latin"})
+
+
 class Notes:
     """A folder of notes with its index, driven by hand: no daemon, no watcher."""
 
@@ -100,7 +106,7 @@ class Notes:
             self.index, self.root, tokenizer=self.embedder.tokenizer, limits=ChunkLimits(200, 50, 254)
         )
         self.indexer.begin()
-        self.index.begin_model(self.embedder.model_id, self.embedder.dim)
+        self.index.begin_model(self.embedder.model_id, self.embedder.dim, self.embedder.scripts)
 
     def findings(self, **settings: object) -> list[str]:
         """What the check finds, as "kind: text"."""
@@ -136,7 +142,7 @@ class Notes:
     def switch(self, embedder: WordHashEmbedder) -> None:
         """Ask for another model."""
         self.embedder = embedder
-        self.index.begin_model(embedder.model_id, embedder.dim)
+        self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
 
     def reopen(self) -> None:
         self.index.close()

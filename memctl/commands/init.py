@@ -1,6 +1,7 @@
 """`memctl init`: make a folder searchable."""
 
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from shlex import quote
@@ -14,6 +15,8 @@ from memctl.output.status import counted
 from memctl.output.text import one_line
 
 ESTIMATE_S = 1.0  # of indexing tell how long the rest will take; a small folder is done by then
+MODEL_S = 2.0  # the shipped model has loaded by then; before that nobody knows what it reads
+POLL_S = 0.05  # a status costs a millisecond
 
 
 SCAN_TIMEOUT_S = 120.0  # registering counts the sources, and a folder may be large or slow
@@ -59,6 +62,11 @@ def run(args: Namespace) -> int:
           f"{counted(answer['sources'], 'source')} found")  # fmt: skip
     print(f"index:  {_progress(index)}")
     print(f"config: {one_line(answer['config'])}")
+    if (share := unread_percent(index)) > 0:
+        print(
+            f"model:  {share} % of these notes are in a script or language that the model does not read: "
+            "words find them, meaning does not. A multilingual one is set by provider and model in that file"
+        )
     if answer["created"]:
         print(f"next:   cd {quote(root)} && memctl search WORD…")
     for inner in answer.get("within") or ():
@@ -85,10 +93,24 @@ def _index_soon(client: Client, root: str) -> dict[str, Any]:
     """Return how far the index is, for which small folders and an estimate of large ones need a moment."""
     with suppress(RpcError):  # its time is over
         client.call("index", {"workspace": root, "vectors": False}, timeout_s=ESTIMATE_S)
-    known: list[dict[str, Any]] = client.call(
-        "status", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S
-    )["workspaces"]
-    return known[0]
+    give_up = time.monotonic() + MODEL_S
+    while True:
+        [known] = client.call("status", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
+        if _knows_its_model(known) or time.monotonic() > give_up:
+            index: dict[str, Any] = known
+            return index
+        time.sleep(POLL_S)
+
+
+def _knows_its_model(known: dict[str, Any]) -> bool:
+    """Tell whether the model has been asked what it reads, or there is none to ask."""
+    is_failed = {"model-failed", "numpy-missing"} & set(known.get("degraded") or ())
+    return bool(known.get("provider") in {None, "none"} or known.get("model_id") or is_failed)
+
+
+def unread_percent(index: dict[str, Any]) -> int:
+    """Return how much of the notes the model does not read."""
+    return round(100 * (index.get("unreadable") or 0) / max(index.get("chunks") or 0, 1))
 
 
 def _progress(index: dict[str, Any]) -> str:

@@ -51,6 +51,7 @@ def workspace(known: dict[str, Any]) -> StatusSection:
         ("state", _state(known)),
         ("content", ", ".join(amounts)),
         ("pending", _pending(known)),
+        *_unreadable(known),
         *([("model", model_of(known))] if model_of(known) else []),
         *_unusual(known),
         ("last scan", moment(known.get("last_scan"))),
@@ -155,6 +156,12 @@ def _pending(known: dict[str, Any]) -> str:
     return f"{counted(files, 'file')}, {counted(vectors, 'vector')}" if files or vectors else "nothing"
 
 
+def _unreadable(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return how much is found by its words alone because of its script; nothing where all is read."""
+    count = known.get("unreadable")
+    return [("unreadable", f"{counted(count, 'chunk')}: {NOT_READ}")] if count else []
+
+
 def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is worth a line only where it is not as always."""
     facts = []
@@ -218,6 +225,7 @@ def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
     return [*facts, ("skipped", f"{more} more: memctl status --json")] if more > 0 else facts
 
 
+NOT_READ = "the model does not read their script, words find them"
 _LABEL_WIDTH = 12  # the longest label and two spaces
 
 

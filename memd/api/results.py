@@ -55,7 +55,7 @@ class IndexState(Result, frozen=True, kw_only=True):
     pending_vectors: int
     generation: int  # counts commits
     lag_ms: int  # age of the oldest change that is not searchable yet
-    embedded: float | None  # share of the chunks that have a vector; null without a model
+    embedded: float | None  # share of the chunks that the model reads that have a vector; null without one
     left_s: LeftSeconds
 
 
@@ -464,6 +464,7 @@ class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     embedded: float | UnsetType | None = UNSET
     left_s: LeftSeconds | UnsetType = UNSET
     vectors: int | UnsetType = UNSET  # chunks that the vector arm can see
+    unreadable: int | UnsetType = UNSET  # chunks that it never will: in a script that the model does not read
     skipped: list[SkippedFile] | UnsetType = UNSET  # the first of them
     skipped_total: int | UnsetType = UNSET
     warnings: list[SourceWarning] | UnsetType = UNSET  # the first of them

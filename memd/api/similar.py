@@ -49,9 +49,9 @@ async def similar(
         await wait_for_model(opened, call)
     waited_ms = ms_since(started)
     request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call.is_over)
-    chunk, place, answer = await workspaces.read(_found, opened, asked, request)
+    chunk, place, answer, is_read = await workspaces.read(_found, opened, asked, request)
     degraded = answer.degraded
-    if answer.mode == "keyword" and not degraded:
+    if answer.mode == "keyword" and is_read and not degraded:
         degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
     made = Asked(request, QueryVector(None, "", degraded), synced, waited_ms)
     return SimilarResult(
@@ -91,7 +91,8 @@ def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Simila
         if chunk is None:
             return None
         answer = most_similar(view, chunk, request)
-    if opened.embedding is not None and answer.mode == "keyword":
+        is_read = not view.reader.is_unreadable(chunk.id)
+    if opened.embedding is not None and is_read and answer.mode == "keyword":
         return None
     best: dict[str, SimilarNote] = {}  # by path: one note is named once
     for hit in answer.hits:
@@ -110,10 +111,13 @@ def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Simila
 
 def _found(
     opened: OpenWorkspace, asked: SimilarParams, request: SearchRequest
-) -> tuple[StoredChunk, str, Answer]:
+) -> tuple[StoredChunk, str, Answer, bool]:
+    """Return the chunk that is meant, its source's path, what is like it, and whether the model reads it."""
     with opened.index.view(request.expired) as view:
         chunk = _named(view, opened, asked)
-        return chunk, view.snapshot.sources[chunk.source].path, most_similar(view, chunk, request)
+        answer = most_similar(view, chunk, request)
+        is_read = not view.reader.is_unreadable(chunk.id)
+        return chunk, view.snapshot.sources[chunk.source].path, answer, is_read
 
 
 def _named(view: View, opened: OpenWorkspace, asked: SimilarParams) -> StoredChunk:

@@ -127,9 +127,15 @@ _WAYS_OUT = {
 }
 
 
+_RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
+WORDS_ALONE = "words alone count for it: the model does not read its script"
+
+
 def told(finding: Diagnosis) -> dict[str, Any]:
     """Return stage, sentence, advice and facts as they travel."""
     text, advice = _SAYINGS[finding.stage](finding)
+    if finding.stage in _RANKED_LOW and "script" in _explained(finding).unseen:
+        text += f"; {WORDS_ALONE}"
     return {"stage": finding.stage, "text": text, "advice": advice, "facts": facts(finding)}
 
 
@@ -256,6 +262,8 @@ def _meaning(finding: Diagnosis) -> str:
         return f"nothing of the meaning ({explained.vector.score:.3f})"
     if "no-vector-yet" in explained.unseen:
         return "no vector yet"
+    if "script" in explained.unseen:
+        return "the model does not read its script"
     return f"nothing was looked for by meaning ({_OFF.get(finding.off, finding.off)})"
 
 

@@ -1,10 +1,9 @@
 """The providers of embeddings: from a configuration to one queue a model, shared by its workspaces."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from memd.config import BUILTIN_MODEL, WorkspaceConfig
+from memd.config import BUILTIN_MODEL, UserConfig, WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.onnx import OnnxEmbedder
@@ -14,7 +13,7 @@ from memd.embedding.tokenizer import WordPieces
 OLLAMA_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
 
 
-Key = tuple[str, str, str]  # provider, model, address
+Key = tuple[str, str, str, tuple[str, ...] | None]  # provider, model, address, what it is said to read
 
 
 class Providers:
@@ -22,7 +21,7 @@ class Providers:
 
     def __init__(self) -> None:
         self._queues: dict[Key, EmbeddingQueue] = {}
-        self._users: Counter[Key] = Counter()
+        self._users: dict[EmbeddingQueue, int] = {}
         self._shipped = WordPieces(SHIPPED.tokenizer_file)
 
     @property
@@ -30,26 +29,30 @@ class Providers:
         """Every model that a workspace asked for."""
         return list(self._queues.values())
 
-    def queue_for(self, config: WorkspaceConfig) -> EmbeddingQueue | None:
+    def queue_for(self, config: WorkspaceConfig, user: UserConfig) -> EmbeddingQueue | None:
         """Return the queue of the configured model, which loads in the background; None for "none".
 
         Whoever takes one gives it back with `release`.
         """
-        key = _key(config)
-        if key is None:
+        if config.provider == "none":
             return None
+        address = config.address if config.provider == "ollama" else ""
+        key = config.provider, config.model, address, user.scripts
         if key not in self._queues:
-            self._queues[key] = EmbeddingQueue(self._loader(config), provider=config.provider)
-        self._users[key] += 1
-        return self._queues[key]
+            load = _reading(user.scripts, self._loader(config))
+            self._queues[key] = EmbeddingQueue(load, provider=config.provider)
+        queue = self._queues[key]
+        self._users[queue] = self._users.get(queue, 0) + 1
+        return queue
 
-    def release(self, config: WorkspaceConfig) -> EmbeddingQueue | None:
-        """Return the queue that nobody uses any more, for the caller to close; None if somebody does."""
-        key = _key(config)
-        if key is None:
-            return None
-        self._users[key] -= 1
-        return self._queues.pop(key) if self._users[key] == 0 else None
+    def release(self, queue: EmbeddingQueue) -> bool:
+        """Tell whether nobody uses a queue any more: then the caller closes it."""
+        self._users[queue] -= 1
+        if self._users[queue]:
+            return False
+        del self._users[queue]
+        self._queues = {key: other for key, other in self._queues.items() if other is not queue}
+        return True
 
     def tokenizer_for(self, config: WorkspaceConfig) -> tuple[WordPieces, int]:
         """Return what chunks are measured with, and how many word pieces may be in one.
@@ -93,7 +96,13 @@ def _measured(folder: ModelFolder, pieces: WordPieces) -> tuple[WordPieces, int]
     return pieces, folder.max_sequence - pieces.special_tokens - prefix
 
 
-def _key(config: WorkspaceConfig) -> Key | None:
-    if config.provider == "none":
-        return None
-    return config.provider, config.model, config.address if config.provider == "ollama" else ""
+def _reading(scripts: tuple[str, ...] | None, load: Callable[[], Embedder]) -> Callable[[], Embedder]:
+    """Return what loads a model that reads *scripts*, unless it is known what it reads."""
+
+    def loaded() -> Embedder:
+        embedder = load()
+        if embedder.scripts is None and scripts is not None:
+            embedder.scripts = frozenset(scripts)
+        return embedder
+
+    return loaded

@@ -18,7 +18,7 @@ from memd import config as configuration
 from memd import registry as folders
 from memd.api import params, prepare
 from memd.api.prepare import Asked
-from memd.config import WorkspaceConfig
+from memd.config import UserConfig, WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
@@ -48,6 +48,7 @@ class Notes:
 
     place: Workspace
     config: WorkspaceConfig
+    user: UserConfig
     rules: Rules
 
 
@@ -64,7 +65,7 @@ def registered(path: str, state_dir: Path, user_config_path: Path) -> Notes:
     user = configuration.load_user_config(user_config_path)
     configuration.check_allowed(place.config_path, config, user, user_config_path)
     try:
-        return Notes(place, config, Rules.load(root, config.sources, config.ignore))
+        return Notes(place, config, user, Rules.load(root, config.sources, config.ignore))
     except ConfigError as error:
         raise ConfigError(f"{place.config_path}: {error}") from error
 
@@ -132,7 +133,7 @@ class TemporaryIndex:
         if embedder is None:
             announce(0, 0.0)
             return
-        self.index.begin_model(embedder.model_id, embedder.dim)
+        self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
         waiting = self.index.pending_count()
         announce(waiting, waiting * _embedding_s(embedder) if waiting else 0.0)
         self._embed(embedder, waiting, told)
@@ -199,7 +200,7 @@ def temporary_index(notes: Notes, root: Path, folder: Path) -> Iterator[Temporar
     """
     config, providers = notes.config, Providers()
     with closing(providers):
-        embedding = providers.queue_for(config)  # it loads while the rest is made
+        embedding = providers.queue_for(config, notes.user)  # it loads while the rest is made
         tokenizer, max_tokens = providers.tokenizer_for(config)
         live = notes.place.index_dir
         index = _index(live, folder / live.name)  # an index knows the name of its folder

@@ -28,8 +28,10 @@ from memd.index.matrices import matrix_name
 from memd.index.postings import Inverted, agree, up_to
 from memd.index.reader import Reader
 from memd.index.snapshot import View
+from memd.index.vector_table import WITHOUT
 from memd.index.vectors import Matrix
 from memd.records import FileStamp, SourceText
+from memd.scripts import script_of
 from memd.sources.scan import Rules, read_source, walk
 
 # Compared with FTS5, others each time: 1 s at a million chunks. All checksums say that the file is what was
@@ -140,7 +142,7 @@ MENDED: Final[Mapping[str, str]] = {
     "rows": "they are embedded again",
     "postings": "the file is dropped, and made again when there is time",
     "codes": "the file is dropped, and made again when there is time",
-    "waiting": "who waits is found out anew",
+    "waiting": "who waits for a vector, and who gets none, is found out anew",
     "stray": "it is removed",
     "sidecar": "it is removed, and written anew where it is needed",
     "published": "the database is read again",
@@ -240,7 +242,7 @@ def _database(view: View) -> Iterator[Finding]:
         if lost := without_length(view, table):
             yield Finding(table, f"the table {table} does not know the length of {lost} chunks")
     for table, row, parent, _ in view.reader.each("PRAGMA foreign_key_check"):
-        kind = "waiting" if table == "waiting" else "database"
+        kind = "waiting" if table in dict(WITHOUT) else "database"
         yield Finding(kind, f"row {row} of {table} names something that is not in {parent}")
 
 
@@ -274,19 +276,20 @@ def _published(view: View) -> Iterator[Finding]:
 
 
 def _waiting(view: View) -> Iterator[Finding]:
-    """Compare who waits for a vector with who has none."""
-    wrong = list(
-        view.reader.each(
-            f"""
-            SELECT id FROM chunks WHERE
-                ({LIVE} AND NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.hash = chunks.hash AND matrix =
-                    (SELECT value FROM meta WHERE key IN ('active', 'building') ORDER BY key DESC LIMIT 1)))
-                <> (id IN (SELECT chunk FROM waiting))
-            """
-        )
-    )
-    if wrong:
-        yield Finding("waiting", f"chunks wait in vain, or should wait: {_some(row[0] for row in wrong)}")
+    """Compare who waits for a vector, and who gets none, with who has none."""
+    targets = "SELECT value FROM meta WHERE key IN ('active', 'building') ORDER BY key DESC LIMIT 1"
+    target = next((number for [number] in view.reader.each(targets)), None)
+    bare = f"""
+        {LIVE} AND NOT EXISTS (SELECT 1 FROM vectors WHERE matrix = ?1 AND vectors.hash = chunks.hash)
+    """
+    for table, condition in WITHOUT:
+        differs = f"({bare} AND {condition}) <> (id IN (SELECT chunk FROM {table}))"
+        wrong = list(view.reader.each(f"SELECT id FROM chunks WHERE {differs}", (target,)))
+        if wrong:
+            what = (
+                "wait in vain, or should wait" if table == "waiting" else "get no vector, or should have none"
+            )
+            yield Finding("waiting", f"chunks {what}: {_some(row[0] for row in wrong)}")
 
 
 def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
@@ -355,20 +358,21 @@ def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> I
 
 
 def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterator[Texts]:
-    """Yield what full-text search should know of each chunk; collect whose hash or length differs."""
+    """Yield what full-text search should know of each chunk; collect whose hash, length or script differs."""
     seen = set()
     rows = view.reader.each(
         """
-        SELECT chunks.id, source, path, context, text, chunks.hash, length FROM chunks
+        SELECT chunks.id, source, path, context, text, chunks.hash, length, script FROM chunks
         CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
         """
     )
-    for number, source, path, context, text, digest, length in rows:
+    for number, source, path, context, text, digest, length, script in rows:
         ends()
         read = chunk_text.read_by_model(context, text)
         words, trigrams = chunk_text.searched(read, path, first=source not in seen)
         seen.add(source)
-        if chunk_text.hash_of(read) != digest or view.reader.words_in(words) != length:
+        derived = (chunk_text.hash_of(read), view.reader.words_in(words), script_of(read))
+        if derived != (digest, length, script):
             wrong.add(path)
         yield number, words, trigrams
         counts["chunks"] += 1

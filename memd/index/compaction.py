@@ -65,7 +65,8 @@ class Compaction:
         yield from self._merged()
 
     def _replaced(self, old: Held) -> Iterator[None]:
-        with self._matrices.created(old.model_id, old.file.dim) as copy:
+        scripts = self._ledger.matrices()[old.number].scripts
+        with self._matrices.created(old.model_id, old.file.dim, scripts) as copy:
             self._copy = copy
         after = b""
         while True:

@@ -282,13 +282,18 @@ class Index:
         with self._writer.transaction():
             return self._writer.drop_some_waste(WASTE_CHUNKS)
 
-    def begin_model(self, model_id: str, dim: int) -> None:
+    def begin_model(self, model_id: str, dim: int, scripts: frozenset[str] | None = None) -> None:
         """Make *model_id* the model whose vectors are wanted: at once where there are none yet.
 
         Else they are made beside the old ones, which answer until `finish_building`.
+
+        Args:
+            model_id: of the model.
+            dim: of its vectors.
+            scripts: that it reads: chunks in others get no vector; None: all.
         """
         self._abandon_compaction()
-        unused = self._matrices.begin(model_id, dim)
+        unused = self._matrices.begin(model_id, dim, scripts)
         self._republish()
         self._matrices.retire(unused)
 
@@ -308,8 +313,12 @@ class Index:
         return {digest: read_by_model(*parts) for digest, parts in found.items()}
 
     def pending_count(self) -> int:
-        """Return how many chunks have no vector."""
+        """Return how many chunks wait for their vector."""
         return self._matrices.ledger.waiting_count()
+
+    def unreadable_count(self) -> int:
+        """Return how many chunks get none: they are in a script that the model does not read."""
+        return self._matrices.ledger.unreadable_count()
 
     def gone_count(self) -> int:
         """Return how many sources are gone from the disk and kept for a while."""
@@ -372,7 +381,7 @@ class Index:
         return 0
 
     def refill_waiting(self) -> None:
-        """Find out anew which chunks wait for their vectors."""
+        """Find out anew which chunks have no vector, and which of them wait for one."""
         with self._writer.transaction():
             self._matrices.refill_waiting()
 

@@ -4,6 +4,7 @@ Opening them reads no row: files that nothing names are removed, and what a file
 embedded again. Whether a row is what SQLite says is looked at when a hit rests on it, and by a scrub.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -58,18 +59,24 @@ class Matrices:
         """What a query reads."""
         return self.active.file.rows if self.active is not None else NO_ROWS
 
-    def begin(self, model_id: str, dim: int) -> list[Held]:
+    def begin(self, model_id: str, dim: int, scripts: frozenset[str] | None) -> list[Held]:
         """Make *model_id* the target: at once where there is nothing yet, else beside the active one.
+
+        *scripts* are those that it reads; texts in others get no vector. None: it reads all.
 
         Returns:
             Those that are not needed any more; `retire` follows.
         """
+        known = None if scripts is None else json.dumps(sorted(scripts))
         if _is_of(self.active, model_id, dim):
-            return self._without_building()
+            abandoned = self._without_building()
+            self._set_scripts(self.active, known)
+            return abandoned
         if _is_of(self.building, model_id, dim):
+            self._set_scripts(self.building, known)
             return []
         at_once = self.active is None or not self.ledger.has_rows(self.active.number)
-        with self.created(model_id, dim) as made:
+        with self.created(model_id, dim, known) as made:
             self._store.set("building", None if at_once else made.number)
             if at_once:
                 self._store.set("active", made.number)
@@ -104,12 +111,12 @@ class Matrices:
             self.building = new
 
     @contextmanager
-    def created(self, model_id: str, dim: int) -> Iterator[Held]:
+    def created(self, model_id: str, dim: int, scripts: str | None) -> Iterator[Held]:
         """Make a new matrix, in a transaction with what the block does; nothing is left where that fails."""
         made = self._create_file(model_id, dim)
         try:
             with self._store.transaction():
-                self.ledger.add_matrix(MatrixFacts(made.number, model_id, dim, 0))
+                self.ledger.add_matrix(MatrixFacts(made.number, model_id, dim, 0, scripts))
                 yield made
         except BaseException:
             made.file.remove()
@@ -154,7 +161,7 @@ class Matrices:
                 self._look_through(held)
 
     def refill_waiting(self) -> None:
-        """Find out anew, inside a transaction, which chunks wait for their vectors."""
+        """Find out anew, inside a transaction, which chunks have no vector, and which of them wait."""
         self.ledger.refill(self._store.number("building") or self._store.number("active"))
 
     def close(self) -> None:
@@ -172,6 +179,15 @@ class Matrices:
                 return Held(number, model_id, Matrix.create(path, dim=dim, failure=self._store.failure))
             except FileExistsError:
                 number += 1
+
+    def _set_scripts(self, held: Held | None, scripts: str | None) -> None:
+        """Decide anew which texts get a vector, where the model is said to read other scripts than before."""
+        assert held is not None
+        if self.ledger.matrices()[held.number].scripts != scripts:
+            with self._store.transaction():
+                self.ledger.set_scripts(held.number, scripts)
+                self.ledger.refill(held.number)
+                self._store.count_generation_up()
 
     def _without_building(self) -> list[Held]:
         left = self.building
@@ -229,7 +245,7 @@ class Matrices:
     def _renewed(self, facts: MatrixFacts, key: str) -> Held:
         """Begin again with an empty file."""
         self.damaged_rows += len(self.ledger.crcs(facts.number))
-        with self.created(facts.model_id, facts.dim) as made:
+        with self.created(facts.model_id, facts.dim, facts.scripts) as made:
             self._store.set(key, made.number)
             self.refill_waiting()
             self._store.count_generation_up()

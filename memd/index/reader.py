@@ -162,6 +162,12 @@ class Reader:
             last = cast("bytes", found[-1][0]) if found else digest
             return last, [_pair(row, crc) for _, row, crc in found]
 
+    def is_unreadable(self, chunk_id: int) -> bool:
+        """Tell whether a chunk gets no vector: it is in a script that the model does not read."""
+        with decoded(self._path):
+            found = self._db.execute("SELECT 1 FROM unreadable WHERE chunk = ?", (chunk_id,))
+            return bool(found.fetchall())
+
     def each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement, for the check."""
         with decoded(self._path):

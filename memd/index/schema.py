@@ -8,7 +8,7 @@ there is. So one text is embedded once, a second matrix is built without touchin
 from one to the other is one value in `meta`: "active", "building".
 """
 
-VERSION = 2  # of these tables; another one means that the index is built anew
+VERSION = 3  # of these tables; another one means that the index is built anew
 
 # unicode61 keeps letters and digits; with Mn and Mc the vowel signs of Indic scripts stay in their words.
 # remove_diacritics 2 also sees the ones that are stored as one code point with their letter.
@@ -49,7 +49,8 @@ CREATE TABLE chunks (
     text TEXT NOT NULL,                    -- as in the file
     context TEXT NOT NULL,                 -- what the model reads in front of it
     hash BLOB NOT NULL,                    -- of what the model reads
-    length INTEGER NOT NULL                -- in terms
+    length INTEGER NOT NULL,               -- in terms
+    script TEXT NOT NULL                   -- that most of what the model reads is in; "" without letters
 ) STRICT;
 CREATE INDEX chunks_by_source ON chunks (source);
 CREATE INDEX chunks_by_hash ON chunks (hash, source, length);  -- all that a start reads of a chunk
@@ -58,7 +59,8 @@ CREATE TABLE matrices (
     number INTEGER PRIMARY KEY,            -- of its file; one that is neither active nor building is waste
     model_id TEXT NOT NULL,
     dim INTEGER NOT NULL,
-    next_row INTEGER NOT NULL              -- only grows: a row is never used twice inside a file
+    next_row INTEGER NOT NULL,             -- only grows: a row is never used twice inside a file
+    scripts TEXT                           -- JSON list of those that the model reads; NULL: all
 ) STRICT;
 
 CREATE TABLE vectors (
@@ -69,7 +71,12 @@ CREATE TABLE vectors (
     PRIMARY KEY (matrix, hash)             -- in the order of chunks_by_hash: a start walks through both
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE waiting (                     -- chunks of live sources without a vector of the model we want
+-- Chunks of live sources without a vector of the model we want: those that will have one, ...
+CREATE TABLE waiting (
+    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE unreadable (                  -- ... and those in a script that the model does not read
     chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
 ) STRICT;
 """

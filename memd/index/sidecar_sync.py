@@ -45,7 +45,9 @@ def adopt(
     folder.refresh()
     taken: dict[bytes, bytes] = {}
     sources = 0
-    for chunks in index.matrices.ledger.waiting_sources(limit * LOOK_AHEAD).values():
+    target = index.matrices.target
+    waiting = index.matrices.ledger.waiting_sources(limit * LOOK_AHEAD, target.number if target else None)
+    for chunks in waiting.values():
         hashes = [digest for digest, _ in chunks]
         names = folder.names(sidecar.key(model_id, dim, hashes))
         if tried.issuperset(names):
@@ -115,7 +117,8 @@ def prune(index: Index, folder: SidecarFolder, *, model_id: str, dim: int, now_s
     """
     if not index.writer.get("complete"):
         return 0
-    chunks = index.matrices.ledger.chunk_hashes()
+    target = index.matrices.target
+    chunks = index.matrices.ledger.chunk_hashes(target.number if target else None)
     needed = {
         sidecar.key(model_id, dim, [digest for _, digest in of_one])
         for _, of_one in groupby(chunks, key=itemgetter(0))
@@ -124,7 +127,7 @@ def prune(index: Index, folder: SidecarFolder, *, model_id: str, dim: int, now_s
 
 
 def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes]] | None:
-    """Return (chunk hash, row bytes) of a source; None unless every row is there and is what it should be."""
+    """Return (chunk hash, row bytes) of what the model reads of a source; None unless every row is sound."""
     rows = active.file.rows
     size = rows.dim * sidecar.FLOAT_BYTES
     found = []

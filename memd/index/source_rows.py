@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from memd.index import chunk_text
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, SourceText, Tokenizer
+from memd.scripts import script_of
 from memd.sources.chunk import parse
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -27,6 +28,7 @@ class NewChunk:
     text: str
     context: str
     hash: bytes
+    script: str  # that most of it is in
     words: str  # prepared for the words table
     trigrams: str  # prepared for the trigram table
 
@@ -94,6 +96,7 @@ def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
         text=chunk.text,
         context=chunk.context,
         hash=chunk_text.hash_of(read),
+        script=script_of(read),
         words=words,
         trigrams=trigrams,
     )

@@ -1,6 +1,7 @@
-"""The SQL of vectors: which row of which matrix has the vector of which text, and which chunks wait.
+"""The SQL of vectors: which row of which matrix has the vector of which text, and which chunks have none.
 
-Every statement about matrices, their rows and the waiting chunks. The *target* is the matrix that new
+Every statement about matrices, their rows and the chunks without one: those that wait for it, and those in a
+script that the model does not read. The *target* is the matrix that new
 vectors go to: the one that is being built, else the active one. Those that change something are called
 inside a transaction.
 """
@@ -21,6 +22,16 @@ PART = 8  # values of a hash's first byte that are read at once: of a million ch
 
 MAX_DIM = 65_536  # arbitrary; models have up to 4,096
 
+# Whether the model of the matrix ?1 reads a chunk.
+READ = """
+    (script = '' OR (SELECT scripts FROM matrices WHERE number = ?1) IS NULL
+    OR script IN (SELECT value FROM json_each((SELECT scripts FROM matrices WHERE number = ?1))))
+"""
+WITHOUT = (
+    ("waiting", READ),
+    ("unreadable", f"NOT {READ}"),
+)  # of the chunks without a vector, where which are
+
 NewRow = tuple[int, bytes, int]  # row, hash, CRC-32
 
 
@@ -32,6 +43,7 @@ class MatrixFacts:
     model_id: str
     dim: int
     next_row: int
+    scripts: str | None  # JSON list of those that the model reads; None: all
 
 
 class VectorTable:
@@ -44,12 +56,14 @@ class VectorTable:
 
     def matrices(self) -> dict[int, MatrixFacts]:
         """Return every matrix by its number."""
-        found = self._store.run("SELECT number, model_id, dim, next_row FROM matrices")
+        found = self._store.run("SELECT number, model_id, dim, next_row, scripts FROM matrices")
         facts = {row[0]: MatrixFacts(*row) for row in found}
         for one in facts.values():
             numbers = (one.number, one.dim, one.next_row)
             if any(type(n) is not int for n in numbers) or type(one.model_id) is not str:
                 raise IndexDamagedError(f"the matrix {one.number!r} has values of wrong types")
+            if one.scripts is not None and not _is_list_of_names(one.scripts):
+                raise IndexDamagedError(f"the matrix {one.number} reads {one.scripts!r:.100}")
             if not 1 <= one.dim <= MAX_DIM:
                 raise IndexDamagedError(f"the matrix {one.number} has impossible {one.dim} dimensions")
         return facts
@@ -57,13 +71,24 @@ class VectorTable:
     def add_matrix(self, facts: MatrixFacts) -> None:
         """Record a matrix whose file is there."""
         self._store.run(
-            "INSERT INTO matrices VALUES (?, ?, ?, ?)",
-            (facts.number, facts.model_id, facts.dim, facts.next_row),
+            "INSERT INTO matrices VALUES (?, ?, ?, ?, ?)",
+            (facts.number, facts.model_id, facts.dim, facts.next_row, facts.scripts),
         )
 
     def set_next_row(self, matrix: int, next_row: int) -> None:
         """Record that rows below *next_row* have been written."""
         self._store.run("UPDATE matrices SET next_row = ? WHERE number = ?", (next_row, matrix))
+
+    def set_scripts(self, matrix: int, scripts: str | None) -> None:
+        """Record which scripts the model of a matrix reads, and forget the rows of texts in others."""
+        self._store.run("UPDATE matrices SET scripts = ? WHERE number = ?", (scripts, matrix))
+        self._store.run(
+            f"""
+            DELETE FROM vectors
+            WHERE matrix = ?1 AND hash IN (SELECT chunks.hash FROM chunks WHERE NOT {READ})
+            """,
+            (matrix,),
+        )
 
     def drop_matrix(self, matrix: int) -> None:
         """Forget a matrix that has no rows any more."""
@@ -178,21 +203,23 @@ class VectorTable:
     # Waiting
 
     def wait(self, source: int, target: int | None) -> None:
-        """Note that the chunks of a source without a vector in *target* wait for one."""
-        self._store.run(
-            """
-            INSERT OR IGNORE INTO waiting SELECT id FROM chunks
-            WHERE source = ? AND NOT EXISTS
-                (SELECT 1 FROM vectors WHERE matrix = ? AND vectors.hash = chunks.hash)
-            """,
-            (source, target),
-        )
+        """Note of the chunks of a source without a vector in *target* whether they wait for one."""
+        for table, condition in WITHOUT:
+            self._store.run(
+                f"""
+                INSERT OR IGNORE INTO {table} SELECT id FROM chunks
+                WHERE source = ?2 AND {condition} AND NOT EXISTS
+                    (SELECT 1 FROM vectors WHERE matrix = ?1 AND vectors.hash = chunks.hash)
+                """,
+                (target, source),
+            )
 
     def wait_no_more(self, source: int) -> None:
         """Note that the chunks of a source do not: it is gone."""
-        self._store.run(
-            "DELETE FROM waiting WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
-        )
+        for table, _ in WITHOUT:
+            self._store.run(
+                f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
+            )
 
     def served(self, digest: bytes) -> list[int]:
         """Note that a text has its vector now; return the chunks that waited for it."""
@@ -203,20 +230,25 @@ class VectorTable:
         return [chunk[0] for chunk in done]
 
     def refill(self, target: int | None) -> None:
-        """Find out anew which chunks wait for a vector in *target*."""
-        self._store.run("DELETE FROM waiting")
-        self._store.run(
-            """
-            INSERT INTO waiting SELECT id FROM chunks
-            WHERE source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)
-                AND NOT EXISTS (SELECT 1 FROM vectors WHERE matrix = ? AND vectors.hash = chunks.hash)
-            """,
-            (target,),
-        )
+        """Find out anew which chunks have no vector in *target*, and which of them wait for one."""
+        for table, condition in WITHOUT:
+            self._store.run(f"DELETE FROM {table}")
+            self._store.run(
+                f"""
+                INSERT INTO {table} SELECT id FROM chunks
+                WHERE source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL) AND {condition}
+                    AND NOT EXISTS (SELECT 1 FROM vectors WHERE matrix = ?1 AND vectors.hash = chunks.hash)
+                """,
+                (target,),
+            )
 
     def waiting_count(self) -> int:
         """Return how many chunks wait."""
         return int(self._store.run("SELECT count(*) FROM waiting")[0][0])
+
+    def unreadable_count(self) -> int:
+        """Return how many chunks are in a script that the model does not read."""
+        return int(self._store.run("SELECT count(*) FROM unreadable")[0][0])
 
     def waiting_texts(self, limit: int, *, first: Sequence[str]) -> dict[bytes, tuple[str, str]]:
         """Return hash → context and text of up to *limit* texts: of the sources *first*, then the newest."""
@@ -248,15 +280,19 @@ class VectorTable:
 
     # Sources, for sidecars
 
-    def waiting_sources(self, chunks: int) -> dict[int, list[tuple[bytes, bool]]]:
-        """Return, of the sources of the newest *chunks* that wait, each chunk's (hash, whether it waits)."""
+    def waiting_sources(self, chunks: int, target: int | None) -> dict[int, list[tuple[bytes, bool]]]:
+        """Return, of the sources of the newest *chunks* that wait, each chunk's (hash, whether it waits).
+
+        Without those that the model of *target* does not read.
+        """
         rows = self._store.run(
-            """
+            f"""
             SELECT source, hash, EXISTS (SELECT 1 FROM waiting WHERE chunk = chunks.id) FROM chunks
-            WHERE source IN (SELECT source FROM waiting JOIN chunks ON id = chunk ORDER BY chunk DESC LIMIT ?)
+            WHERE {READ} AND source IN
+                (SELECT source FROM waiting JOIN chunks ON id = chunk ORDER BY chunk DESC LIMIT ?2)
             ORDER BY source, id
             """,
-            (chunks,),
+            (target, chunks),
         )
         found: dict[int, list[tuple[bytes, bool]]] = {}
         for source, digest, waits in rows:
@@ -269,19 +305,25 @@ class VectorTable:
         return cast("list[tuple[int, bytes]]", found)
 
     def source_rows(self, source: int, matrix: int) -> list[tuple[bytes, int, int]]:
-        """Return (hash, row of *matrix* or -1, CRC-32 or -1) of each of a source's chunks, in order."""
+        """Return (hash, row of *matrix* or -1, CRC-32 or -1) of a source's chunks that its model reads."""
         found = self._store.run(
-            """
+            f"""
             SELECT chunks.hash, ifnull(row, -1), ifnull(crc, -1) FROM chunks
-            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash WHERE source = ? ORDER BY id
+            LEFT JOIN vectors ON matrix = ?1 AND vectors.hash = chunks.hash
+            WHERE source = ?2 AND {READ} ORDER BY id
             """,
             (matrix, source),
         )
         return cast("list[tuple[bytes, int, int]]", found)
 
-    def chunk_hashes(self) -> list[tuple[int, bytes]]:
-        """Return (source, hash) of every chunk, of sources that are gone too, by source and id."""
-        found = self._store.run("SELECT source, hash FROM chunks ORDER BY source, id")
+    def chunk_hashes(self, target: int | None) -> list[tuple[int, bytes]]:
+        """Return (source, hash) of every chunk that the model of *target* reads, by source and id.
+
+        Of sources that are gone, too.
+        """
+        found = self._store.run(
+            f"SELECT source, hash FROM chunks WHERE {READ} ORDER BY source, id", (target,)
+        )
         return cast("list[tuple[int, bytes]]", found)
 
     def _waiting_of(self, path: str, limit: int) -> dict[bytes, tuple[str, str]]:
@@ -293,3 +335,11 @@ class VectorTable:
             (path, limit),
         )
         return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def _is_list_of_names(stored: object) -> bool:
+    try:
+        names = json.loads(stored) if isinstance(stored, str) else None
+    except ValueError:
+        return False
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)

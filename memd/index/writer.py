@@ -41,7 +41,7 @@ from memd.index.source_rows import NewChunk, NewSource
 from memd.records import FileStamp, Source
 
 # Where a lost page would be noticed late or never; the full-text tables have checks of their own.
-LOOKED_THROUGH = ("meta", "sources", "chunks", "matrices", "vectors", "waiting")
+LOOKED_THROUGH = ("meta", "sources", "chunks", "matrices", "vectors", "waiting", "unreadable")
 # Pages of 4 KiB in the log at which it is written back. By ourselves, after the commit: what SQLite does of
 # its own there passes over a disk that fails, and more and more is acknowledged that only the log holds.
 LOG_PAGES = 1000
@@ -389,12 +389,12 @@ class Writer(Store):
         [[chunk_id]] = self.run(
             """
             INSERT INTO chunks
-                (id, source, start_line, end_line, start_byte, heading, text, context, hash, length)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                (id, source, start_line, end_line, start_byte, heading, text, context, hash, length, script)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
                 chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.heading, new.text,
-                new.context, new.hash, length,
+                new.context, new.hash, length, new.script,
             ),
         )  # fmt: skip
         self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))

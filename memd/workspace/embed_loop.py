@@ -36,7 +36,8 @@ class EmbedLoop:
     """Keeps the vectors of one workspace true to its chunks. For the event loop's thread."""
 
     def __init__(self, context: WorkspaceContext, backlog: Backlog) -> None:
-        self.pending = 0  # chunks without a vector; 0 without a model: then none waits for one
+        self.pending = 0  # chunks that wait for a vector; 0 without a model: then none does
+        self.unreadable = 0  # chunks that get none: in a script that the model does not read
         self.total = 0  # the most there were since the last time there were none
         self.fault: MemdError | None = None  # why vectors cannot be stored
         self.failing = False  # who waits for vectors must not wait for ever
@@ -58,9 +59,9 @@ class EmbedLoop:
         return self._embedding is not None
 
     async def count(self) -> None:
-        """Look how many chunks wait."""
+        """Look how many chunks wait, and how many get no vector."""
         if self._embedding is not None:
-            self._note_waiting(await self._context.write(self._index.pending_count))
+            self._note_counts(*await self._context.write(self._counts))
 
     def wake(self, first: Iterable[str] = ()) -> None:
         """Say that there are new chunks; those of the *first* paths were saved a moment ago."""
@@ -79,16 +80,14 @@ class EmbedLoop:
         """How far the vectors of another model are, that are made beside the old ones."""
         if not self.wanted or not self._index.building:
             return None
-        total = self._index.snapshot.columns.count
+        total = self._index.snapshot.columns.count - self.unreadable
         return {"model_id": self._index.building, "done": max(total - self.pending, 0), "total": total}
 
     async def run(self, note_complete: Callable[[], Awaitable[None]]) -> None:
         """Embed what waits, for ever. Raises what the model raises; call it again later."""
         try:
             embedder = await self._loaded()
-            self._note_waiting(
-                await self._context.write(self._begin, embedder)
-            )  # at once: `building` goes by it
+            self._note_counts(*await self._context.write(self._begin, embedder))  # `building` goes by it
             while True:
                 self._work.clear()  # before the look: what comes during it is seen by the next one
                 if self._backlog.is_bulk and not self._first:
@@ -126,13 +125,17 @@ class EmbedLoop:
             await asyncio.sleep(LOADING_POLL_S)
         return self._embedding.embedder()
 
-    def _note_waiting(self, chunks: int) -> None:
-        self.pending = chunks - len(self._refused)
+    def _counts(self) -> tuple[int, int]:
+        return self._index.pending_count(), self._index.unreadable_count()
+
+    def _note_counts(self, waiting: int, unreadable: int) -> None:
+        self.unreadable = unreadable
+        self.pending = waiting - len(self._refused)
         self.total = max(self.total, self.pending)
 
-    def _begin(self, embedder: Embedder) -> int:
-        self._index.begin_model(embedder.model_id, embedder.dim)
-        return self._index.pending_count()
+    def _begin(self, embedder: Embedder) -> tuple[int, int]:
+        self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
+        return self._counts()
 
     async def _adopt_some(self, embedder: Embedder) -> bool:
         """Take vectors from sidecars; False when there are none to take."""

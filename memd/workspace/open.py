@@ -120,9 +120,10 @@ async def _open_with(
     owner: Owner,
 ) -> OpenWorkspace:
     write = daemon.threads.write
+    user = await write(configuration.load_user_config, daemon.user_config_path)
     tokenizer, max_tokens = daemon.providers.tokenizer_for(config)
     index: Index = await write(Index, place.index_dir)
-    embedding = daemon.providers.queue_for(config)
+    embedding = daemon.providers.queue_for(config, user)
     try:
         if place.is_there():
             await write(_remember_config, place)
@@ -146,7 +147,7 @@ async def _open_with(
         await sync.start()
     except BaseException:
         await write(index.close)
-        await give_back(daemon.providers, config)
+        await give_back(daemon.providers, embedding)
         raise
     return OpenWorkspace(place, config, index, sync, embedding)
 
@@ -156,14 +157,13 @@ def _lanes(daemon: DaemonContext, tokenizer: Path, limits: ChunkLimits) -> Lanes
     return Lanes(Lane("small", daemon.threads.parse), Lane("large", daemon.threads.parse_large, parse))
 
 
-async def give_back(providers: Providers, config: WorkspaceConfig) -> None:
+async def give_back(providers: Providers, queue: EmbeddingQueue | None) -> None:
     """Say that one workspace needs its model no more; the last one to say so frees it."""
-    unused = providers.release(config)
-    if unused is not None:
+    if queue is not None and providers.release(queue):
         try:
-            await asyncio.to_thread(unused.close)  # it waits for the text at hand
+            await asyncio.to_thread(queue.close)  # it waits for the text at hand
         except RuntimeError:  # no room for a thread (ulimit -v)
-            unused.close()
+            queue.close()
 
 
 def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:

@@ -73,7 +73,7 @@ class Rebuild:
     async def release(self) -> None:
         """Let go of the model: after the new index is opened, so that it is not loaded once more."""
         if self._opened is not None:
-            await give_back(self._daemon.providers, self._opened.config)
+            await give_back(self._daemon.providers, self._opened.embedding)
 
     def _refuse_missing(self) -> None:
         if not self._place.is_there():

@@ -349,7 +349,7 @@ class Workspaces:
             return
         await opened.sync.stop()
         await self.write(opened.index.close)
-        await give_back(self._providers, opened.config)
+        await give_back(self._providers, opened.embedding)
 
 
 def _note_failure(task: asyncio.Task[Any]) -> None:

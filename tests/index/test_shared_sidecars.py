@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests_support import Notes
+from tests_support import LatinEmbedder, Notes, WordHashEmbedder
 
 from memd.errors import ModelMismatchError
 from memd.index import sidecar_sync
@@ -18,9 +18,9 @@ TEXTS = {f"{number}.md": f"# Note {number}\n\nword{number} and more\n" for numbe
 class Machine:
     """Notes with their sidecars, as one daemon keeps them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, embedder: WordHashEmbedder | None = None) -> None:
         folder.mkdir(exist_ok=True)
-        self.notes = Notes(folder)
+        self.notes = Notes(folder, embedder=embedder)
         (self.notes.root / "memory").mkdir(exist_ok=True)
         self.folder = SidecarFolder(self.notes.root)
         self.tried: set[str] = set()
@@ -56,11 +56,11 @@ def machines(tmp_path: Path):
     """Return a maker of machines, each beginning with the files of another."""
     made = []
 
-    def machine(like: Machine | None = None) -> Machine:
+    def machine(like: Machine | None = None, embedder: WordHashEmbedder | None = None) -> Machine:
         folder = tmp_path / str(len(made))
         if like is not None:
             shutil.copytree(like.notes.root, folder / "notes")
-        made.append(Machine(folder))
+        made.append(Machine(folder, embedder))
         return made[-1]
 
     yield machine
@@ -279,3 +279,24 @@ def test_what_was_forgotten_leaves_no_sidecar(first):
     notes.index.purge(None, 10)
     assert sidecar_sync.prune(notes.index, first.folder, **first.model, now_s=math.inf) == 1
     assert len(first.files) == len(TEXTS) - 1
+
+
+MIXED = {
+    "long.md": f"# Heron\n\n{'The heron by the weir. ' * 40}\n\n# 鹭\n\n{'鹭在堰边站着等鱼。' * 40}\n",
+    "zh.md": "发动机要在星期四修理好\n",
+}
+
+
+def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines):
+    """What gets no vector keeps no sidecar from being written, nor from being taken or kept."""
+    first = machines(embedder=LatinEmbedder())
+    first.notes.save(MIXED)
+    assert first.notes.index.unreadable_count() == 3
+    assert first.export() == 1
+    first.notes.index.writer.set("complete", 1)
+    assert sidecar_sync.prune(first.notes.index, first.folder, **first.model, now_s=math.inf) == 0
+    second = machines(first, LatinEmbedder())
+    second.notes.save(MIXED, embed=False)
+    assert second.notes.index.pending_count() == 1
+    assert second.adopt() == 1
+    assert (second.notes.index.pending_count(), second.notes.index.unreadable_count()) == (0, 3)

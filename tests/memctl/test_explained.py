@@ -97,6 +97,7 @@ def test_age_is_a_factor_with_its_days():
     ("changes", "said"),
     [
         ({"vector": None, "unseen": ["no-vector-yet"]}, "its vector is not there yet: words alone count"),
+        ({"vector": None, "unseen": ["script"]}, "the model does not read its script: words alone count"),
         ({"vector": None, "unseen": ["vector-arm-did-not-run"]}, "nothing was looked for by meaning"),
         ({"keyword": None, "unseen": ["keyword-arm-did-not-run"]}, "words were not looked for"),
         ({"unseen": ["brand-new"]}, "brand-new"),

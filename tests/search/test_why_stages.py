@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests_support import Notes
+from tests_support import LatinEmbedder, Notes
 
 from memd.config import Weights
 from memd.search.keyword import POOL
@@ -91,6 +91,15 @@ def test_a_source_whose_vector_is_not_there_yet_says_so(notes):
     notes.save({"a.md": "pond\n"}, embed=False)
     verdict = verdict_on(notes, "a.md", "heron", mode="hybrid")
     assert (verdict.stage, verdict.explained.unseen) == ("unmatched", ("no-vector-yet",))
+
+
+def test_a_source_in_a_script_that_the_model_does_not_read_says_so(tmp_path):
+    """Its vector is not late: there will be none."""
+    notes = Notes(tmp_path, embedder=LatinEmbedder())
+    notes.save({"b.md": "heron\n", "a.md": "цапля\n"})
+    verdict = verdict_on(notes, "a.md", "heron", mode="hybrid")
+    assert (verdict.stage, verdict.explained.unseen) == ("unmatched", ("script",))
+    notes.index.close()
 
 
 def test_outside_of_both_pools_has_its_rank_in_each(notes):

@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tests_support import InlineThreads, context_of
+from tests_support import InlineThreads, LatinEmbedder, context_of
 
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import EmbedderError
@@ -46,6 +46,22 @@ def test_what_waits_gets_its_vectors(notes):
     queue.close()
     assert (task.pending, task.failing) == (0, False)
     assert notes.found("word7", mode="vector")[0] == "7.md"
+
+
+def test_what_the_model_does_not_read_does_not_wait(notes):
+    """It is counted from the moment that the model is known."""
+    notes.save({"en.md": "heron\n", "ru.md": "цапля\n", "zh.md": "苍鹭\n"}, embed=False)
+    task, queue = vectorizing(notes, LatinEmbedder())
+
+    async def run() -> None:
+        await task.count()
+        assert (task.pending, task.unreadable) == (3, 0)
+        await until_done(task)
+
+    asyncio.run(run())
+    queue.close()
+    assert (task.pending, task.unreadable) == (0, 2)
+    assert notes.found("heron", mode="vector") == ["en.md"]
 
 
 def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):

@@ -1,0 +1,171 @@
+"""Notes in scripts that the model does not read: found by their words, never embedded, and told of.
+
+With the shipped model, which reads Latin letters.
+"""
+
+import json
+import signal
+
+import pytest
+from daemon_process import Daemon, until
+
+from memd.embedding.model import FOLDER
+
+NOTES = {
+    "zh.md": "# 发动机\n\n发动机要在星期四修理好，费用是四百元。\n",
+    "ja.md": "# 旅行\n\n来週は京都の金閣寺へ行きます。予約は木曜日です。\n",
+    "ko.md": "# 회의\n\n회의는 목요일 오후에 열립니다. 예산을 다룹니다.\n",
+    "ru.md": "# Двигатель\n\nДвигатель починят в четверг, это стоит четыреста рублей.\n",
+    "mixed.md": "# Engine\n\nThe engine (发动机, двигатель) will be repaired on Thursday in the garage.\n",
+    "en.md": "# Garden\n\nThe heron stands by the weir and waits for fish.\n",
+}
+UNREAD = ["ja.md", "ko.md", "ru.md", "zh.md"]
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory):
+    """A running daemon with these notes, wholly searchable; for tests that only read."""
+    home = tmp_path_factory.mktemp("scripts")
+    root = home / "notes"
+    root.mkdir()
+    for name, text in NOTES.items():
+        (root / name).write_text(text)
+    daemon = Daemon(home)
+    daemon.start()
+    yield daemon, daemon.add(root)
+    assert daemon.untruths() == []
+    daemon.close()
+
+
+def status_of(daemon, root):
+    [known] = daemon.call("status", workspace=root)["workspaces"]
+    return known
+
+
+def test_status_counts_what_gets_no_vector(notes):
+    """All chunks are vectors, pending or unreadable; what the model reads is wholly embedded."""
+    daemon, root = notes
+    known = status_of(daemon, root)
+    assert (known["chunks"], known["vectors"], known["pending"], known["unreadable"]) == (6, 2, 0, 4)
+    assert (known["state"], known["embedded"], known["first"]) == ("ready", 1.0, False)
+    assert "unreadable  4 chunks" in daemon.memctl("status").stdout
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("发动机 修理", "zh.md"),
+        ("金閣寺の予約", "ja.md"),
+        ("목요일 회의", "ko.md"),
+        ("двигатель рублей", "ru.md"),
+        ("when is the motor mended", "mixed.md"),
+    ],
+)
+def test_each_is_found_by_its_words(notes, query, path):
+    """A question in its own script, and by its meaning what the model reads."""
+    daemon, root = notes
+    assert daemon.found(query, workspace=root)[0] == path
+
+
+def test_a_word_in_latin_letters_finds_what_is_not_read_beside_what_is(daemon, tmp_path):
+    """The query has a vector, the note has none: its words have all the weight, and the answer says why."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "zh.md").write_text("Kubernetes 集群在星期四升级，需要停机两个小时，请提前通知所有人。\n")
+    (root / "en.md").write_text("Bread rises overnight in the cold.\n")
+    daemon.add(root)
+    [hit] = daemon.call("search", query="kubernetes", workspace=str(root), explain=True, limit=1)["hits"]
+    assert (hit["path"], hit["explanation"]["unseen"]) == ("zh.md", ["script"])
+    assert (hit["weights"]["vector"], hit["weights"]["keyword"]) == (0, 1)
+
+
+def test_why_says_that_the_model_does_not_read_it(notes):
+    """Of a note, and of a question."""
+    daemon, root = notes
+    told = daemon.call("why", query="mending a motor", path="zh.md", workspace=root)
+    assert (told["stage"], told["facts"]["explanation"]["unseen"]) == ("unmatched", ["script"])
+    assert told["text"].endswith("and the model does not read its script")
+    told = daemon.call("why", query="цапля", path="en.md", workspace=root)
+    assert "the model does not read the query's script" in told["text"]
+    told = daemon.call("why", query="发动机", path="zh.md", workspace=root, min_score=1.0)
+    assert told["facts"]["vector_arm"] == "script"
+
+
+def test_similar_notes_are_found_by_words_at_once(notes):
+    """Nobody waits for a vector that will not come, and nothing is called degraded."""
+    daemon, root = notes
+    answer = daemon.call("similar", path="zh.md", workspace=root)
+    assert (answer["mode"], answer["degraded"]) == ("keyword", [])
+    assert answer["hits"][0]["path"] == "mixed.md"
+
+
+def test_an_entry_in_such_a_script_is_stored_at_once(daemon, tmp_path):
+    """It has no vector to wait for; its neighbours are those by words."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "old.md").write_text("发动机要在星期四修理好，费用是四百元。\n")
+    daemon.add(root)
+    stored = daemon.call(
+        "extract_memory",
+        workspace=str(root),
+        topic="facts",
+        title="发动机",
+        content="发动机要在星期四修理好，费用是五百元。",
+    )
+    assert [note["path"] for note in stored["similar"]] == ["old.md"]
+
+
+def test_init_names_the_share(tmp_path):
+    """In one sentence, with what to do; and says nothing where the model reads all."""
+    home = tmp_path / "home"
+    for name in ("mixed", "english"):
+        (home / name).mkdir(parents=True)
+    for name, text in NOTES.items():
+        (home / "mixed" / name).write_text(text)
+    (home / "english" / "en.md").write_text(NOTES["en.md"])
+    daemon = Daemon(home)
+    try:
+        said = daemon.memctl("init", str(home / "mixed")).stdout
+        assert "67 % of these notes are in a script or language that the model does not read" in said
+        assert "set provider and model" in said
+        assert "does not read" not in daemon.memctl("init", str(home / "english")).stdout
+    finally:
+        daemon.close()
+
+
+def test_the_key_scripts_decides_for_a_model_that_memd_does_not_know(tmp_path):
+    """Read again with SIGHUP: what it reads now waits, what it does not read any more loses its vector."""
+    home = tmp_path / "home"
+    root = home / "notes"
+    (root / "memory").mkdir(parents=True)
+    for name, text in NOTES.items():
+        (root / name).write_text(text)
+    model = home / "model"
+    model.mkdir()
+    for name in ("model.onnx", "tokenizer.json"):
+        (model / name).symlink_to(FOLDER / name)
+    (root / "memory" / "config.toml").write_text(f"model = {json.dumps(str(model))}\n")
+    mine = home / "config" / "memd" / "config.toml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text(f"models = [{json.dumps(str(model))}]\n")
+    daemon = Daemon(home)
+    daemon.start()
+    try:
+        daemon.add(root)
+        assert status_of(daemon, str(root))["unreadable"] == 0
+        for scripts, unreadable in (
+            (["Latin", "Cyrillic"], 3),
+            (["Latin"], 4),
+            (["Latin", "Han", "Hangul"], 1),
+        ):
+            mine.write_text(f"models = [{json.dumps(str(model))}]\nscripts = {json.dumps(scripts)}\n")
+            daemon.process.send_signal(signal.SIGHUP)
+
+            def settled(expected=unreadable):
+                known = status_of(daemon, str(root))
+                return known.get("unreadable") == expected and known["vectors"] == 6 - expected
+
+            assert until(settled)
+            assert daemon.untruths() == []
+    finally:
+        daemon.close()
