@@ -9,10 +9,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import date
+from typing import Any
 
 from memctl import exits
 from memctl.commands import COMMANDS
-from memctl.filter_keys import DAY, OPTIONS
+from memctl.filter_keys import DAY, OPTIONS, REPEATABLE
 from memctl.output.text import any_text
 
 MAX_SECONDS = 86_400.0  # arbitrary: a day; who waits longer has left
@@ -147,16 +148,21 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+_FROM_HERE = ", counted from the current folder"  # behind the colon in a query: from the workspace's root
+
+
 def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
     """Add what narrows a search, and, where there is a choice, how its hits are ranked."""
     group = parser.add_argument_group("filters")
     for one in OPTIONS:
+        from_here = _FROM_HERE if one.key == "path" else ""
+        repeated = " (repeatable)" if one.several in REPEATABLE else ""
         group.add_argument(
             f"--{one.key}",
             type=day if one.value == DAY else text,
-            action="append" if one.repeatable else "store",
+            action="append" if repeated else "store",
             metavar=one.value,
-            help=f"{one.help} (repeatable)" if one.repeatable else one.help,
+            help=f"{one.help}{from_here}{repeated}",
         )
     group.add_argument(
         "--min-score", type=score, metavar="X", help="only hits of this score, 0 to 1, or better"
@@ -181,8 +187,8 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
     )
 
 
-def filters_of(args: argparse.Namespace) -> dict[str, object]:
-    """Return the search parameters that were given; the daemon has the defaults."""
+def filters_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the search parameters that were given, paths as they were typed; the daemon has the defaults."""
     names = (*(one.key for one in OPTIONS), "min_score", "mode", "fusion", "limit")
     given = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     return given | ({"sync": True} if args.sync else {}) | ({"wait": False} if args.no_wait else {})

@@ -10,7 +10,7 @@ class FilterKey(NamedTuple):
     value: str  # the kind of its value, as a help page names it
     help: str
     option: bool  # also --KEY, and a parameter of a request
-    repeatable: bool  # of several values all must hold
+    several: str  # which of several values count: "any", "all", or of days one
 
 
 DAY = "YYYY-MM-DD"
@@ -20,42 +20,43 @@ FILTER_KEYS = (
         value="GLOB",
         help="only notes whose path matches, as daily/*.md",
         option=True,
-        repeatable=False,
+        several="any",
     ),
     FilterKey(
         key="tag",
         value="TAG",
         help="only notes with this tag",
         option=True,
-        repeatable=True,
+        several="all",
     ),
     FilterKey(
         key="since",
         value="YYYY-MM-DD",
         help="only notes of this day or later",
         option=True,
-        repeatable=False,
+        several="latest",
     ),
     FilterKey(
         key="until",
         value="YYYY-MM-DD",
         help="only notes of this day or earlier",
         option=True,
-        repeatable=False,
+        several="earliest",
     ),
     FilterKey(
         key="after",
         value="YYYY-MM-DD",
         help="only notes of a later day",
         option=False,
-        repeatable=False,
+        several="latest",
     ),
     FilterKey(
         key="before",
         value="YYYY-MM-DD",
         help="only notes of an earlier day",
         option=False,
-        repeatable=False,
+        several="earliest",
     ),
 )
 OPTIONS = tuple(one for one in FILTER_KEYS if one.option)
+REPEATABLE = ("any", "all")

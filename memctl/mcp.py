@@ -22,7 +22,7 @@ from memctl.filter_keys import OPTIONS
 from memctl.output import hits
 
 _FILTERS = {
-    one.key: f"{one.help.capitalize()} ({one.value}{'; of several, all' if one.repeatable else ''})"
+    one.key: f"{one.help.capitalize()} ({one.value}{'; of several, all' if one.several == 'all' else ''})"
     for one in OPTIONS
 }
 Query = Annotated[

@@ -24,7 +24,7 @@ class FilterKey(NamedTuple):
     value: str  # the kind of its value, as a help page names it
     help: str
     option: bool  # also --KEY, and a parameter of a request
-    repeatable: bool  # of several values all must hold
+    several: str  # which of several values count: "any", "all", or of days one
 
 
 DAY = "YYYY-MM-DD"
@@ -32,6 +32,7 @@ FILTER_KEYS = (
 {keys}
 )
 OPTIONS = tuple(one for one in FILTER_KEYS if one.option)
+REPEATABLE = ("any", "all")
 '''
 _LUA = """-- The filters of a query, and what completes behind each; written by tools/write_filter_keys.py.
 
@@ -55,7 +56,7 @@ def _python(one: FilterKey[object]) -> str:
         "value": f'"{one.value}"',
         "help": f'"{one.help}"',
         "option": one.option,
-        "repeatable": one.several == "all",
+        "several": f'"{one.several}"',
     }
     lines = "".join(f"        {name}={value},\n" for name, value in given.items())
     return f"    FilterKey(\n{lines}    ),"

@@ -6,7 +6,8 @@ from memctl import exits, workspaces
 from memctl.arguments import text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output.text import one_line
+from memctl.output import hits
+from memctl.relative_path import root_of
 
 WRITE_TIMEOUT_S = 35.0  # the daemon gives up at 30
 
@@ -58,9 +59,12 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        print(one_line(answer["path"]))
+        here = common.here()
+        print(hits.shown(root_of(root), answer["path"], here))
         if not answer.get("indexed", True):  # an older daemon answers when it is
             common.note("written, and not wholly searchable yet: the index follows by itself")
         for similar in answer.get("similar") or ():
-            common.note(f"similar ({similar['score']:.2f}): {one_line(similar['path'])}")
+            common.note(
+                f"similar ({similar['score']:.2f}): {hits.shown(root_of(root), similar['path'], here)}"
+            )
     return exits.OK

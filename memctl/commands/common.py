@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any, Literal
 
-from memctl import exits, versions, workspaces
+from memctl import exits, relative_path, versions, workspaces
 from memctl.arguments import (
     filters_of,
 )
@@ -165,6 +165,10 @@ def _query(args: Namespace) -> str:
     query = words_of(args)
     if not query.strip():
         raise CommandError("what should be looked for? memctl search WORD… (--help has examples)")
+    if pattern := relative_path.expanded_by_the_shell(args.path or (), args.words):
+        raise CommandError(
+            f"the shell made files of a pattern, and some became words: quote it, --path '{pattern}'"
+        )
     return query
 
 
@@ -187,7 +191,13 @@ def _tell(client: Client, what: str) -> int:
 PING_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
 
 
-def _narrowed(args: Namespace) -> dict[str, object]:
-    """Return the filters that were given: --path has another name where `path` is the note."""
-    wanted = filters_of(args)
-    return {"glob" if name == "path" else name: value for name, value in wanted.items()}
+def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str, object]:
+    """Return the filters that were given, as a request has them.
+
+    *path*: what --path is called there, which has another name where `path` is the note.
+    """
+    given = filters_of(args)
+    if typed := given.pop("path", None):
+        globs = relative_path.globs(typed, workspace)
+        given |= {path: globs} if globs else {}
+    return given

@@ -2,17 +2,16 @@
 
 from argparse import ArgumentParser, Namespace
 
-from memctl import exits, workspaces
+from memctl import exits, relative_path, workspaces
 from memctl.arguments import text, workspace_option
 from memctl.commands import common
-from memctl.commands.get import path_of
 from memctl.output.text import one_line
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl forget`."""
     parser.add_argument(
-        "entry", type=text, metavar="PATH", help="as add and search print it, or relative to the workspace"
+        "entry", type=text, metavar="PATH", help="from the current folder, as search prints it"
     )
     workspace_option(parser)
     parser.add_argument(
@@ -32,7 +31,9 @@ example:
 def run(args: Namespace) -> int:
     """Delete one entry, wait until its traces are gone, and say what it was."""
     root = workspaces.find(args.workspace)
-    params = {"workspace": root, "path": path_of(args.entry, root)} | ({"force": True} if args.force else {})
+    params = {"workspace": root, "path": relative_path.source(args.entry, root)} | (
+        {"force": True} if args.force else {}
+    )
     with common.daemon() as client:
         answer = common.ask(client, "forget", params, timeout_s=None)
     if args.json:

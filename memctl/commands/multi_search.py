@@ -7,7 +7,8 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from memctl import exits, workspaces
+from memctl import exits, relative_path, workspaces
+from memctl.arguments import filters_of
 from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.commands.common import status_of
@@ -27,7 +28,7 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     """Ask each workspace, print the hits group by group, and on stderr what each has to say of its own."""
     with common.daemon() as client:
         named = [workspaces.absolute(folder) for folder in args.workspace] or _registered(client)
-        answers, failures = _ask_each(client, named, params, args)
+        answers, failures = _ask_each(client, _narrowed(params, named, args), args)
     shown = [good_hits(answer, args) for answer in answers]
     merged = [hit for group in _groups(shown) for hit in group[: args.limit or LIMIT]]
     _print(merged, shown, params["query"], args)
@@ -72,20 +73,31 @@ def _registered(client: Client) -> list[str]:
     return [root for root in roots if not workspaces.is_copy(root)]
 
 
+def _narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list[dict[str, Any]]:
+    """Return the request to each workspace of which --path means something, with its filters."""
+    given = filters_of(args)
+    globs = relative_path.globs_of_each(given.pop("path", ()), named)
+    return [
+        {**params, **given, "workspace": folder} | ({"path": found} if found else {})
+        for folder, found in zip(named, globs, strict=True)
+        if found is not None
+    ]
+
+
 def _ask_each(
-    client: Client, named: list[str], params: dict[str, Any], args: Namespace
+    client: Client, requests: list[dict[str, Any]], args: Namespace
 ) -> tuple[list[Answer], list[tuple[str, RpcError]]]:
     """Return the answers, one a workspace, and the errors of those that gave none."""
     answers: dict[str, Answer] = {}
     failures = []
-    for folder in named:
+    for request in requests:
         try:
-            answer = common.whole_answer(client, "search", {**params, "workspace": folder}, args)
+            answer = common.whole_answer(client, "search", request, args)
         except RpcError as error:
             # A query that cannot be is wrong everywhere, a folder that is none is the user's slip.
             if error.callers_fault and error.code != "MEMD_CONFIG":
                 raise
-            failures.append((folder, error))
+            failures.append((request["workspace"], error))
         else:
             answers.setdefault(answer["workspace"], answer)  # two folders of one workspace are one
     return list(answers.values()), failures

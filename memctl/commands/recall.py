@@ -7,7 +7,6 @@ from memctl import workspaces
 from memctl.arguments import (
     count,
     filter_options,
-    filters_of,
     nearest_option,
     workspace_option,
 )
@@ -39,7 +38,8 @@ example:
 
 def run(args: Namespace) -> int:
     """Print Markdown within a budget of tokens."""
-    params = {"workspace": workspaces.find(args.workspace), "query": _query(args), **filters_of(args)}
+    workspace = workspaces.find(args.workspace)
+    params = {"workspace": workspace, "query": _query(args), **common.filters(args, workspace)}
     params |= {"budget_tokens": args.budget} if args.budget else {}
     with common.daemon() as client:
         answer = common.whole_answer(client, "recall", params, args)
@@ -57,7 +57,11 @@ def run(args: Namespace) -> int:
 
 def _omitted(answer: dict[str, Any]) -> str | None:
     left_out = answer.get("omitted") or ()
-    places = [f"{item['path']}:{item['start_line']} ({item['reason']})" for item in left_out[:OMITTED_SHOWN]]
+    root, here = answer["workspace"], common.here()
+    places = [
+        f"{hits.shown(root, item['path'], here)}:{item['start_line']} ({item['reason']})"
+        for item in left_out[:OMITTED_SHOWN]
+    ]
     if more := len(left_out) - len(places):
         places.append(f"and {more} more (--json has all)")
     return f"left out: {', '.join(places)}" if places else None

@@ -9,7 +9,6 @@ from memctl import last_hits, workspaces
 from memctl.arguments import (
     count,
     filter_options,
-    filters_of,
     nearest_option,
     workspaces_option,
 )
@@ -66,12 +65,13 @@ def run(args: Namespace) -> int:
     query = _query(args)
     if args.explain and (args.vimgrep or args.files or args.files0):
         raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
-    params = {"query": query, **filters_of(args)} | ({"explain": True} if args.explain else {})
+    params: dict[str, Any] = {"query": query} | ({"explain": True} if args.explain else {})
     if args.all or len(args.workspace) > 1:
         from memctl.commands import multi_search  # most searches are of one
 
         return multi_search.search(params, args)
     params["workspace"] = workspaces.find(next(iter(args.workspace), None))
+    params |= common.filters(args, params["workspace"])
     with common.daemon() as client:
         answer = common.whole_answer(client, "search", params, args)
     return show_hits(answer, query, args)

@@ -5,7 +5,6 @@ from argparse import ArgumentParser, Namespace
 from memctl import workspaces
 from memctl.arguments import count, filter_options, text, workspace_option
 from memctl.commands import common
-from memctl.commands.common import _narrowed
 from memctl.commands.get import place_of
 from memctl.commands.search import output_options, show_hits
 
@@ -31,7 +30,7 @@ def run(args: Namespace) -> int:
     """Print the chunks of other notes that are most like one."""
     workspace = workspaces.find(args.workspace)
     place = place_of(args.source, workspace)
-    params = {"workspace": workspace, "path": place["path"], **_narrowed(args)}
+    params = {"workspace": workspace, "path": place["path"], **common.filters(args, workspace, path="glob")}
     params |= {"line": place["start_line"]} if "start_line" in place else {}
     with common.daemon() as client:
         answer = common.whole_answer(client, "similar", params, args)

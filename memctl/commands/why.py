@@ -1,14 +1,11 @@
 """`memctl why`: say why a note is not among the hits."""
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from memctl import exits, workspaces
 from memctl.arguments import count, filter_options, text, workspace_option
 from memctl.commands import common
-from memctl.commands.common import _narrowed
 from memctl.commands.get import place_of
 from memctl.exits import CommandError
 from memctl.output import hits, why
@@ -47,9 +44,9 @@ def run(args: Namespace) -> int:
     if not query.strip():
         raise CommandError("which query? memctl why PATH WORD… (--help has examples)")
     workspace = workspaces.find(args.workspace)
-    place = place_of(args.source, workspace)
-    path = _named(place["path"], workspace)
-    params = {"workspace": workspace, "path": path, "query": query, **_narrowed(args)}
+    place = place_of(args.source, workspace, outside=True)
+    params = {"workspace": workspace, "path": place["path"], "query": query}
+    params |= common.filters(args, workspace, path="glob")
     params |= {"line": place["start_line"]} if "start_line" in place else {}
     with common.daemon() as client:
         answer = common.whole_answer(client, "why", params, args)
@@ -62,11 +59,3 @@ def run(args: Namespace) -> int:
         if answer.get("confidence") == "none":
             common.note("no hit of this query is a good match: memctl search shows it with --nearest alone")
     return exits.OK if answer["stage"] == "returned" else exits.NONE
-
-
-def _named(path: str, workspace: str) -> str:
-    """Return a path that is not in the workspace (any more) as it is seen from the current folder."""
-    root = (workspaces.above(Path(workspace)) or Path(workspace)).resolve()
-    if path[:1] == "/" or os.path.lexists(root / path):
-        return path
-    return os.path.normpath(f"{common.here()}/{path}")

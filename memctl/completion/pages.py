@@ -96,4 +96,4 @@ def _kind(name: str, choices: tuple[str, ...]) -> Kind:
         return "choice"
     if name == "DIR":
         return "folder"
-    return "file" if name.startswith(("PATH", "FILE")) else "text"
+    return "file" if name.startswith(("PATH", "FILE", "GLOB")) else "text"

@@ -19,6 +19,7 @@ MAX_BUDGET_TOKENS = 65_536
 MAPS = frozenset({"weights", "source", "settings"})
 
 Share = Annotated[float, Meta(ge=0, le=1)]
+Globs = str | list[str]  # of paths, relative to the workspace's root; any will do
 Path = Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARS)]
 
 
@@ -66,14 +67,14 @@ class QueryParams(FilteredParams, frozen=True, kw_only=True):
 class SearchParams(QueryParams, frozen=True, kw_only=True):
     """``search``: ranked hits."""
 
-    path: str | None = None
+    path: Globs = []
     explain: bool = False  # say of each hit what made its score
 
 
 class RecallParams(QueryParams, frozen=True, kw_only=True):
     """``recall``: a search whose hits fit into a prompt."""
 
-    path: str | None = None
+    path: Globs = []
     budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
 
 
@@ -82,7 +83,7 @@ class WhyParams(QueryParams, frozen=True, kw_only=True):
 
     path: Path  # of the source
     line: Annotated[int, Meta(ge=1)] | None = None  # of it, to ask about what stands there
-    glob: str | None = None  # what is `path` to a search
+    glob: Globs = []  # what is `path` to a search
 
 
 class SimilarParams(FilteredParams, frozen=True, kw_only=True):
@@ -91,7 +92,7 @@ class SimilarParams(FilteredParams, frozen=True, kw_only=True):
     path: Path | None = None
     line: Annotated[int, Meta(ge=1)] | None = None  # of path; its first chunk without
     id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
-    glob: str | None = None  # what is `path` to a search
+    glob: Globs = []  # what is `path` to a search
 
 
 class EntryOrigin(Struct, frozen=True, forbid_unknown_fields=True):

@@ -69,7 +69,7 @@ class Asked:
 
 
 async def prepare(
-    opened: OpenWorkspace, question: params.QueryParams, call: Call, *, glob: str | None, limit: int | None
+    opened: OpenWorkspace, question: params.QueryParams, call: Call, *, glob: params.Globs, limit: int | None
 ) -> Asked:
     """Wait for what was saved, if that is asked for; parse, embed, decide.
 
@@ -90,7 +90,7 @@ async def prepare(
 
 
 async def decided(
-    opened: Askable, question: params.QueryParams, expired: Expired, *, glob: str | None, limit: int | None
+    opened: Askable, question: params.QueryParams, expired: Expired, *, glob: params.Globs, limit: int | None
 ) -> Asked:
     """Parse, embed, decide; as `prepare`, without waiting. *expired*: whether nobody waits for the answer."""
     query = narrowed(parse(question.query), question, glob)
@@ -141,15 +141,15 @@ def plain_request(opened: Askable) -> SearchRequest:
     )
 
 
-def narrowed(query: Query, asked: params.FilteredParams, glob: str | None) -> Query:
+def narrowed(query: Query, asked: params.FilteredParams, glob: params.Globs) -> Query:
     """Return *query* with the filters of its request.
 
     Raises:
         InvalidError: a pattern of paths cannot be used.
     """
-    tags = [asked.tag] if isinstance(asked.tag, str) else asked.tag
+    tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, glob))
     with_filters = restricted(
-        query, {"path": [glob], "tag": tags, "since": [asked.since], "until": [asked.until]}
+        query, {"path": globs, "tag": tags, "since": [asked.since], "until": [asked.until]}
     )
     for condition in with_filters.filters:
         condition.matcher()  # before anything is waited for

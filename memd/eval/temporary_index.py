@@ -96,7 +96,7 @@ class TemporaryIndex:
     def decide(self, question: params.SearchParams) -> Asked:
         """Return a question with everything decided, its vector included."""
         limit = question.limit or self.config.max_results
-        return self._loop.run(prepare.decided(self, question, lambda: False, glob=None, limit=limit))
+        return self._loop.run(prepare.decided(self, question, lambda: False, glob=[], limit=limit))
 
     def answer(self, asked: Asked) -> Answer:
         """Return the hits."""

@@ -119,7 +119,7 @@ def test_outside_of_all_the_only_one_is_searched_and_named(workspace, tmp_path):
     done = daemon.memctl("search", "--files", "sourdough", cwd=here)
     assert (done.returncode, done.stdout) == (0, f"{root}/0.md\n")
     assert f"workspace {root}, the only one" in done.stderr
-    assert daemon.memctl("get", "0.md", cwd=here).stdout == "Sourdough rises overnight.\n"
+    assert daemon.memctl("get", f"{root}/0.md", cwd=here).stdout == "Sourdough rises overnight.\n"
     inside = daemon.memctl("search", "--files", "sourdough", cwd=root)
     assert inside.stderr == ""
     other = tmp_path / "other"

@@ -237,7 +237,7 @@ def test_any_path_and_query_have_an_answer(river, path, query, line):
 
 
 def test_memctl_takes_the_paths_that_it_prints(river):
-    """From a folder below, relative to it or to the workspace, absolute, with a line, or gone."""
+    """From a folder below, relative to it, absolute, with a line, or gone; not relative to the workspace."""
     daemon, root = river
     below, environment = f"{root}/birds", {"PYTHONPATH": os.getcwd()}  # noqa: PTH109
 
@@ -245,13 +245,14 @@ def test_memctl_takes_the_paths_that_it_prints(river):
         done = daemon.memctl("why", *argv, cwd=below, env=environment)
         return done.returncode, done.stdout.partition("\n")[0]
 
-    for path in ("heron.md", "birds/heron.md", f"{root}/birds/heron.md", "heron.md:3", "../birds/heron.md"):
+    for path in ("heron.md", f"{root}/birds/heron.md", "heron.md:3", "../birds/heron.md"):
         code, line = asked(path, "grey", "heron")
         assert (code, line.startswith("returned: birds/heron.md:1-3 is hit ")) == (0, True), line
     assert asked("../cook/pesto.md", "--mode", "keyword", "heron")[0] == 1
     assert asked("nothing.md", "heron")[1].startswith("missing: birds/nothing.md does not exist")
+    assert asked("birds/heron.md", "heron")[0] == 5
     assert asked("../../log", "heron")[1].startswith("outside: ")
-    assert asked("heron.md", "--path", "cook/**", "--", "heron")[1].startswith("filtered: ")
+    assert asked("heron.md", "--path", "../cook/**", "--", "heron")[1].startswith("filtered: ")
     assert asked("heron.md")[0] == 2
 
 

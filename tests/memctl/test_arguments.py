@@ -74,7 +74,7 @@ def test_every_filter_reaches_its_parameter():
     assert filters_of(args) == {
         "mode": "vector",
         "fusion": "rrf",
-        "path": "daily/*.md",
+        "path": ["daily/*.md"],
         "tag": ["a", "b"],
         "since": "2026-05-01",
         "until": "2026-05-31",

@@ -127,6 +127,7 @@ def test_bash_offers_files_and_folders_where_they_go(files, offered):
     assert offered("search", "-w", "not") == ["notes and *"]
     assert offered("init", "") == ["notes and *"]
     assert sorted(offered("get", "not")) == everything
+    assert sorted(offered("search", "--path", "not")) == everything
     assert sorted(offered("why", "--workspace", "=", ".", "not")) == everything
     assert offered("why", "note.md", "not") == []
     assert sorted(offered("eval", "--golden=note")) == ["--golden=note.md", "--golden=notes and *"]

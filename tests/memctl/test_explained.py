@@ -290,7 +290,7 @@ def test_why_sends_path_line_and_filters(root, peer, capsys):
     main(["why", "--path", "b/**", "-n", "5", "a.md:3", "some", "words", "--json"])
     sent = daemon.asked[0][1]
     assert (sent["path"], sent["line"], sent["query"], sent["glob"], sent["limit"]) == (
-        "a.md", 3, "some words", "b/**", 5,
+        "a.md", 3, "some words", ["b/**"], 5,
     )  # fmt: skip
     assert json.loads(capsys.readouterr().out) == WHY
     main(["why", "a.md", "--", "-x"])
@@ -299,12 +299,13 @@ def test_why_sends_path_line_and_filters(root, peer, capsys):
 
 
 def test_why_names_what_is_not_there_as_it_is_seen_from_here(root, peer, monkeypatch):
-    """A note that is gone was last seen at that place."""
+    """A note that is gone was last seen at that place, which may be outside of the workspace."""
     daemon = peer(why=WHY)
     (root / "sub").mkdir()
     monkeypatch.chdir(root / "sub")
     main(["why", "gone.md", "x"])
-    assert daemon.asked[0][1]["path"] == f"{root}/sub/gone.md"
+    main(["why", "../../gone.md", "x"])
+    assert [params["path"] for _, params in daemon.asked] == ["sub/gone.md", f"{root.parent}/gone.md"]
 
 
 @pytest.mark.parametrize("argv", [["why"], ["why", "a.md"], ["why", "a.md", " "], ["why", "a.md:0", "x"]])

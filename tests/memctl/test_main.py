@@ -178,22 +178,23 @@ def test_a_path_of_any_length_is_asked_for(peer):
     assert daemon.asked[0][1]["path"] == "a" * 5000
 
 
-def test_recall_shows_three_of_many_omissions(peer, capsys):
+def test_recall_shows_three_of_many_omissions(root, peer, capsys):
     """A prompt leaves dozens out: a line on stderr stays a line."""
     omitted = [
         {"path": "b.md", "start_line": line, "end_line": 9, "reason": "budget"} for line in range(1, 9)
     ]
-    peer(recall={"text": "x", "tokens": 1, "sources": [1], "omitted": omitted, "index": {}})
+    answer = {"text": "x", "tokens": 1, "sources": [1], "omitted": omitted, "index": {}}
+    peer(recall={**answer, "workspace": str(root)})
     assert main(["recall", "x"]) == exits.OK
     assert capsys.readouterr().err.endswith("b.md:3 (budget), and 5 more (--json has all)\n")
 
 
-def test_recall_prints_its_text_and_names_what_was_left_out(peer, capsys):
+def test_recall_prints_its_text_and_names_what_was_left_out(root, peer, capsys):
     """Markdown on stdout; omissions with reasons on stderr."""
     omitted = [{"path": "b.md", "start_line": 3, "end_line": 9, "reason": "budget"}]
     source = {"path": "a.md", "start_line": 1, "end_line": 2, "id": 1}
     answer = {"text": "## a\nfact", "tokens": 3, "sources": [source], "omitted": omitted, "index": {}}
-    daemon = peer(recall=answer)
+    daemon = peer(recall={**answer, "workspace": str(root)})
     assert main(["recall", "--budget", "9", "x"]) == exits.OK
     assert daemon.asked[0][1]["budget_tokens"] == 9
     assert capsys.readouterr() == ("## a\nfact\n", "memctl: left out: b.md:3 (budget)\n")

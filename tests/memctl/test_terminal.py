@@ -90,7 +90,13 @@ def test_a_notes_escapes_reach_no_terminal(answers, seen):
     hostile = "\x1b]52;c;cm0gLXJm\x07\x1b[2J"
     answers["search"] = lambda _: found(hit(snippet=hostile, heading=hostile, path=f"{hostile}.md"))
     answers["get"] = lambda _: {"path": "a.md", "text": hostile, "start_line": 1, "end_line": 1}
-    answers["recall"] = lambda _: {"text": hostile, "sources": [1], "omitted": [], "index": {}}
+    answers["recall"] = lambda _: {
+        "text": hostile,
+        "sources": [1],
+        "omitted": [],
+        "index": {},
+        "workspace": "/",
+    }
     for argv in (("search", "x"), ("get", "a.md"), ("recall", "x")):
         status_code, drawn = seen(*argv)
         assert status_code == exits.OK

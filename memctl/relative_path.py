@@ -1,0 +1,171 @@
+"""Paths and globs as they are typed, from the current folder, as those of a workspace, from its root.
+
+They are relative as grep's are: `..`, absolute paths and patterns that begin above the workspace mean what
+they mean to a shell.
+What a query has behind `path:`, and all that goes over the wire, counts from the root.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from memctl import exits, workspaces
+from memctl.exits import CommandError
+
+_MAGIC = "*?["
+
+
+def root_of(workspace: str) -> str:
+    """Return the root, without links, of the workspace that a folder in it names."""
+    return str((workspaces.above(Path(workspace)) or Path(workspace)).resolve())
+
+
+def source(typed: str, workspace: str, *, outside: bool = False) -> str:
+    """Return the path, from the root, of the note that is called *typed* here.
+
+    Args:
+        typed: relative to the current folder, or absolute.
+        workspace: a folder of it.
+        outside: whether a path that is not in the workspace is returned as an absolute one.
+
+    Raises:
+        CommandError: it is outside of the workspace, or not here but at this path from the root.
+    """
+    root = root_of(workspace)
+    full = workspaces.absolute(typed)
+    path = inside(full, root)
+    at_root = not typed.startswith("/") and exists(f"{root}/{typed}")
+    if at_root and not exists(full):
+        raise CommandError(
+            f"there is no {full}. Paths count from the current folder: {typed} of the workspace "
+            f"is {os.path.relpath(f'{root}/{typed}', workspaces.current_directory())}",
+            exits.NOT_FOUND,
+        )
+    if path is None and not outside:
+        raise CommandError(f"{full} is outside of the workspace {root}: paths count from the current folder")
+    return full if path is None else path or "."
+
+
+def globs(typed: Sequence[str], workspace: str) -> list[str]:
+    """Return the patterns, from the root, that match what any of *typed* matches here; [] for all notes.
+
+    Raises:
+        CommandError: one of them can match nothing of the workspace.
+    """
+    found = globs_of_each(typed, [workspace])[0]
+    assert found is not None  # an only workspace that has none of them is an error
+    return found
+
+
+def globs_of_each(typed: Sequence[str], named: Sequence[str]) -> list[list[str] | None]:
+    """Return the same for several workspaces; None for one of which nothing is meant.
+
+    Raises:
+        CommandError: one pattern can match nothing of any workspace.
+    """
+    if not typed:
+        return [[] for _ in named]
+    roots = [root_of(workspace) for workspace in named]
+    found = [[_within(one, root) for one in typed] for root in roots]
+    for number, one in enumerate(typed):
+        if all(of_root[number] is None for of_root in found):
+            outside = f"the workspace {roots[0]}" if len(roots) == 1 else "all workspaces that are searched"
+            raise CommandError(
+                f"--path {one}: {workspaces.absolute(one)} is outside of {outside}. It counts from the "
+                f"current folder; path:{one} in a query counts from a workspace's root"
+            )
+    return [_joined(of_root) for of_root in found]
+
+
+def expanded_by_the_shell(typed: Sequence[str], words: Sequence[str]) -> str | None:
+    """Return the pattern that a shell seems to have expanded behind --path: its other files became words."""
+    for path in typed:
+        for word in words:
+            folder, suffix = os.path.dirname(path), os.path.splitext(path)[1]  # noqa: PTH120, PTH122 - of texts
+            is_alike = os.path.dirname(word) == folder and os.path.splitext(word)[1] == suffix  # noqa: PTH120, PTH122 - as above
+            if word != path and is_alike and (folder or suffix) and exists(path) and exists(word):
+                return os.path.join(folder, f"*{suffix}")  # noqa: PTH118 - as above
+    return None
+
+
+def inside(full: str, root: str) -> str | None:
+    """Return an absolute path relative to *root*, "" for the root itself, None where it is outside."""
+    for path in (full, os.path.realpath(full)):
+        if path == root or path.startswith(f"{root.rstrip('/')}/"):
+            return path[len(root) :].lstrip("/")
+    return None
+
+
+def exists(path: str) -> bool:
+    """Tell whether a path is there; what cannot be looked at is not."""
+    return os.path.exists(path)  # noqa: PTH110 - Path's raises for names that are too long and for locked folders
+
+
+def _joined(patterns: Sequence[list[str] | None]) -> list[str] | None:
+    meant = [one for one in patterns if one is not None]
+    if not meant:
+        return None
+    return [] if [] in meant else list(dict.fromkeys(glob for one in meant for glob in one))
+
+
+def _within(typed: str, root: str) -> list[str] | None:
+    """Return the patterns of *root* for one that is typed here; [] for all of it, None for nothing of it."""
+    if not typed:
+        raise CommandError("--path: a path or a pattern is missing")
+    full = workspaces.absolute(typed)
+    if not any(sign in typed for sign in _MAGIC) or exists(full):
+        path = inside(full, root)
+        if path is None:
+            is_above = inside(root, os.path.realpath(full)) is not None
+            return [] if is_above else None
+        return _literal(path) if path else []
+    here = "" if typed.startswith(("/", "~")) else f"{_escaped(str(workspaces.current_directory()))}/"
+    pattern = os.path.normpath(f"{here}{os.path.expanduser(typed)}")  # noqa: PTH111 - as in workspaces.absolute
+    found = _rest(pattern, root)
+    return _rest(_without_links(pattern), root) if found is None else found
+
+
+def _literal(path: str) -> list[str]:
+    """Return what matches a file, or all of a folder, of this name; only this one is taken as it is."""
+    return [_escaped(path), f"{_escaped(path)}/*"] if any(sign in path for sign in _MAGIC) else [path]
+
+
+def _escaped(path: str) -> str:
+    from glob import escape  # only for patterns
+
+    return escape(path)
+
+
+def _without_links(pattern: str) -> str:
+    """Return an absolute pattern with the folders before its first wildcard as they really are."""
+    parts = pattern.split("/")
+    literal = next((at for at, part in enumerate(parts) if any(sign in part for sign in _MAGIC)), len(parts))
+    return "/".join([_escaped(os.path.realpath("/".join(parts[:literal]) or "/")), *parts[literal:]])
+
+
+def _rest(pattern: str, root: str) -> list[str] | None:
+    """Return the patterns that match, from *root*, what *pattern* does; [] for all of it, None for nothing.
+
+    There may be several: "**" may end above the root or go on in it.
+    """
+    import re
+    from fnmatch import fnmatchcase
+    from unicodedata import normalize  # a name on a disk may be in another form than it is typed
+
+    # As fnmatch reads them; a bracket that is not closed is a character.
+    tokens = re.findall(r"\*+|\[!?\]?[^\]]*\]|.", normalize("NFC", pattern), re.DOTALL)
+    places = {0}  # of the token that comes next
+    for character in f"{normalize('NFC', root.rstrip('/'))}/":
+        following = set()
+        for place in places:
+            at = place
+            while at < len(tokens) and tokens[at][0] == "*":
+                # Above the root "*" is a name, as to a shell: what begins beside the workspace is outside.
+                following |= {at} if character != "/" or tokens[at] != "*" else set()
+                at += 1
+            if at < len(tokens) and fnmatchcase(character, tokens[at]):
+                following.add(at + 1)
+            if at == len(tokens) and character == "/":  # it is a folder above, or the root itself
+                return []
+        places = following
+    return ["".join(tokens[place:]) for place in sorted(places)] or None
