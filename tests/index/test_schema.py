@@ -1,0 +1,69 @@
+"""An index of today's tables can be moved with its notes; one of other tables is built anew."""
+
+import shutil
+
+import apsw
+import pytest
+from tests_support import Notes
+
+from memd.errors import SchemaError
+from memd.index.schema import VERSION
+
+NOTES = {
+    "facts/tabs.md": "---\ntitle: Code style\ntags: [style]\n---\n# Code style\n\nTabs and not spaces.\n",
+    "2026-05-01-standup.md": "# Standup\n\nThe parser is done.\n\n## Next\n\nThe heron by the weir.\n",
+    "windows.md": "alpha\r\nbeta\r\n",
+    "old/gone.md": "# Gone\n\nA note that was deleted a moment ago.\n",
+    "empty.md": "",
+}
+FOUND = {
+    "tabs spaces": "facts/tabs.md",
+    "parser standup": "2026-05-01-standup.md",
+    "alpha beta": "windows.md",
+}
+
+
+@pytest.fixture
+def moved(tmp_path):
+    """A copy of notes and index, as a clone or a move to another machine would make it."""
+    (tmp_path / "here").mkdir()
+    notes = Notes(tmp_path / "here")
+    notes.save(NOTES)
+    notes.remove("old/gone.md")
+    notes.index.close()
+    shutil.copytree(tmp_path / "here", tmp_path / "there")
+    return tmp_path / "there"
+
+
+def test_a_moved_index_answers_by_both_arms_without_embedding(moved):
+    """Whatever the files' new stamps; a note that was deleted a moment ago can come back."""
+    notes = Notes(moved)
+    assert (notes.index.damaged_rows, notes.index.gone_count()) == (0, 1)
+    for _ in range(2):
+        assert notes.index.pending_count() == 0
+        for query, path in FOUND.items():
+            for mode in ("keyword", "vector"):
+                assert notes.found(query, mode=mode)[0] == path
+        notes.indexer.apply(notes.compared().differing, budget_s=60)
+    notes.save({"old/gone.md": NOTES["old/gone.md"]}, embed=False)
+    assert notes.index.pending_count() == 0
+    assert notes.found("deleted moment", mode="vector")[0] == "old/gone.md"
+    assert notes.findings(root=notes.root, rules=notes.rules()) == []
+    notes.index.close()
+
+
+@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+def test_another_schema_is_said_so_and_built_anew(moved, version):
+    """An index of an earlier or later release is never half understood."""
+    database = apsw.Connection(str(moved / "state/index.db"))
+    database.execute(f"PRAGMA user_version = {version}")
+    database.close()
+    with pytest.raises(SchemaError, match=f"version {version}, not {VERSION}"):
+        Notes(moved)
+    shutil.rmtree(moved / "state")
+    notes = Notes(moved)
+    notes.indexer.apply(notes.compared().differing, budget_s=60)
+    notes.embed()
+    for query, path in FOUND.items():
+        assert notes.found(query, mode="vector")[0] == path
+    notes.index.close()
