@@ -21,6 +21,7 @@ from memd.errors import DeadlineError, IndexDamagedError
 from memd.fsio import Failure
 from memd.index import chunk_text
 from memd.index.ann_cache import flaw
+from memd.index.column_table import StoredSlice, chunks_in
 from memd.index.columns import HAS_NUMPY, only_living, take
 from memd.index.database import open_scratch
 from memd.index.index import DATABASE, FILE_NAMES, Index
@@ -145,6 +146,7 @@ MENDED: Final[Mapping[str, str]] = {
     "waiting": "who waits for a vector, and who gets none, is found out anew",
     "stray": "it is removed",
     "sidecar": "it is removed, and written anew where it is needed",
+    "columns": "they are made again from chunks and vectors",
     "published": "the database is read again",
     "unfinished": "it is removed",
     "stale": "it is read again",
@@ -214,7 +216,7 @@ def findings(
                 broken.add(finding.kind)
                 yield finding
             if "database" not in broken:
-                yield from _published(view)
+                yield from _columns(view)
                 yield from _waiting(view)
                 yield from _rows(index, view, counts)
                 yield from _codes(index, view)
@@ -246,12 +248,9 @@ def _database(view: View) -> Iterator[Finding]:
         yield Finding(kind, f"row {row} of {table} names something that is not in {parent}")
 
 
-def _published(view: View) -> Iterator[Finding]:
-    """Compare what queries score by with what is stored."""
-    columns = view.snapshot.columns
-    if not HAS_NUMPY:  # queries read what is stored
-        return
-    stored = {
+def _columns(view: View) -> Iterator[Finding]:
+    """Compare the columns, and what queries score by, with chunks and vectors."""
+    stored: dict[int, tuple[int, ...]] = {
         row[0]: row[1:]
         for row in view.reader.each(
             f"""
@@ -261,11 +260,22 @@ def _published(view: View) -> Iterator[Finding]:
             """
         )
     }
+    kept: dict[int, tuple[int, ...]] = {}
+    for row in view.reader.each("SELECT slice, stored, crc FROM columns"):
+        kept.update(chunks_in(StoredSlice(*row)))
+    if wrong := _differing(stored, kept):
+        yield Finding("columns", f"the columns say otherwise than chunks and vectors: {_some(wrong)}")
+    if HAS_NUMPY:  # else queries read what is stored
+        yield from _published(view, stored)
+
+
+def _published(view: View, stored: Mapping[int, tuple[int, ...]]) -> Iterator[Finding]:
+    """Compare what queries score by with what is stored."""
+    columns = view.snapshot.columns
     live = only_living(range(len(columns.source)), columns)
     parts = [take(part, live) for part in (columns.source, columns.row, columns.length)]
     shown = dict(zip(live, zip(*parts, strict=True), strict=True))
-    wrong = {number for number in stored.keys() | shown.keys() if stored.get(number) != shown.get(number)}
-    if wrong:
+    if wrong := _differing(stored, shown):
         yield Finding("published", f"queries see other chunks than are stored: {_some(wrong)}")
     total = sum(row[2] for row in stored.values())
     if (columns.count, columns.total_length) != (len(stored), total):
@@ -273,6 +283,10 @@ def _published(view: View) -> Iterator[Finding]:
     paths = {row[0]: row[1] for row in view.reader.each("SELECT id, path FROM sources WHERE gone_at IS NULL")}
     if paths != {number: source.path for number, source in view.snapshot.sources.items()}:
         yield Finding("published", "queries see other sources than are stored")
+
+
+def _differing(one: Mapping[int, object], other: Mapping[int, object]) -> set[int]:
+    return {number for number in one.keys() | other.keys() if one.get(number) != other.get(number)}
 
 
 def _waiting(view: View) -> Iterator[Finding]:

@@ -98,6 +98,11 @@ class Columns:
         nothing = np.zeros(0, np.int32)
         return Columns(nothing, nothing, nothing, 0, 0)
 
+    @staticmethod
+    def of(source: NDArray[np.int32], row: NDArray[np.int32], length: NDArray[np.int32]) -> Columns:
+        """Return columns of which a dead chunk has the length 0."""
+        return Columns(source, row, length, int(np.count_nonzero(source)), int(length.sum()))
+
     def changed(
         self,
         *,

@@ -10,15 +10,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
-from memd.errors import DeadlineError, IndexDamagedError, StorageError, storage_error
+from memd.errors import DeadlineError, StorageError, storage_error
 from memd.fsio import Failure
 from memd.index import ann_cache, matrices, postings, staging
 from memd.index.ann_cache import FirstPass, FirstPassKeeper
 from memd.index.chunk_text import read_by_model
-from memd.index.columns import HAS_NUMPY, Columns, live_up_to
+from memd.index.column_table import MisplacedError
 from memd.index.compaction import Compaction
 from memd.index.matrices import Matrices, matrix_name
 from memd.index.postings import Inverted, TermPostings
@@ -31,15 +30,6 @@ from memd.index.transaction import Transaction
 from memd.index.vectors import Rows
 from memd.index.writer import Writer
 
-# The columns have a place for each id that was ever given. So many mean 800 MB: it is a flipped bit, or time
-# to begin anew with low ones.
-MAX_CHUNK_ID = 1 << 26
-MAX_LENGTH = 1 << 24  # in terms: a source has at most 4 MiB
-
-
-class MisplacedError(IndexDamagedError):
-    """A chunk names a row that its matrix has not got."""
-
 
 def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: FirstPass | None) -> Snapshot:
     """Return the snapshot of what is committed; *file* knows the postings of its older chunks.
@@ -49,20 +39,14 @@ def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: 
     """
     sources = writer.sources()
     active = matrices.active
-    newest = matrices.ledger.newest_chunk()
-    columns = Columns.empty()
-    for chunks in matrices.ledger.live_chunks(active.number if active else None):
-        _expect_sound(chunks, sources.keys(), newest, matrices.rows.count)
-        columns = columns.changed(removed=[], added=chunks, embedded=[])
-    if HAS_NUMPY and live_up_to(columns, newest) != columns.count:
-        raise IndexDamagedError("chunks are there twice: memctl index --rebuild")
+    columns = matrices.columns.load(sources.keys(), matrices.rows.count)
     return Snapshot(
         writer.number("generation") or 0,
         sources,
         columns,
         matrices.rows,
         active.model_id if active else "",
-        TermPostings(columns, newest, file),
+        TermPostings(columns, matrices.ledger.newest_chunk(), file),
         first_pass,
     )
 
@@ -96,28 +80,6 @@ def changed(
 def beside(old: Snapshot, file: Inverted | None) -> Snapshot:
     """Return the same moment with another file of postings."""
     return replace(old, postings=old.postings.beside(file))
-
-
-def _expect_sound(
-    chunks: list[tuple[int, int, int, int]], sources: AbstractSet[int], newest: int, rows: int
-) -> None:
-    if not chunks:
-        return
-    if set(map(type, chain.from_iterable(chunks))) != {int} or type(newest) is not int:
-        raise IndexDamagedError("chunks have values of wrong types: memctl index --rebuild")
-    ids, owners, places, lengths = zip(*chunks, strict=True)
-    is_sound = (
-        min(ids) > 0
-        and max(ids) <= newest <= MAX_CHUNK_ID
-        and len(set(ids)) == len(ids)
-        and set(owners) <= sources
-        and min(lengths) >= 0
-        and max(lengths) <= MAX_LENGTH
-    )
-    if not is_sound:
-        raise IndexDamagedError("chunks have impossible values: memctl index --rebuild")
-    if min(places) < -1 or max(places) >= rows:
-        raise MisplacedError("chunks have impossible rows: memctl index --rebuild")
 
 
 DATABASE = "index.db"
@@ -243,6 +205,9 @@ class Index:
         changes = Transaction(self._writer, self._matrices)
         with self._writer.transaction():
             yield changes
+            self._matrices.columns.change(
+                removed=changes.removed, added=changes.added.values(), embedded=changes.embedded
+            )
             if changes.late_from:
                 self.inverted.note_late(changes.late_from)
             if changes.visible:
@@ -384,6 +349,12 @@ class Index:
         """Find out anew which chunks have no vector, and which of them wait for one."""
         with self._writer.transaction():
             self._matrices.refill_waiting()
+
+    def refill_columns(self) -> None:
+        """Make the stored columns anew from chunks and vectors."""
+        with self._writer.transaction():
+            self._matrices.columns.refill()
+        self.publish_again()
 
     def publish_again(self) -> None:
         """Read what queries see from the database again."""

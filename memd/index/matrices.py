@@ -15,6 +15,7 @@ import structlog
 
 from memd import fsio
 from memd.errors import IndexDamagedError
+from memd.index.column_table import ColumnTable
 from memd.index.vector_table import MatrixFacts, VectorTable
 from memd.index.vectors import NO_ROWS, Matrix, Rows
 from memd.index.writer import Store
@@ -38,6 +39,7 @@ class Matrices:
 
     def __init__(self, folder: Path, store: Store) -> None:
         self.ledger = VectorTable(store)
+        self.columns = ColumnTable(store, self.ledger)
         self.active: Held | None = None
         self.building: Held | None = None
         self.damaged_rows = 0  # found and forgotten since it was opened
@@ -94,6 +96,7 @@ class Matrices:
         with self._store.transaction():
             self._store.set("active", new.number)
             self._store.set("building", None)
+            self.columns.renumber()
             self._store.count_generation_up()
         self.active, self.building = new, None
         return [old]
@@ -104,6 +107,7 @@ class Matrices:
         with self._store.transaction():
             self._store.set("active" if is_active else "building", new.number)
             if is_active:
+                self.columns.renumber()
                 self._store.count_generation_up()
         if is_active:
             self.active = new
@@ -147,8 +151,10 @@ class Matrices:
             How many; those that were dropped before do not count.
         """
         with self._store.transaction():
+            chunks = self.ledger.chunks_at(matrix, rows) if matrix == self._store.number("active") else []
             dropped = self.ledger.drop_rows(matrix, rows)
             if dropped:
+                self.columns.change(removed=[], added=[], embedded=dict.fromkeys(chunks, -1))
                 self.refill_waiting()
                 self._store.count_generation_up()
         self.damaged_rows += dropped
@@ -247,6 +253,7 @@ class Matrices:
         self.damaged_rows += len(self.ledger.crcs(facts.number))
         with self.created(facts.model_id, facts.dim, facts.scripts) as made:
             self._store.set(key, made.number)
+            self.columns.renumber()
             self.refill_waiting()
             self._store.count_generation_up()
         for _ in self.drop_waste():

@@ -14,6 +14,9 @@ from memd.index.index import FILE_NAMES, Index
 
 CHUNKS_AT_ONCE = 64  # put into a full-text table in one commit: some 20 ms
 
+# What the columns are made from is mended before them; "published" shows what all others have mended.
+LAST = ("columns", "published")
+
 
 class Repair:
     """Mends findings, in steps."""
@@ -36,8 +39,9 @@ class Repair:
             if of_table:
                 yield from self._refilled(table)
                 self.mended.update(of_table)
-        # "published" last: it shows what the others have mended.
-        for finding in sorted(self._findings, key=lambda one: one.kind == "published"):
+        for finding in sorted(
+            self._findings, key=lambda one: LAST.index(one.kind) if one.kind in LAST else -1
+        ):
             if finding.kind not in TABLES:
                 self._mend(finding)
                 self.mended.add(finding)
@@ -51,19 +55,23 @@ class Repair:
             self.paths.update(finding.names)
         elif finding.kind == "rows":
             index.forget_rows(finding.matrix, finding.rows)
-        elif finding.kind == "postings":
-            index.inverted.drop()
-        elif finding.kind == "codes":
-            index.first_pass.drop()
-        elif finding.kind == "waiting":
-            index.refill_waiting()
-        elif finding.kind == "published":
-            index.publish_again()
         elif finding.kind == "stray":
-            for name in finding.names:
-                path = index.folder / name
-                if any(one.fullmatch(name) for one in FILE_NAMES) and not index.owns(path):
-                    fsio.remove(path)
+            self._remove(finding.names)
+        else:
+            {
+                "postings": index.inverted.drop,
+                "codes": index.first_pass.drop,
+                "waiting": index.refill_waiting,
+                "columns": index.refill_columns,
+                "published": index.publish_again,
+            }.get(finding.kind, _nothing)()
+
+    def _remove(self, names: Iterable[str]) -> None:
+        index = self._index
+        for name in names:
+            path = index.folder / name
+            if any(one.fullmatch(name) for one in FILE_NAMES) and not index.owns(path):
+                fsio.remove(path)
 
     def _refilled(self, table: str) -> Iterator[None]:
         """Fill a full-text table anew beside the old one, which answers meanwhile."""
@@ -82,6 +90,10 @@ class Repair:
                     writer.refill(table, chunk_id, words if table == "words" else trigrams)
             yield
         self._index.publish_again()
+
+
+def _nothing() -> None:
+    """Mend what others mend: sidecars, and what is removed at a start."""
 
 
 def repair(index: Index, findings: Iterable[Finding]) -> Repair:

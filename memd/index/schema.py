@@ -53,7 +53,7 @@ CREATE TABLE chunks (
     script TEXT NOT NULL                   -- that most of what the model reads is in; "" without letters
 ) STRICT;
 CREATE INDEX chunks_by_source ON chunks (source);
-CREATE INDEX chunks_by_hash ON chunks (hash, source, length);  -- all that a start reads of a chunk
+CREATE INDEX chunks_by_hash ON chunks (hash);
 
 CREATE TABLE matrices (
     number INTEGER PRIMARY KEY,            -- of its file; one that is neither active nor building is waste
@@ -68,8 +68,14 @@ CREATE TABLE vectors (
     hash BLOB NOT NULL,                    -- of what the model read
     row INTEGER NOT NULL,
     crc INTEGER NOT NULL,                  -- CRC-32 of the row's bytes
-    PRIMARY KEY (matrix, hash)             -- in the order of chunks_by_hash: a start walks through both
+    PRIMARY KEY (matrix, hash)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE columns (                     -- memd.index.column_table
+    slice INTEGER PRIMARY KEY,             -- of the ids of chunks
+    stored BLOB NOT NULL,                  -- source, row of the active matrix and length of each
+    crc INTEGER NOT NULL                   -- CRC-32 of the slice and what is stored
+) STRICT;
 
 -- Chunks of live sources without a vector of the model we want: those that will have one, ...
 CREATE TABLE waiting (

@@ -8,7 +8,8 @@ inside a transaction.
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import cast
@@ -33,6 +34,7 @@ WITHOUT = (
 )  # of the chunks without a vector, where which are
 
 NewRow = tuple[int, bytes, int]  # row, hash, CRC-32
+LiveChunk = tuple[int, int, int, int]  # chunk, source, row or -1, length in terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,31 +167,61 @@ class VectorTable:
 
     # Chunks
 
-    def live_chunks(self, matrix: int | None) -> Iterator[list[tuple[int, int, int, int]]]:
-        """Yield (id, source, row of *matrix* or -1, length) of every live source's chunks, in any order.
+    def live_chunks(self, first: int, end: int, matrix: int | None) -> list[LiveChunk]:
+        """Return those of live sources with an id from *first* on and before *end*."""
+        found = self._store.run(
+            """
+            SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
+            LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
+            WHERE chunks.id >= ? AND chunks.id < ?
+                AND source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)
+            """,
+            (matrix, first, end),
+        )
+        return cast("list[LiveChunk]", found)
 
-        In parts, by the first bits of their hashes: each tuple takes 200 bytes, all of a million 200 MB.
+    def rows_by_chunk(self, matrix: int | None) -> "array[int]":
+        """Return the row in *matrix*, or -1, at the place of each chunk's id, live or not.
+
+        Read in parts, by the first bits of the hashes: each tuple takes 100 bytes, all of a million 100 MB.
         """
+        rows = array("i", [-1]) * (self.newest_chunk() + 1)
         # Below and above everything, also what a flipped bit makes of a hash.
         edges = [-math.inf, *(bytes([first]) for first in range(PART, 256, PART)), b"\xff" * 17]
         for least, below in pairwise(edges):
             found = self._store.run(
                 """
-                SELECT chunks.id, source, ifnull(row, -1), length FROM chunks INDEXED BY chunks_by_hash
-                LEFT JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
+                SELECT chunks.id, row FROM chunks INDEXED BY chunks_by_hash
+                JOIN vectors ON matrix = ? AND vectors.hash = chunks.hash
                 WHERE chunks.hash >= ? AND chunks.hash < ?
-                    AND source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)
                 """,
                 (matrix, least, below),
             )
-            yield cast("list[tuple[int, int, int, int]]", found)
+            for chunk_id, row in found:
+                rows[chunk_id] = row
+        return rows
+
+    def chunks_at(self, matrix: int, rows: Iterable[int]) -> list[int]:
+        """Return the chunks, live or not, whose vectors are in these rows."""
+        found = self._store.run(
+            """
+            SELECT chunks.id FROM vectors JOIN chunks ON chunks.hash = vectors.hash
+            WHERE matrix = ? AND row IN (SELECT value FROM json_each(?))
+            """,
+            (matrix, json.dumps(list(rows))),
+        )
+        return [row[0] for row in found]
 
     def newest_chunk(self) -> int:
         """Return the highest id that a chunk was ever given."""
         found = self._store.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
         return found[0][0] if found else 0
 
-    def chunks_with_rows(self, source: int, matrix: int | None) -> list[tuple[int, int, int, int]]:
+    def has_chunks_beyond(self, newest: int) -> bool:
+        """Tell whether some chunk has an id that was never given."""
+        return bool(self._store.run("SELECT 1 FROM chunks WHERE id > ? OR id <= 0 LIMIT 1", (newest,)))
+
+    def chunks_with_rows(self, source: int, matrix: int | None) -> list[LiveChunk]:
         """Return (id, source, row of *matrix* or -1, length) of each of a source's chunks."""
         found = self._store.run(
             """
@@ -198,7 +230,7 @@ class VectorTable:
             """,
             (matrix, source),
         )
-        return cast("list[tuple[int, int, int, int]]", found)
+        return cast("list[LiveChunk]", found)
 
     # Waiting
 

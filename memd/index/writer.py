@@ -41,7 +41,7 @@ from memd.index.source_rows import NewChunk, NewSource
 from memd.records import FileStamp, Source
 
 # Where a lost page would be noticed late or never; the full-text tables have checks of their own.
-LOOKED_THROUGH = ("meta", "sources", "chunks", "matrices", "vectors", "waiting", "unreadable")
+LOOKED_THROUGH = ("meta", "sources", "chunks", "matrices", "vectors", "columns", "waiting", "unreadable")
 # Pages of 4 KiB in the log at which it is written back. By ourselves, after the commit: what SQLite does of
 # its own there passes over a disk that fails, and more and more is acknowledged that only the log holds.
 LOG_PAGES = 1000

@@ -1,0 +1,126 @@
+"""The stored columns are what chunks and vectors say, after every kind of change and of damage."""
+
+import random
+
+import apsw
+import pytest
+from tests_support import Notes, OtherHashEmbedder
+
+from memd.errors import IndexDamagedError
+from memd.index.column_table import SLICE_IDS
+from memd.index.index import DATABASE
+
+
+def changed(notes: Notes, *statements: str) -> None:
+    """Change the database of a closed index as a disk would."""
+    notes.index.close()
+    database = apsw.Connection(str(notes.state / DATABASE))
+    database.pragma("ignore_check_constraints", 1)
+    for statement in statements:
+        database.execute(statement)
+    database.close()
+
+
+def many(first: int, count: int) -> dict[str, str]:
+    return {f"n{number}.md": f"heron{number} weir{number % 7}\n" for number in range(first, first + count)}
+
+
+def test_every_change_reaches_the_stored_columns(notes):
+    """Saves, edits, removals, restores and purges, over several slices, in any order."""
+    chance = random.Random(5)
+    notes.save(many(0, 2 * SLICE_IDS), embed=False)
+    for turn in range(30):
+        path = f"n{chance.randrange(2 * SLICE_IDS)}.md"
+        if turn % 5 == 0:
+            notes.save({path: f"heron edited{turn}\n\n# Two\n\nmore of it\n"}, embed=turn % 2 == 0)
+        elif (notes.root / path).exists():
+            text = (notes.root / path).read_text()
+            notes.remove(path, at_s=5)
+            if turn % 3 == 0:
+                notes.save({path: text}, embed=False)
+        if turn % 11 == 10:
+            notes.index.purge(None, 100)
+        if turn % 10 == 9:
+            assert notes.findings() == []
+    notes.embed()
+    before = notes.index.snapshot.columns
+    notes.reopen()
+    after = notes.index.snapshot.columns
+    assert (after.count, after.total_length) == (before.count, before.total_length)
+    assert after.source[: len(before.source)].tolist() == before.source.tolist()
+    assert notes.findings() == []
+
+
+def test_the_rows_are_those_of_the_matrix_that_answers(notes):
+    """While another is built, after the switch to it, and after a compaction, also where it is read anew."""
+    notes.save(many(0, 40))
+    notes.switch(OtherHashEmbedder())
+    notes.embed_some(notes.index.pending(7))
+    notes.save({"late.md": "a late heron\n"}, embed=False)
+    assert notes.findings() == []
+    notes.embed()
+    assert notes.index.finish_building(frozenset())
+    assert notes.findings() == []
+    for number in range(0, 40, 3):
+        notes.save({f"n{number}.md": f"other{number}\n"})
+    notes.index.purge(None, 100)
+    notes.compact()
+    assert notes.findings() == []
+    notes.reopen()
+    assert notes.findings() == []
+    assert notes.found("heron7 weir0", mode="vector")[0] == "n7.md"
+
+
+def test_a_row_that_is_forgotten_leaves_the_columns(notes):
+    """The chunks of its text wait again, and are there after a start."""
+    notes.save({"a.md": "heron\n", "b.md": "weir\n", "c.md": "same heron\n", "d.md": "same heron\n"})
+    active = notes.index.matrices.active
+    notes.index.forget_rows(active.number, [0, active.file.count - 1])
+    assert notes.findings() == []
+    notes.reopen()
+    assert notes.index.pending_count() > 0
+    assert notes.findings() == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE columns SET crc = crc + 1",
+        "UPDATE columns SET stored = zeroblob(12)",
+        "UPDATE columns SET slice = 77 WHERE slice = 0",
+    ],
+)
+def test_a_damaged_slice_is_made_anew_at_a_start(notes, damage):
+    """Nothing is embedded or cut again for that."""
+    notes.save(many(0, SLICE_IDS + 20))
+    changed(notes, damage)
+    notes.open()
+    assert notes.findings() == []
+    assert notes.index.pending_count() == 0
+    assert notes.found("heron9") == ["n9.md"]
+
+
+def test_a_slice_that_is_damaged_under_an_open_index_is_made_anew_by_the_next_save(notes):
+    """The save goes on; what the slice had is derived, with the change."""
+    notes.save(many(0, 30))
+    notes.index.writer.run("UPDATE columns SET crc = crc + 1")
+    notes.save({"new.md": "a new heron\n"})
+    assert notes.findings() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE chunks SET length = -1 WHERE id = 2",
+        "UPDATE chunks SET source = 77 WHERE id = 2",
+        f"UPDATE chunks SET id = {1 << 40} WHERE id = 2",
+        f"UPDATE chunks SET length = {1 << 33} WHERE id = 2",
+    ],
+)
+def test_a_damaged_slice_is_not_made_from_values_that_cannot_be(tmp_path, change):
+    """Where what it is made from is damaged, too, only a new index helps."""
+    notes = Notes(tmp_path)
+    notes.save(many(0, 5))
+    changed(notes, "PRAGMA foreign_keys = 0", change, "UPDATE columns SET crc = crc + 1")
+    with pytest.raises(IndexDamagedError):
+        notes.open()
