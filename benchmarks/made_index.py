@@ -175,7 +175,7 @@ def _embed(index: Index, file: Path) -> None:
 
 
 def _chunk(text: str, path: str, place: int) -> NewChunk:
-    words, trigrams = chunk_text.searched(text, path, first=place == 0)
+    words, trigrams = chunk_text.full_texts(text, path, first=place == 0)
     return NewChunk(
         start_line=2 * place + 1,
         end_line=2 * place + 1,

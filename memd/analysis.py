@@ -114,6 +114,9 @@ _RUN = re.compile(f"[{SPACELESS}]+")
 # A word of a text as it is searched: beyond ASCII that has letters, digits and their marks only.
 _PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*")
 
+_TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
+_ACCENT = re.compile("[\u0300-\u0331]")  # as FTS5 has them: those that Latin letters are joined with
+
 
 def fold(text: str) -> str:
     """Return *text* as substrings of it are counted: as it is searched, case folded away."""
@@ -156,6 +159,37 @@ def pairs(run: str) -> list[str]:
     term: a one-character word is found as a prefix, and counted once each time it stands there.
     """
     return [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def trigrams(searched: str) -> set[str]:
+    """Return every three characters inside of a word of a text that is written as it is searched.
+
+    Runs of spaceless scripts have none: their pairs, one behind the other, say where a part of them stands.
+    """
+    return set(_TRIGRAM.findall(bare(searched)))
+
+
+def bare(searched: str) -> str:
+    """Return a text that is written as it is searched without case, and Latin letters without accents."""
+    return searched.lower() if searched.isascii() else searched.translate(_BARE)
+
+
+class _Bare(dict[int, str]):
+    """What each character is without case and accent; asked for as they come."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        decomposed = unicodedata.normalize("NFD", character)
+        if _ACCENT.match(character):
+            self[code] = ""
+        elif len(decomposed) > 1 and decomposed[0].isascii():
+            self[code] = decomposed[0].lower()
+        else:
+            self[code] = folded if len(folded := character.casefold()) == 1 else character.lower()
+        return self[code]
+
+
+_BARE = _Bare()
 
 
 def pieces(text: str) -> list[str]:

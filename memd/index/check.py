@@ -74,11 +74,11 @@ def _agree(view: View, file: Inverted, term: tuple[str, bool]) -> bool:
 TABLES: Final = {"words": "temp.postings", "trigrams": "temp.trigram_postings"}
 BATCH = 500  # chunks handed to FTS5 at once
 
-# A term's postings as a few numbers. A place that is missing, that is too much or that was moved changes
-# the first three; two errors would have to cancel out in all of them. 65,521 is the largest prime below
-# 2**16: products stay far below 2**63.
+# A term's postings as a few numbers; trigrams have no offsets. A place that is missing, that is too much or
+# that was moved changes the first three; two errors would have to cancel out in all of them. 65,521 is the
+# largest prime below 2**16: products stay far below 2**63.
 SUMS = """
-    SELECT term, count(*), sum(doc), sum(offset), sum((doc % 65521) * (offset % 65521 + 1))
+    SELECT term, count(*), sum(doc), sum(offset), sum((doc % 65521) * (ifnull(offset, doc) % 65521 + 1))
     FROM {places} GROUP BY term
 """
 
@@ -383,7 +383,7 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
     for number, source, path, context, text, digest, length, script in rows:
         ends()
         read = chunk_text.read_by_model(context, text)
-        words, trigrams = chunk_text.searched(read, path, first=source not in seen)
+        words, trigrams = chunk_text.full_texts(read, path, first=source not in seen)
         seen.add(source)
         derived = (chunk_text.hash_of(read), view.reader.words_in(words), script_of(read))
         if derived != (digest, length, script):

@@ -20,11 +20,16 @@ def hash_of(read: str) -> bytes:
     return hashlib.blake2b(read.encode(), digest_size=16).digest()
 
 
-def searched(read: str, path: str, *, first: bool) -> tuple[str, str]:
-    """Return what the words and the trigrams table index of a chunk that is read so.
+def searched(read: str, path: str, *, first: bool) -> str:
+    """Return what is searched of a chunk that is read so.
 
     The name of a source is a keyword of its *first* chunk, not a meaning.
     """
     name = PurePosixPath(path).stem
-    text = analysis.searched(f"{name}\n{read}" if first and name else read)
-    return analysis.paired(text), text
+    return analysis.searched(f"{name}\n{read}" if first and name else read)
+
+
+def full_texts(read: str, path: str, *, first: bool) -> tuple[str, str]:
+    """Return what the words and the trigrams table index of it."""
+    text = searched(read, path, first=first)
+    return analysis.paired(text), " ".join(analysis.trigrams(text))

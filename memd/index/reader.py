@@ -12,6 +12,7 @@ from typing import Any, cast
 import apsw
 
 from memd.errors import DeadlineError, IndexClosedError
+from memd.index import chunk_text
 from memd.index.database import damaged, decoded, open_reader, terms_of, translated
 from memd.index.postings import COUNT_BITS, Part, part_of
 
@@ -31,6 +32,12 @@ CHECKSUMS = """
     WHERE chunks.id IN (SELECT value FROM json_each(?))
 """
 CHECKSUMS_AFTER = "SELECT hash, row, crc FROM vectors WHERE matrix = ? AND hash > ? ORDER BY hash LIMIT ?"
+
+SEARCHED = """
+    SELECT chunks.id, path, context, text,
+        chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
+    FROM chunks CROSS JOIN sources ON sources.id = source WHERE chunks.id IN (SELECT value FROM json_each(?))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +114,14 @@ class Reader:
             ).get
             return list(map(int, str(found).split(","))) if found else []
 
-    def containing(self, piece: str) -> list[int]:
-        """Return the ids of the chunks whose text has *piece* somewhere: a scan of all of them."""
-        escaped = piece.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    def searched(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return what is searched of those chunks that exist, as the full-text tables were given it."""
         with decoded(self._path):
-            found = self._db.execute("SELECT id FROM chunks WHERE text LIKE ? ESCAPE '\\'", (f"%{escaped}%",))
-            return [int(row[0]) for row in found]
+            found = self._db.execute(SEARCHED, (json.dumps(list(ids)),))
+            return {
+                number: chunk_text.searched(chunk_text.read_by_model(context, text), path, first=bool(first))
+                for number, path, context, text, first in found
+            }
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Return the chunks of those ids that exist."""

@@ -86,7 +86,7 @@ class Repair:
                     break
                 for chunk_id, path, context, text, is_first in chunks:
                     read = chunk_text.read_by_model(context, text)
-                    words, trigrams = chunk_text.searched(read, path, first=is_first)
+                    words, trigrams = chunk_text.full_texts(read, path, first=is_first)
                     writer.refill(table, chunk_id, words if table == "words" else trigrams)
             yield
         self._index.publish_again()

@@ -1,9 +1,10 @@
 """Snapshots: the columns and matrix of one generation, and a view that adds a read transaction of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from memd import analysis
 from memd.errors import IndexDamagedError
 from memd.index.ann_cache import FirstPass
 from memd.index.columns import Columns, only_living, take
@@ -73,9 +74,22 @@ class View:
         """Return the ids of the chunks that an FTS5 expression of our own making matches."""
         return only_living(self.reader.matching(table, expression), self.snapshot.columns)
 
-    def containing(self, piece: str) -> list[int]:
-        """Return the ids of the chunks whose text has *piece* somewhere: a scan of all of them."""
-        return only_living(self.reader.containing(piece), self.snapshot.columns)
+    def inside(self, piece: str, limit: int, among: Callable[[int], object] = bool) -> dict[int, int]:
+        """Return chunks that have a word with *piece*, of three or more characters, in it, and how often.
+
+        Args:
+            piece: as it is searched, of no spaceless script.
+            limit: how many chunks are compared with it, those with the lowest ids first.
+            among: whether a chunk counts.
+        """
+        wanted = analysis.bare(piece)
+        expression = " AND ".join(f'"{one}"' for one in sorted(analysis.trigrams(wanted)))
+        if not expression:
+            return {}
+        ids = [number for number in self.matching("trigrams", expression) if among(number)][:limit]
+        texts = self.reader.searched(ids)
+        counts = {number: analysis.bare(text).count(wanted) for number, text in texts.items()}
+        return {number: count for number, count in counts.items() if count}
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Return the chunks of ids that are live.

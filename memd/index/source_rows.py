@@ -87,7 +87,7 @@ def prepare(
 def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
     """Derive what the tables need."""
     read = chunk.embed_text
-    words, trigrams = chunk_text.searched(read, path, first=first)
+    words, trigrams = chunk_text.full_texts(read, path, first=first)
     return NewChunk(
         start_line=chunk.start_line,
         end_line=chunk.end_line,

@@ -225,14 +225,12 @@ def _whole_runs(view: View, runs: Sequence[str], words: Sequence[str]) -> frozen
     if not any(len(run) >= MIN_SUBSTRING for run in runs):
         return frozenset()
     found: set[int] | None = None
-    for piece in dict.fromkeys([*runs, *words]):
-        long_enough = len(piece) >= MIN_SUBSTRING
-        table = "trigrams" if long_enough else "words"
-        expression = f'"{piece}"' if long_enough else phrase_expression(piece)
-        matching = set(view.matching(table, expression))
+    inside = [word for word in words if len(word) >= MIN_SUBSTRING]
+    for piece in dict.fromkeys([*runs, *(word for word in words if word not in inside)]):
+        matching = set(view.matching("words", phrase_expression(piece)))
         found = matching if found is None else found & matching
-        if not found:
-            break
+    for word in dict.fromkeys(inside):
+        found = set(view.inside(word, MAX_SUBSTRING_CHUNKS, (found or set()).__contains__))
     return frozenset(found or ())
 
 
@@ -240,20 +238,8 @@ def _substrings(view: View, query: Query, mask: Mask) -> list[tuple[Term, Postin
     """Look for each piece inside the text; a substring is scored as a term by the same BM25."""
     found = []
     for piece in dict.fromkeys(content_words(query.pieces)):
-        if len(piece) >= MIN_SUBSTRING:
-            ids = view.matching("trigrams", f'"{piece}"')
-        elif analysis.is_spaceless(piece):
-            ids = view.containing(piece)
-        else:
-            continue
-        counts = _counted(view, piece, [i for i in ids if mask[i]][:MAX_SUBSTRING_CHUNKS])
-        postings = counted(counts)
-        found.append((_term(view, piece, postings), postings))
+        # Where a part of a spaceless run stands, its pairs have been found before.
+        if len(piece) >= MIN_SUBSTRING and not analysis.is_spaceless(piece):
+            postings = counted(view.inside(piece, MAX_SUBSTRING_CHUNKS, mask.__getitem__))
+            found.append((_term(view, piece, postings), postings))
     return found
-
-
-def _counted(view: View, piece: str, ids: list[int]) -> dict[int, int]:
-    folded = analysis.fold(piece)
-    chunks = view.chunks(ids)
-    counts = {number: analysis.fold(chunk.text).count(folded) for number, chunk in chunks.items()}
-    return {number: max(count, 1) for number, count in counts.items()}

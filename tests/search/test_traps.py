@@ -77,22 +77,36 @@ def test_a_rare_piece_says_more_than_a_common_one(notes):
     assert notes.found("ylophon atalogu", min_score=0.0)[0] == "rare.md"
 
 
-def test_the_scan_for_substrings_takes_no_wildcards(notes):
-    """%, _ and the escape character stand for themselves where SQLite compares by LIKE."""
-    notes.save({"a.md": "plain text\n", "b.md": "100%_ of C:\\temp\n"})
-    with notes.index.view() as view:
-        path = {source.id: source.path for source in view.snapshot.sources.values()}
-        found = {piece: view.containing(piece) for piece in ("%", "_", "\\", "%_", "p_ain", "\\t", "ain t")}
-        chunks = view.chunks([number for ids in found.values() for number in ids])
-    assert {piece: [path[chunks[number].source] for number in ids] for piece, ids in found.items()} == {
-        "%": ["b.md"],
-        "_": ["b.md"],
-        "\\": ["b.md"],
-        "%_": ["b.md"],
-        "p_ain": [],
-        "\\t": ["b.md"],
-        "ain t": ["a.md"],
+def test_a_piece_is_found_inside_one_word_only(notes):
+    """Its trigrams in several words, or in another order, are no match; case and accents make none."""
+    notes.save(
+        {
+            "parted.md": "xabc bcdx cde\n",
+            "turned.md": "bcdeabc\n",
+            "inside.md": "xabcdex\n",
+            "accents.md": "x\u00c1bcd\u00e9x\n",
+            "other.md": "filler\n",
+        }
+    )
+    assert sorted(notes.found("abcde", min_score=0.0)) == ["accents.md", "inside.md"]
+    assert sorted(notes.found("\u00e1BCDe", min_score=0.0)) == ["accents.md", "inside.md"]
+    assert notes.found("%bcd_", min_score=0.0) == notes.found("bcd", min_score=0.0)
+
+
+def test_a_word_beside_a_whole_run_may_be_a_part_of_one(notes):
+    """A query of both scripts is whole where its run stands and its word is inside of another."""
+    notes.save(
+        {
+            "whole.md": "\u91d1\u95a3\u5bfa and capital letters\n",
+            "parted.md": "\u91d1\u95a3\u5bfa and cap it all\n",
+            "loose.md": "\u91d1\u95a3 \u95a3\u5bfa and capital letters\n",
+        }
+    )
+    tiers = {
+        hit.source.path: hit.candidate.tier
+        for hit in notes.search("\u91d1\u95a3\u5bfa api", min_score=0.0).hits
     }
+    assert {path for path, tier in tiers.items() if tier == "trigram"} == {"whole.md"}
 
 
 WORDS = st.sampled_from(["heron", "weir", "reiher", "会議の記録", "журавль", "🦩", "a" * 60])
