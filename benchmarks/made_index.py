@@ -22,9 +22,11 @@ from memd import registry
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index import chunk_text
 from memd.index.index import Index
+from memd.index.signature import signature
 from memd.index.source_rows import NewChunk, NewSource
 from memd.records import FileStamp
 from memd.registry import Registry
+from memd.scripts import script_of
 
 SEED = 7
 WORDS_A_CHUNK = 180  # as chunks are cut: about 200 words, often fewer
@@ -184,6 +186,8 @@ def _chunk(text: str, path: str, place: int) -> NewChunk:
         text=text,
         context="",
         hash=chunk_text.hash_of(text),
+        script=script_of(text),
+        signature=signature("", text),
         words=words,
         trigrams=trigrams,
     )

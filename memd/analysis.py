@@ -116,6 +116,7 @@ _PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f
 
 _TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
 _ACCENT = re.compile("[\u0300-\u0331]")  # as FTS5 has them: those that Latin letters are joined with
+_ASCII_SIGNS = {code: " " for code in range(0x80) if not chr(code).isalnum()}  # what no word of ASCII has
 
 
 def fold(text: str) -> str:
@@ -194,7 +195,8 @@ _BARE = _Bare()
 
 def pieces(text: str) -> list[str]:
     """Return the spaceless runs and the words of *text*, in order, as they are searched."""
-    return _PIECE.findall(searched(text))
+    text = searched(text)
+    return text.translate(_ASCII_SIGNS).split() if text.isascii() else _PIECE.findall(text)
 
 
 def is_spaceless(piece: str) -> bool:

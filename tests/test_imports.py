@@ -62,6 +62,7 @@ PURE = [
     "memd.analysis",
     "memd.records",
     "memd.scripts",
+    "memd.search.fusion",
     "memd.search.query",
     "memd.search.ranking",
     "memd.search.score",

@@ -28,6 +28,7 @@ from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.matrices import matrix_name
 from memd.index.postings import Inverted, agree, up_to
 from memd.index.reader import Reader
+from memd.index.signature import signature
 from memd.index.snapshot import View
 from memd.index.vector_table import WITHOUT
 from memd.index.vectors import Matrix
@@ -372,21 +373,21 @@ def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> I
 
 
 def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterator[Texts]:
-    """Yield what full-text search should know of each chunk; collect whose hash, length or script differs."""
+    """Yield what full-text search should know of each chunk; collect whose facts differ."""
     seen = set()
     rows = view.reader.each(
         """
-        SELECT chunks.id, source, path, context, text, chunks.hash, length, script FROM chunks
-        CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
+        SELECT chunks.id, source, path, heading, context, text, chunks.hash, signature, length, script
+        FROM chunks CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
         """
     )
-    for number, source, path, context, text, digest, length, script in rows:
+    for number, source, path, heading, context, text, *stored in rows:
         ends()
         read = chunk_text.read_by_model(context, text)
         words, trigrams = chunk_text.full_texts(read, path, first=source not in seen)
         seen.add(source)
-        derived = (chunk_text.hash_of(read), view.reader.words_in(words), script_of(read))
-        if derived != (digest, length, script):
+        length = view.reader.words_in(words)
+        if [chunk_text.hash_of(read), signature(heading, text), length, script_of(read)] != stored:
             wrong.add(path)
         yield number, words, trigrams
         counts["chunks"] += 1

@@ -15,6 +15,7 @@ from memd.errors import DeadlineError, IndexClosedError
 from memd.index import chunk_text
 from memd.index.database import damaged, decoded, open_reader, terms_of, translated
 from memd.index.postings import COUNT_BITS, Part, part_of
+from memd.index.signature import FORM
 
 # SQLite's steps between two looks at the deadline: about half a millisecond.
 STEPS = 10_000
@@ -142,6 +143,13 @@ class Reader:
             )
             return {row[0]: _numbers(row) for row in found}
 
+    def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Return the signatures of the chunks of those ids that exist."""
+        marks = ",".join("?" * len(ids))
+        with decoded(self._path):
+            found = self._db.execute(f"SELECT id, signature FROM chunks WHERE id IN ({marks})", tuple(ids))
+            return {row[0]: _signature(row) for row in found}
+
     def chunks_of(self, source: int) -> list[StoredChunk]:
         """Return all chunks of a source, in the order of its lines."""
         with decoded(self._path):
@@ -218,6 +226,13 @@ def _numbers(row: Sequence[Any]) -> tuple[int, int, int]:
     if any(type(n) is not int for n in row):
         raise TypeError(f"the chunk {number!r:.20} has values of wrong types")
     return source, first, last
+
+
+def _signature(row: Sequence[Any]) -> bytes:
+    number, found = row
+    if type(number) is not int or type(found) is not bytes or len(found) != FORM.size:
+        raise TypeError(f"the chunk {number!r:.20} has no signature")
+    return found
 
 
 READERS = 2  # queries that run at once in one workspace; the machine has a few cores, not more

@@ -45,6 +45,7 @@ CREATE TABLE chunks (
     start_line INTEGER NOT NULL,
     end_line INTEGER NOT NULL,
     start_byte INTEGER NOT NULL,           -- of the first line, that the text begins at
+    signature BLOB NOT NULL,               -- memd.index.signature; in front of what may fill pages
     heading TEXT NOT NULL,
     text TEXT NOT NULL,                    -- as in the file
     context TEXT NOT NULL,                 -- what the model reads in front of it

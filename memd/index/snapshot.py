@@ -103,6 +103,10 @@ class View:
         """Return source, first and last line of chunks that are live. Raises as `chunks` does."""
         return _all_of(ids, self.reader.lines(ids))
 
+    def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Return the signatures of chunks that are live. Raises as `chunks` does."""
+        return _all_of(ids, self.reader.signatures(ids))
+
     def _read(self, term: tuple[str, bool], after: int) -> Part:
         return self.reader.counted(term[0], prefix=term[1], after=after)
 

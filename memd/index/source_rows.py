@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 
 from memd.index import chunk_text
+from memd.index.signature import signature
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, SourceText, Tokenizer
 from memd.scripts import script_of
 from memd.sources.chunk import parse
@@ -29,6 +30,7 @@ class NewChunk:
     context: str
     hash: bytes
     script: str  # that most of it is in
+    signature: bytes
     words: str  # prepared for the words table
     trigrams: str  # prepared for the trigram table
 
@@ -97,6 +99,7 @@ def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
         context=chunk.context,
         hash=chunk_text.hash_of(read),
         script=script_of(read),
+        signature=signature(chunk.heading, chunk.text),
         words=words,
         trigrams=trigrams,
     )

@@ -389,12 +389,13 @@ class Writer(Store):
         [[chunk_id]] = self.run(
             """
             INSERT INTO chunks
-                (id, source, start_line, end_line, start_byte, heading, text, context, hash, length, script)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                (id, source, start_line, end_line, start_byte, signature, heading, text, context, hash,
+                 length, script)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
-                chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.heading, new.text,
-                new.context, new.hash, length, new.script,
+                chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.signature, new.heading,
+                new.text, new.context, new.hash, length, new.script,
             ),
         )  # fmt: skip
         self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))

@@ -88,6 +88,7 @@ def test_a_sound_index_has_no_findings(settled):
         ("UPDATE chunks SET text = 'other' WHERE id = 2", "chunk"),
         ("UPDATE chunks SET context = 'other' WHERE id = 2", "chunk"),
         ("UPDATE chunks SET hash = x'00' WHERE id = 2", "chunk"),
+        ("UPDATE chunks SET signature = zeroblob(48) WHERE id = 2", "chunk"),
         ("UPDATE chunks SET length = length + 1 WHERE id = 2", "chunk"),
         ("UPDATE chunks SET length = length + 1 WHERE id = 2", "published"),
         ("UPDATE chunks SET length = length + 1 WHERE id = 2", "columns"),

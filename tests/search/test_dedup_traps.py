@@ -1,7 +1,10 @@
 """Dedup tells texts of any script apart, at a cost that does not grow with their square."""
 
+import random
+
 import pytest
 
+from memd.index.reader import Reader
 from memd.search import dedup
 from memd.search.dedup import fingerprint, is_near
 
@@ -71,3 +74,60 @@ def test_the_cost_of_folding_grows_with_the_candidates_and_not_with_their_square
     )
     assert len(notes.search("heron", mode="hybrid" if embed else "keyword").hits) == 1
     assert len(compared) <= 2 * 90
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The ids of all chunks whose texts are read, call by call."""
+    calls = []
+
+    def noted(reader, ids, whole=Reader.chunks):
+        calls.append(list(ids))
+        return whole(reader, ids)
+
+    monkeypatch.setattr(Reader, "chunks", noted)
+    return calls
+
+
+LONG = (
+    "the heron nests by the weir and feeds in the reeds at dusk while the pond is still and nobody is about"
+)
+
+
+@pytest.mark.parametrize("embed", [True, False])
+def test_the_texts_of_copies_are_not_read(notes, read, embed):
+    """Nor of what has as many words and other ones: signatures tell. The hits are read, and no more."""
+    copies = {f"copy{number}.md": f"{LONG}\n" for number in range(6)}
+    others = {
+        f"other{number}.md": f"heron {' '.join(random.Random(number).sample(LONG.split() * 2, 20))}\n"
+        for number in range(30)
+    }
+    notes.save({**copies, **others}, embed=embed)
+    answer = notes.search(LONG, mode="hybrid" if embed else "keyword", min_score=0.0, limit=5)
+    assert any(len(hit.folded) == 5 for hit in answer.hits)
+    assert [sorted(ids) for ids in read] == [sorted(hit.candidate.id for hit in answer.hits)]
+
+
+def test_a_text_in_other_letters_is_read(notes, read):
+    """Signatures say that it may be alike, and the texts that it is not written alike."""
+    notes.save({"a.md": f"{LONG}\n", "b.md": f"{LONG.upper()}\n", "c.md": f"{LONG} now\n"}, embed=False)
+    hits = notes.search("heron", mode="keyword", min_score=0.0).hits
+    assert [(hit.source.path, [one.path for one in hit.folded]) for hit in hits] == [
+        ("a.md", ["c.md"]),
+        ("b.md", []),
+    ]
+    assert len(read) == 2
+
+
+def test_only_what_may_be_shown_is_looked_for_on_the_disk(notes):
+    """A stat for each of the first candidates takes longer than their scores."""
+    notes.save({f"n{number}.md": f"heron number{number} {'pond ' * number}\n" for number in range(40)})
+    asked = []
+
+    def alive(path):
+        asked.append(path)
+        return path != "n1.md"
+
+    hits = notes.search("heron", limit=3, min_score=0.0, alive=alive).hits
+    assert len(hits) == 3
+    assert set(asked) <= {"n1.md", *(hit.source.path for hit in hits)}

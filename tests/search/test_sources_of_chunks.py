@@ -94,10 +94,12 @@ def test_the_same_pairs_may_be_alike(sources, seed, cosine, share):
     matrix = array.array("f", [value for row in units for value in row]).tobytes()
     every = [number for own in ids.values() for number in own]
     rng.shuffle(every)
-    found = _near(matrix, len(rows), DIM, table, every, cosine=cosine, share=share)
+    near = _near(matrix, len(rows), DIM, table, np.array(every), cosine=cosine, share=share)
+    found = list(map(tuple, near.tolist()))
     owner = {number: source for source, own in ids.items() for number in own}
     assert all(one < two and owner[every[one]] != owner[every[two]] for one, two in found)
-    assert _near(matrix, len(rows), DIM, table, [], cosine=cosine, share=share) == []
+    nobody = np.zeros(0, np.int64)
+    assert len(_near(matrix, len(rows), DIM, table, nobody, cosine=cosine, share=share)) == 0
     lengths = table.length.tolist()
 
     def alike(one, two):
@@ -118,4 +120,5 @@ def test_chunks_of_one_row_are_alike_whatever_their_lengths():
     added = [(1, 1, 0, 10), (2, 2, 0, 30), (3, 3, 1, 10)]
     table = Columns.empty().changed(removed=[], added=added, embedded=[])
     matrix = array.array("f", [1.0, 0.0, 0.0, 1.0]).tobytes()
-    assert _near(matrix, 2, 2, table, [1, 2, 3], cosine=0.9, share=0.8) == [(0, 1)]
+    near = _near(matrix, 2, 2, table, np.array([1, 2, 3]), cosine=0.9, share=0.8)
+    assert near.tolist() == [[0, 1]]
