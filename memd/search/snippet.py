@@ -57,23 +57,32 @@ def _marks(text: str, pieces: tuple[str, ...]) -> list[tuple[int, str]]:
 
 
 def _ascii_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
-    """Do it in one pass of the regular expression engine: most text is such."""
-    if not words:
-        return []
-    either = "|".join(re.escape(word) for word in sorted(words))
-    found = re.finditer(rf"(?<![^\W_])(?:{either})(?![^\W_])", text, re.IGNORECASE)
-    return [(match.start(), match[0].lower()) for match in found]
+    """Do it word by word: most text is such, and to compile an expression of a query's words takes longer."""
+    lower, found = text.lower(), []
+    for word in filter(None, words):
+        at = lower.find(word)
+        while at >= 0:
+            end = at + len(word)
+            # Of one character, "" in front of the text and behind it.
+            if not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum():
+                found.append((at, word))
+            at = lower.find(word, end)
+    return found
 
 
 def _any_marks(text: str, words: set[str], pieces: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Do it word by word, each compared as it is searched."""
+    """Do it stretch by stretch, each compared as it is searched."""
     runs = [
         run for piece in pieces if analysis.is_spaceless(piece) for run in analysis.pairs(piece) or [piece]
     ]
     found = []
     for stretch in _STRETCH.finditer(text):
         raw = stretch[0]
-        for piece in (raw,) if raw.isascii() else analysis.pieces(raw):
+        if raw.isascii():
+            if (lower := raw.lower()) in words:
+                found.append((stretch.start(), lower))
+            continue
+        for piece in analysis.pieces(raw):
             if analysis.is_spaceless(piece):
                 wanted = [run for run in runs if run in piece]
             else:
@@ -89,7 +98,8 @@ def _inner_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
         if place := re.search(re.escape(word), text, re.IGNORECASE):
             found.append((place.start(), word))
         elif not text.isascii():
-            within = (one for one in _STRETCH.finditer(text) if word in _plain(analysis.searched(one[0])))
+            others = (one for one in _STRETCH.finditer(text) if not one[0].isascii())
+            within = (one for one in others if word in _plain(analysis.searched(one[0])))
             found += [(one.start() + _place(one[0], word), word) for one in islice(within, 1)]
     return found
 
@@ -110,10 +120,13 @@ def _place(raw: str, wanted: str) -> int:
 def _densest(marks: list[tuple[int, str]]) -> int:
     """Return the offset of the mark from which a snippet sees the most different words."""
     best, best_count = marks[0][0], 0
+    most = len({word for _, word in marks})
     for number, (start, _) in enumerate(marks):
         seen = {word for offset, word in marks[number : number + 50] if offset < start + SNIPPET_CHARS}
         if len(seen) > best_count:
             best, best_count = start, len(seen)
+        if best_count == most:
+            break
     return best
 
 
