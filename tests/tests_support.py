@@ -52,6 +52,7 @@ class WordHashEmbedder:
     dim = 64
     max_tokens = 254
     scripts: frozenset[str] | None = None
+    remote = False
     tokenizer = WordTokenizer()
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:

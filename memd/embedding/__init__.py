@@ -33,6 +33,7 @@ class Embedder(Protocol):
     dim: int
     max_tokens: int  # word pieces of one text, special tokens not counted
     scripts: frozenset[str] | None  # Unicode script names that the model reads; None: all of them
+    remote: bool  # another process embeds, which may take as long as it likes
     tokenizer: Tokenizer
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:

@@ -54,6 +54,8 @@ def _manner(model: str) -> _Manner:
 class OllamaEmbedder:
     """One model of one server. Safe to call from several threads: a request keeps nothing."""
 
+    remote = True
+
     def __init__(self, address: str, model: str, timeout_s: float, *, tokenizer: Tokenizer) -> None:
         """Ask the server for the model. Raises UnavailableError.
 

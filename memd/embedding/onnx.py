@@ -33,6 +33,8 @@ ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are about graphs, which
 class OnnxEmbedder:
     """One ONNX session and its tokenizer. Safe to call from several threads."""
 
+    remote = False
+
     def __init__(self, folder: Path | None = None) -> None:
         """Load the export in *folder*, or the shipped model. Raises UnavailableError."""
         self._numpy, onnxruntime = _libraries()

@@ -16,7 +16,9 @@ RETRY_S = (0.02, 0.1)
 
 
 class Slow(WordHashEmbedder):
-    """Takes a while for documents, and can be broken."""
+    """A server: takes a while for documents, and can be broken."""
+
+    remote = True
 
     def __init__(self, pause_s: float = 0.0) -> None:
         self.pause_s = pause_s
@@ -243,8 +245,36 @@ def test_a_slow_model_is_given_up_in_time(made):
             future.result()
         assert caught.value.reason == "model-slow"
     assert time.monotonic() - start < 5
+    with pytest.raises(UnavailableError) as caught:
+        queue.queries(["tabs"], 60)  # who asks now hears it at once: nobody waits for what hangs
+    assert caught.value.reason == "model-slow"
     embedder.open_query.set()
+    until(lambda: not queue._hangs)
     assert len(queue.embed_query("tabs", 5)) == 256
+
+
+def test_a_model_of_this_process_embeds_where_it_is_asked(made):
+    """Also while every thread is busy with notes; what it cannot take is an error, and it goes on."""
+    embedder = Slow()
+    embedder.remote = False
+    asking: list[str] = []
+    embed = embedder.embed_query
+    embedder.embed_query = lambda text: asking.append(threading.current_thread().name) or embed(text)
+    embedder.open.clear()
+    queue = made(lambda: embedder)
+    queue.ready()
+    indexing = threading.Thread(target=queue.embed_documents, args=([f"note {n}" for n in range(8)],))
+    indexing.start()
+    vectors = queue.embed_queries(["tabs", "spaces"], 5)
+    assert vectors == [WordHashEmbedder().embed_query(text) for text in ("tabs", "spaces")]
+    assert asking == [threading.current_thread().name] * 2
+    embedder.open.set()
+    indexing.join()
+    embedder.broken = ValueError("no such text")
+    with pytest.raises(UnavailableError, match="no such text"):
+        queue.embed_queries(["tabs"], 5)
+    embedder.broken = None
+    until(lambda: queue.state == "ready")
 
 
 def test_a_cancelled_query_is_not_embedded(made):
