@@ -123,7 +123,7 @@ class Methods:
         mode: Literal["hybrid", "keyword", "vector"] | None = None,
         fusion: Literal["weighted", "rrf"] | None = None,
         weights: dict[str, Any] | None = None,
-        path: str | None = None,
+        path: str | list[str] | None = None,
         explain: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SearchResult:
@@ -166,7 +166,7 @@ class Methods:
         mode: Literal["hybrid", "keyword", "vector"] | None = None,
         fusion: Literal["weighted", "rrf"] | None = None,
         weights: dict[str, Any] | None = None,
-        path: str | None = None,
+        path: str | list[str] | None = None,
         explain: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SearchResult:
@@ -209,7 +209,7 @@ class Methods:
         mode: Literal["hybrid", "keyword", "vector"] | None = None,
         fusion: Literal["weighted", "rrf"] | None = None,
         weights: dict[str, Any] | None = None,
-        path: str | None = None,
+        path: str | list[str] | None = None,
         budget_tokens: int | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.RecallResult:
@@ -251,7 +251,7 @@ class Methods:
         path: str | None = None,
         line: int | None = None,
         id: int | None = None,
-        glob: str | None = None,
+        glob: str | list[str] | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SimilarResult:
         """The chunks of other sources that are most like one, by its id or by path and line."""
@@ -293,7 +293,7 @@ class Methods:
         fusion: Literal["weighted", "rrf"] | None = None,
         weights: dict[str, Any] | None = None,
         line: int | None = None,
-        glob: str | None = None,
+        glob: str | list[str] | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WhyResult:
         """Which stage dropped a source that a search did not return."""
@@ -666,7 +666,7 @@ class AsyncMethods:
         mode: Literal["hybrid", "keyword", "vector"] | None = None,
         fusion: Literal["weighted", "rrf"] | None = None,
         weights: dict[str, Any] | None = None,
-        path: str | None = None,
+        path: str | list[str] | None = None,
         explain: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SearchResult:
@@ -709,7 +709,7 @@ class AsyncMethods:
         mode: Literal["hybrid", "keyword", "vector"] | None = None,
         fusion: Literal["weighted", "rrf"] | None = None,
         weights: dict[str, Any] | None = None,
-        path: str | None = None,
+        path: str | list[str] | None = None,
         explain: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SearchResult:
@@ -752,7 +752,7 @@ class AsyncMethods:
         mode: Literal["hybrid", "keyword", "vector"] | None = None,
         fusion: Literal["weighted", "rrf"] | None = None,
         weights: dict[str, Any] | None = None,
-        path: str | None = None,
+        path: str | list[str] | None = None,
         budget_tokens: int | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.RecallResult:
@@ -794,7 +794,7 @@ class AsyncMethods:
         path: str | None = None,
         line: int | None = None,
         id: int | None = None,
-        glob: str | None = None,
+        glob: str | list[str] | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SimilarResult:
         """The chunks of other sources that are most like one, by its id or by path and line."""
@@ -836,7 +836,7 @@ class AsyncMethods:
         fusion: Literal["weighted", "rrf"] | None = None,
         weights: dict[str, Any] | None = None,
         line: int | None = None,
-        glob: str | None = None,
+        glob: str | list[str] | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WhyResult:
         """Which stage dropped a source that a search did not return."""

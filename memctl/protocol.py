@@ -103,11 +103,36 @@ def pack(message: Request | Response | Notification) -> bytes:
         frame = [1, message.id, message.error, message.result]
     else:
         frame = [2, message.method, [message.params]]
+    return _within(pack_value(frame), limit_bytes)
+
+
+def pack_value(value: Any) -> bytes:
+    """
+    Return the MessagePack of what stands in a message.
+
+    Raises:
+        TypeError, ValueError: as in `pack`.
+    """
     # File names may hold bytes that are no UTF-8: they go out as the bytes they are.
-    packed: bytes = msgpack.packb(frame, unicode_errors="surrogateescape")
-    if len(packed) > limit_bytes:
-        raise FrameTooLargeError(len(packed), limit_bytes)
+    packed: bytes = msgpack.packb(value, unicode_errors="surrogateescape")
     return packed
+
+
+def pack_answer(id_: int, result: bytes) -> bytes:
+    """
+    Return the frame of a Response whose *result* is MessagePack already.
+
+    Raises:
+        FrameTooLargeError: as in `pack`.
+    """
+    # An array of four: 1 for a response, its id, no error, the result.
+    return _within(b"\x94\x01" + pack_value(id_) + b"\xc0" + result, MAX_ANSWER_BYTES)
+
+
+def _within(frame: bytes, limit_bytes: int) -> bytes:
+    if len(frame) > limit_bytes:
+        raise FrameTooLargeError(len(frame), limit_bytes)
+    return frame
 
 
 class Decoder:

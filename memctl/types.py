@@ -445,7 +445,7 @@ class SearchResult(TypedDict):
     degraded: list[str]  # codes of what was missing
     index: IndexState
     synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
-    timings_ms: dict[str, float]  # step → how long it took
+    timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
     hits: list[SearchHit]
     confidence: Literal["strong", "weak", "none"]  # how good the best match is
     model_id: str | None  # of the query's vector
@@ -484,7 +484,7 @@ class RecallResult(TypedDict):
     degraded: list[str]  # codes of what was missing
     index: IndexState
     synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
-    timings_ms: dict[str, float]  # step → how long it took
+    timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
     text: str
     tokens: int  # of all of `text`
     budget_tokens: int
@@ -514,7 +514,7 @@ class SimilarResult(TypedDict):
     degraded: list[str]  # codes of what was missing
     index: IndexState
     synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
-    timings_ms: dict[str, float]  # step → how long it took
+    timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
     to: NamedChunk
     hits: list[SearchHit]
 
@@ -567,7 +567,7 @@ class WhyResult(TypedDict):
     degraded: list[str]  # codes of what was missing
     index: IndexState
     synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
-    timings_ms: dict[str, float]  # step → how long it took
+    timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
     path: str  # relative to the workspace
     line: int | None  # that was asked about
     stage: str  # docs/explaining.md lists them

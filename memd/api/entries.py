@@ -34,7 +34,7 @@ async def extract_memory(
     By words and meaning; `similar` names up to five notes that are most like it then. Else the index lags,
     and follows by itself: the entry must not be written again.
     """
-    root = workspaces.root_of(asked.workspace)
+    root = await workspaces.root_of(asked.workspace)
     return await call.to_the_end(_extract(workspaces, root, asked, call), PERHAPS)
 
 
@@ -101,7 +101,7 @@ async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> For
 
     An entry that was changed since memd wrote it is kept, unless `force` says that it is meant.
     """
-    root = workspaces.root_of(asked.workspace)
+    root = await workspaces.root_of(asked.workspace)
     path = below(root, asked.path)
     if path is None:
         raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")

@@ -4,22 +4,29 @@ import time
 
 from memd.api.params import GetParams
 from memd.api.resolve import chunk_of, source_of
-from memd.api.results import GetResult
+from memd.api.results import GetResult, packed
 from memd.errors import InvalidError, NotFoundError
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
+from memd.rpc.encode import Packed
 from memd.sources.scan import read_source
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 
-async def get(workspaces: Workspaces, opened: OpenWorkspace, asked: GetParams, _: Call) -> GetResult:
+async def get(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: GetParams, call: Call
+) -> Packed[GetResult]:
     """``get``: a source, some of its lines, or the chunk of a hit, from the file as it is now."""
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
-    source, start, end = await workspaces.read(_place, opened, asked)
+    return await workspaces.read(_get, opened, asked, call)
+
+
+def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResult]:
+    source, start, end = _place(opened, asked, call)
     path = source.path
-    found = await workspaces.read(lambda: read_source(opened.workspace.root, path, now_ns=time.time_ns()))
+    found = read_source(opened.workspace.root, path, now_ns=time.time_ns())
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
     lines = found.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
@@ -28,21 +35,23 @@ async def get(workspaces: Workspaces, opened: OpenWorkspace, asked: GetParams, _
     if start > max(len(lines), 1):
         raise InvalidError(f"$.start_line: {path} has {len(lines)} lines, not {start}")
     end = min(end or len(lines), len(lines))
-    return GetResult(
-        workspace=str(opened.workspace.root),
-        path=path,
-        title=source.title,
-        tags=list(source.tags),
-        start_line=start,
-        end_line=end,
-        lines=len(lines),
-        text="\n".join(lines[start - 1 : end]),
+    return packed(
+        GetResult(
+            workspace=str(opened.workspace.root),
+            path=path,
+            title=source.title,
+            tags=list(source.tags),
+            start_line=start,
+            end_line=end,
+            lines=len(lines),
+            text="\n".join(lines[start - 1 : end]),
+        )
     )
 
 
-def _place(opened: OpenWorkspace, asked: GetParams) -> tuple[Source, int, int | None]:
+def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> tuple[Source, int, int | None]:
     """Return source and lines of what is asked for; only what is indexed can be had."""
-    with opened.index.view() as view:
+    with opened.index.view(call.is_over) as view:
         if asked.id is not None:
             chunk = chunk_of(view, asked.id)
             return view.snapshot.sources[chunk.source], chunk.start_line, chunk.end_line

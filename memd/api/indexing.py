@@ -39,7 +39,7 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
 
     With ``vectors`` false until its words are.
     """
-    root = workspaces.root_of(asked.workspace)
+    root = await workspaces.root_of(asked.workspace)
     call.outlives(f"indexing goes on, {SEE}" + ("; nothing is purged yet" if asked.purge else ""))
     report: Report | None = call.progress if asked.progress else None
     if asked.rebuild:

@@ -5,7 +5,6 @@ are made from it.
 """
 
 import functools
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,21 +13,22 @@ import msgspec
 from memd.api import entries, get, indexing, params, results, search, similar, status, why
 from memd.api import workspaces as workspaces_api
 from memd.api.params import Params
-from memd.api.prepare import Fields, ms_since
+from memd.api.prepare import Fields
 from memd.api.results import Result, TimedResult
 from memd.errors import MethodError
 from memd.rpc.context import Call
+from memd.rpc.encode import Packed
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 Asked = TypeVar("Asked", bound=Params)
-Answered = TypeVar("Answered", bound=Result)
+Answered = TypeVar("Answered", bound=Result | Packed[Any])
 
 
 class Method(NamedTuple):
     """One method of the protocol."""
 
-    function: Callable[[Workspaces, Any, Call], Awaitable[Result]]
+    function: Callable[[Workspaces, Any, Call], Awaitable[Result | Packed[Any]]]
     params: type[Params]
     result: type[Result]
     deadline_s: float | None  # None: as long as it takes, with progress on request
@@ -92,23 +92,18 @@ class Dispatcher:
         self._workspaces = workspaces
         self._shut_down = shut_down
 
-    async def handle(self, name: str, given: Fields, call: Call) -> Fields:
+    async def handle(self, name: str, given: Fields, call: Call) -> Packed[Any]:
         """Answer one request. Raises MemdError."""
         if name == SHUTDOWN:
             params.convert(given, params.NoParams)
             self._shut_down()
-            return _as_sent(results.ShutdownResult(stopping=True))
+            return results.packed(results.ShutdownResult(stopping=True))
         if name not in METHODS:
             raise MethodError(f"there is no method {name!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
-        started = time.perf_counter()
         method = METHODS[name]
         result = await method.function(self._workspaces, params.convert(given, method.params), call)
+        if isinstance(result, Packed):  # by the thread that found it
+            return result
         if isinstance(result, TimedResult):
-            result = msgspec.structs.replace(result, took_ms=ms_since(started))
-        return _as_sent(result)
-
-
-def _as_sent(result: Result) -> Fields:
-    """Return the map that travels; what is UNSET has no key."""
-    answer: Fields = msgspec.to_builtins(result)
-    return answer
+            result = msgspec.structs.replace(result, took_ms=call.age_ms())
+        return results.packed(result)

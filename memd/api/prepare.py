@@ -1,10 +1,13 @@
-"""What a query asks of one index, and what every answer says of how it was made."""
+"""What a query asks of one index, and what every answer says of how it was made.
+
+`wait_for` runs on the event loop, before the one hop of a request into a reading thread; all else runs there.
+"""
 
 import asyncio
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -21,7 +24,6 @@ from memd.rpc.context import Call
 from memd.search.identifiers import Word, spelled
 from memd.search.query import Query, parse, restricted
 from memd.search.score import SearchRequest
-from memd.search.search import Answer
 from memd.workspace.open import OpenWorkspace
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
@@ -64,48 +66,58 @@ class Asked:
 
     request: SearchRequest
     meaning: QueryVector
-    synced: Fields  # {} where nobody asked to wait
-    waited_ms: float = 0.0  # for what was saved, and for the model
 
 
-async def prepare(
-    opened: OpenWorkspace, question: params.QueryParams, call: Call, *, glob: params.Globs, limit: int | None
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What is known of a workspace once what a request waits for is there."""
+
+    facts: Fields  # of its sync
+    synced: Fields = field(default_factory=dict)  # {} where nobody asked to wait
+
+
+async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Call) -> Waited:
+    """Wait for what was saved, if that is asked for, and for a model that loads."""
+    synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
+    if question.wait and question.mode != "keyword":
+        await wait_for_model(opened, call)
+    return Waited(opened.sync.known, synced)
+
+
+def decided(
+    opened: Askable, question: params.QueryParams, expired: Expired, *, glob: params.Globs, limit: int | None
 ) -> Asked:
-    """Wait for what was saved, if that is asked for; parse, embed, decide.
+    """Parse, embed, decide.
 
     Args:
         opened: whose index will be asked.
         question: what was typed, and how to answer it.
-        call: for its deadline.
+        expired: whether nobody waits for the answer.
         glob: which paths may answer, beside what the query says of that.
         limit: None: as many hits as the workspace is configured for.
     """
-    started = time.perf_counter()
-    synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
-    if question.wait and question.mode != "keyword":
-        await wait_for_model(opened, call)
-    waited_ms = ms_since(started)
-    asked = await decided(opened, question, call.is_over, glob=glob, limit=limit)
-    return replace(asked, synced=synced, waited_ms=waited_ms)
+    request = parsed(opened, question, expired, glob=glob, limit=limit)
+    return with_vector(request, embedded(opened, request))
 
 
-async def decided(
+def parsed(
     opened: Askable, question: params.QueryParams, expired: Expired, *, glob: params.Globs, limit: int | None
-) -> Asked:
-    """Parse, embed, decide; as `prepare`, without waiting. *expired*: whether nobody waits for the answer."""
+) -> SearchRequest:
+    """Parse and decide, as `decided`; the query has no vector yet."""
     query = narrowed(parse(question.query), question, glob)
-    meaning = await _meaning(opened, query, question.mode)
-    request = replace(
+    return replace(
         request_of(opened, question, query, expired),
-        query_vec=meaning.vector,
-        model_id=meaning.model_id,
-        spelled=meaning.spelled,
         mode=question.mode,
         fusion=question.fusion or opened.config.fusion,
         weights=question.weights or opened.config.weights,
         limit=limit or opened.config.max_results,
     )
-    return Asked(request, meaning, {})
+
+
+def with_vector(request: SearchRequest, meaning: QueryVector) -> Asked:
+    """Return a question whose vector is known, or why it has none."""
+    found = replace(request, query_vec=meaning.vector, model_id=meaning.model_id, spelled=meaning.spelled)
+    return Asked(found, meaning)
 
 
 def request_of(
@@ -158,7 +170,8 @@ def narrowed(query: Query, asked: params.FilteredParams, glob: params.Globs) -> 
 
 def frame(
     opened: OpenWorkspace,
-    asked: Asked,
+    waited: Waited,
+    meaning: QueryVector,
     *,
     mode: str,
     generation: int,
@@ -166,35 +179,23 @@ def frame(
     degraded: tuple[str, ...] = (),
 ) -> Fields:
     """Return the keys of a SearchedResult; *degraded*: what the search itself could not use."""
-    facts = opened.sync.facts
-    codes = [*asked.meaning.degraded, *degraded]
+    is_there = opened.workspace.is_there()
+    facts = waited.facts if is_there else {**waited.facts, "state": "missing"}
+    codes = [*meaning.degraded, *degraded]
     if not HAS_NUMPY and NUMPY_MISSING not in codes:
         codes.append(NUMPY_MISSING)
     if facts["state"] == "missing":
         codes.append("root-missing")
-    if asked.meaning.vector is not None and facts["pending_vectors"] and opened.sync.vectors.failing:
+    if meaning.vector is not None and facts["pending_vectors"] and opened.sync.vectors.failing:
         codes.append("vectors-incomplete")
     return {
         "workspace": str(opened.workspace.root),
         "mode": mode,
         "degraded": codes,
         "index": index_state(facts, generation=generation),
-        **asked.synced,
-        "timings_ms": {"wait": asked.waited_ms, "embed": asked.meaning.took_ms, **timings_ms},
+        **waited.synced,
+        "timings_ms": timings_ms,
     }
-
-
-def answer_frame(opened: OpenWorkspace, asked: Asked, answer: Answer) -> Fields:
-    """Return the same of the answer of a search, which also says how good its best match is."""
-    made = frame(
-        opened,
-        asked,
-        mode=answer.mode,
-        generation=answer.generation,
-        timings_ms=answer.timings_ms,
-        degraded=answer.degraded,
-    )
-    return {"confidence": answer.confidence, "model_id": asked.meaning.model_id or None, **made}
 
 
 def index_state(facts: Fields, **changes: int) -> IndexState:
@@ -219,15 +220,15 @@ async def wait_for_sync(
     return {"synced": synced}
 
 
-def why_off(asked: Asked, mode: str, missing: tuple[str, ...] = ()) -> str:
+def why_off(meaning: QueryVector, mode: str, missing: tuple[str, ...] = ()) -> str:
     """Return why the vector arm did not run in an answer of *mode*, or was not used; "" where it was.
 
     *missing*: codes of what search found missing by itself.
     """
     if missing:
         return missing[0]
-    if asked.meaning.vector is None:
-        return next(iter(asked.meaning.degraded), asked.meaning.off)
+    if meaning.vector is None:
+        return next(iter(meaning.degraded), meaning.off)
     return "other-model" if mode == "keyword" else ""
 
 
@@ -262,26 +263,27 @@ def ms_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-async def _meaning(opened: Askable, query: Query, mode: str) -> QueryVector:
-    """Return the query's vector; where there is none, the answer comes from the keyword arm and says why."""
-    embedding = opened.embedding
-    if mode == "keyword" or not query.text.strip():
+def embedded(opened: Askable, request: SearchRequest) -> QueryVector:
+    """Embed the query of a parsed *request*; without a vector words answer, and the answer says so."""
+    embedding, mode, text = opened.embedding, request.mode, request.query.text
+    if mode == "keyword" or not text.strip():
         return QueryVector(None, "", off="mode" if mode == "keyword" else "no-words")
     if embedding is None:
         return QueryVector(None, "", ("no-provider",) if mode == "vector" else (), off="no-provider")
     started = time.perf_counter()
     try:
         embedder = embedding.embedder()
-        if mode == "hybrid" and not scripts.readable(query.text, embedder.scripts):
+        if mode == "hybrid" and not scripts.readable(text, embedder.scripts):
             return QueryVector(None, "", off="script")
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
             return QueryVector(None, "", ("vectors-building",))
-        [vector] = await asyncio.wrap_future(embedding.queries([query.text], timeout_s=EMBED_TIMEOUT_S))
+        [vector] = embedding.embed_queries([text], timeout_s=EMBED_TIMEOUT_S)
     except UnavailableError as error:
         return QueryVector(None, "", (error.reason,), took_ms=ms_since(started))
-    words = spelled(query.text, embedder.tokenizer)
-    return QueryVector(vector, embedder.model_id, took_ms=ms_since(started), spelled=words)
+    took_ms = ms_since(started)
+    words = spelled(text, embedder.tokenizer)
+    return QueryVector(vector, embedder.model_id, took_ms=took_ms, spelled=words)
 
 
 def _alive(opened: Askable) -> Callable[[str], bool]:

@@ -10,8 +10,10 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from memctl import protocol
 from memd.config import WorkspaceConfig
 from memd.index.reader import StoredChunk
+from memd.rpc.encode import Packed
 from memd.search import search
 from memd.search.confidence import Confidence
 from memd.search.explain import Explained, Explanation, Filter
@@ -21,11 +23,16 @@ from memd.search.score import Mode
 
 SCORE_DIGITS = 6  # float32 is not exact beyond that
 
+_ENCODER = msgspec.msgpack.Encoder()
+
 State = Literal["starting", "scanning", "busy", "ready", "missing"]
 
 
 class Result(Struct, frozen=True, kw_only=True):
     """What every answer is, and every part of one."""
+
+
+Made = TypeVar("Made", bound=Result)
 
 
 class TimedResult(Result, frozen=True, kw_only=True):
@@ -67,7 +74,7 @@ class SearchedResult(TimedResult, frozen=True, kw_only=True):
     degraded: list[str]  # codes of what was missing
     index: IndexState
     synced: bool | UnsetType = UNSET  # with `sync`: whether what was saved before is searchable
-    timings_ms: dict[str, float]  # step → how long it took
+    timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
 
 
 class Location(Result, frozen=True, kw_only=True):
@@ -602,6 +609,14 @@ class WorkspaceConfigureResult(Result, frozen=True, kw_only=True):
 
     root: str
     config: WorkspaceConfig
+
+
+def packed(result: Made) -> Packed[Made]:
+    """Return a result as it travels: MessagePack of a map; what is UNSET has no key."""
+    try:
+        return Packed(_ENCODER.encode(result))
+    except UnicodeEncodeError:  # a file's name that is no UTF-8: it travels as the bytes that it is
+        return Packed(protocol.pack_value(msgspec.to_builtins(result)))
 
 
 # From records of the search

@@ -1,31 +1,44 @@
 """``search`` and ``recall``: ranked hits, alone or as text for a prompt."""
 
 import dataclasses
-import threading
-import time
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from memd.api.params import RecallParams, SearchParams
-from memd.api.prepare import Asked, Fields, answer_frame, ms_since, prepare, why_off
+from memd.api.prepare import (
+    Asked,
+    Fields,
+    Waited,
+    embedded,
+    frame,
+    parsed,
+    wait_for,
+    why_off,
+    with_vector,
+)
 from memd.api.results import (
     AnswerExplanation,
     RecallResult,
     SearchResult,
+    packed,
     recall_result,
     rounded_record,
     search_hit,
 )
 from memd.errors import InvalidError
+from memd.index.snapshot import View
 from memd.rpc.context import Call
+from memd.rpc.encode import Packed
 from memd.search import search as pipeline
-from memd.search.explain import Explained, Explanation, explain
+from memd.search.explain import Explanation, explain
 from memd.search.recall import recall as fit
-from memd.search.score import SearchRequest
 from memd.search.search import Answer
 from memd.workspace.open import OpenWorkspace
+from memd.workspace.threads import Threads
 from memd.workspace.workspaces import Workspaces
 
-TURN_S = 0.05  # some five searches
-_TURN = threading.Lock()
+Params = TypeVar("Params", SearchParams, RecallParams)
+
 NO_GOOD_MATCH = "No good match: these are only the nearest notes."  # in front of what a prompt gets
 RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
@@ -33,76 +46,115 @@ MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 
 async def search(
     workspaces: Workspaces, opened: OpenWorkspace, asked: SearchParams, call: Call
-) -> SearchResult:
+) -> Packed[SearchResult]:
     """``search``, ``search_memory``: ranked hits."""
-    if asked.explain:
-        return await _explained_search(workspaces, opened, asked, call)
-    answer, made = await answered(workspaces, opened, asked, call, asked.limit)
-    return SearchResult(hits=[search_hit(hit) for hit in answer.hits], **made)
+    if asked.explain and asked.limit is not None and asked.limit > MAX_EXPLAINED:
+        raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {asked.limit}")
+    waited = await wait_for(opened, asked, call)
+    work = _explained_search if asked.explain else _search
+    return await workspaces.read(work, Question(workspaces.threads, opened, asked, call, waited))
 
 
 async def recall(
     workspaces: Workspaces, opened: OpenWorkspace, asked: RecallParams, call: Call
-) -> RecallResult:
+) -> Packed[RecallResult]:
     """``recall``: hits as Markdown that fits into a prompt."""
-    answer, made = await answered(workspaces, opened, asked, call, asked.limit or RECALL_HITS)
-    preface = NO_GOOD_MATCH if answer.confidence == "none" else ""
-    return recall_result(fit(answer.hits, asked.budget_tokens, preface=preface), asked.budget_tokens, made)
+    waited = await wait_for(opened, asked, call)
+    return await workspaces.read(_recall, Question(workspaces.threads, opened, asked, call, waited))
 
 
-async def answered(
-    workspaces: Workspaces,
-    opened: OpenWorkspace,
-    query: SearchParams | RecallParams,
-    call: Call,
-    limit: int | None,
-) -> tuple[Answer, Fields]:
-    """Answer a query; return the hits and how the answer was made.
+@dataclass(frozen=True, slots=True)
+class Question(Generic[Params]):
+    """One request for hits, on its way to a reading thread."""
 
-    *limit* None: as many as the workspace is configured for.
-    """
-    asked = await prepare(opened, query, call, glob=query.path, limit=limit)
-    answer, waited_ms = await workspaces.read(_search, opened, asked.request, time.perf_counter())
-    waited = dataclasses.replace(asked, waited_ms=round(asked.waited_ms + waited_ms, 3))
-    return answer, answer_frame(opened, waited, answer)
+    threads: Threads
+    opened: OpenWorkspace
+    params: Params
+    call: Call
+    waited: Waited
 
 
-def _search(opened: OpenWorkspace, request: SearchRequest, since: float) -> tuple[Answer, float]:
-    """Return the answer, and the ms since *since* that it waited for a thread, its turn and a reader."""
-    # Two threads that search wait for each other at each step of numpy: one after the other, both are done
-    # sooner, and so is a ping. For a slow search nobody waits long.
-    has_turn = _TURN.acquire(timeout=TURN_S)
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer, and how it was made."""
+
+    asked: Asked
+    answer: Answer
+    waited_ms: float  # until its thread had a view
+
+    def frame(self, opened: OpenWorkspace, waited: Waited) -> Fields:
+        """Return what an answer says beside its hits."""
+        answer, meaning = self.answer, self.asked.meaning
+        made = frame(
+            opened,
+            waited,
+            meaning,
+            mode=answer.mode,
+            generation=answer.generation,
+            timings_ms={"wait": self.waited_ms, "embed": meaning.took_ms, **answer.timings_ms},
+            degraded=answer.degraded,
+        )
+        return {"confidence": answer.confidence, "model_id": meaning.model_id or None, **made}
+
+
+# In a reading thread
+
+
+def answered(question: Question[SearchParams] | Question[RecallParams], limit: int | None) -> Answered:
+    """Answer a query; *limit* None: with as many hits as the workspace is configured for."""
+    with question.opened.index.view(question.call.is_over) as view:
+        waited_ms = question.call.age_ms()
+        asked, begun = _asked(view, question, limit)
+        return Answered(asked, pipeline.search(view, asked.request, begun), waited_ms)
+
+
+def _asked(
+    view: View, question: Question[SearchParams] | Question[RecallParams], limit: int | None
+) -> tuple[Asked, pipeline.Begun]:
+    """Look up the words while the model embeds the query."""
+    opened, asked = question.opened, question.params
+    request = parsed(opened, asked, question.call.is_over, glob=asked.path, limit=limit)
+    if request.mode == "keyword":
+        return with_vector(request, embedded(opened, request)), pipeline.NOTHING_BEGUN
+    begun = question.threads.beside(pipeline.begin, view, request)
     try:
-        with opened.index.view(request.expired) as view:
-            waited_ms = ms_since(since)
-            return pipeline.search(view, request), waited_ms
+        meaning = embedded(opened, request)
     finally:
-        if has_turn:
-            _TURN.release()
+        words = begun()  # whatever the model does: a view must not end while another thread reads it
+    return with_vector(request, meaning), words
 
 
-async def _explained_search(
-    workspaces: Workspaces, opened: OpenWorkspace, query: SearchParams, call: Call
-) -> SearchResult:
+def _search(question: Question[SearchParams]) -> Packed[SearchResult]:
+    found = answered(question, question.params.limit)
+    hits = [search_hit(hit) for hit in found.answer.hits]
+    made = found.frame(question.opened, question.waited)
+    return packed(SearchResult(hits=hits, **made, took_ms=question.call.age_ms()))
+
+
+def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
+    asked = question.params
+    found = answered(question, asked.limit or RECALL_HITS)
+    preface = NO_GOOD_MATCH if found.answer.confidence == "none" else ""
+    fitted = fit(found.answer.hits, asked.budget_tokens, preface=preface)
+    made = found.frame(question.opened, question.waited) | {"took_ms": question.call.age_ms()}
+    return packed(recall_result(fitted, asked.budget_tokens, made))
+
+
+def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
     """Return the same answer, each hit with what made its score."""
-    if query.limit is not None and query.limit > MAX_EXPLAINED:
-        raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {query.limit}")
-    limit = query.limit or min(opened.config.max_results, MAX_EXPLAINED)
-    asked = await prepare(opened, query, call, glob=query.path, limit=limit)
-    answer, told, reasons = await workspaces.read(_explained, opened, asked.request)
-    hits = [search_hit(hit, reason) for hit, reason in zip(answer.hits, reasons, strict=True)]
-    explanation = _answer_explanation(asked, answer, told)
-    return SearchResult(hits=hits, explanation=explanation, **answer_frame(opened, asked, answer))
-
-
-def _explained(opened: OpenWorkspace, request: SearchRequest) -> tuple[Answer, Explanation, list[Explained]]:
-    with opened.index.view(request.expired) as view:
-        answer, judged = pipeline.searched(view, request)
-        told, reasons = explain(view, request, judged, answer.hits)
-    return answer, rounded_record(told), [rounded_record(reason) for reason in reasons]
+    limit = question.params.limit or min(question.opened.config.max_results, MAX_EXPLAINED)
+    with question.opened.index.view(question.call.is_over) as view:
+        waited_ms = question.call.age_ms()
+        asked, begun = _asked(view, question, limit)
+        answer, judged = pipeline.searched(view, asked.request, begun)
+        told, reasons = explain(view, asked.request, judged, answer.hits)
+    hits = [search_hit(hit, rounded_record(reason)) for hit, reason in zip(answer.hits, reasons, strict=True)]
+    made = Answered(asked, answer, waited_ms).frame(question.opened, question.waited)
+    explanation = _answer_explanation(asked, answer, rounded_record(told))
+    return packed(SearchResult(hits=hits, explanation=explanation, **made, took_ms=question.call.age_ms()))
 
 
 def _answer_explanation(asked: Asked, answer: Answer, told: Explanation) -> AnswerExplanation:
     known = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
-    off = why_off(asked, answer.mode, answer.degraded)
+    off = why_off(asked.meaning, answer.mode, answer.degraded)
     return AnswerExplanation(**known, model_id=asked.meaning.model_id or None, vector_arm=off or None)

@@ -7,10 +7,9 @@ from dataclasses import replace
 from memd.api.params import SimilarParams
 from memd.api.prepare import (
     ANSWER_S,
-    Asked,
     QueryVector,
+    Waited,
     frame,
-    ms_since,
     narrowed,
     plain_request,
     request_of,
@@ -18,14 +17,13 @@ from memd.api.prepare import (
     wait_for_sync,
 )
 from memd.api.resolve import chunk_of, source_of
-from memd.api.results import SCORE_DIGITS, NamedChunk, SimilarNote, SimilarResult, search_hit
+from memd.api.results import SCORE_DIGITS, NamedChunk, SimilarNote, SimilarResult, packed, search_hit
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.rpc.context import Call
+from memd.rpc.encode import Packed
 from memd.search.query import Query
-from memd.search.score import SearchRequest
-from memd.search.search import Answer
 from memd.search.similar import similar as most_similar
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -37,34 +35,16 @@ VECTOR_POLL_S = 0.02  # a vector takes about 30 ms
 
 async def similar(
     workspaces: Workspaces, opened: OpenWorkspace, asked: SimilarParams, call: Call
-) -> SimilarResult:
+) -> Packed[SimilarResult]:
     """``similar``: the chunks of other sources that are most like one, by its id or by path and line."""
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
     if asked.line is not None and asked.path is None:
         raise InvalidError("$.line: a line is one of path")
-    started = time.perf_counter()
     synced = await wait_for_sync(opened, asked, call, vectors=True)
     if asked.wait and opened.sync.first:  # else the vectors are there, and no model is needed
         await wait_for_model(opened, call)
-    waited_ms = ms_since(started)
-    request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call.is_over)
-    chunk, place, answer, is_read = await workspaces.read(_found, opened, asked, request)
-    degraded = answer.degraded
-    if answer.mode == "keyword" and is_read and not degraded:
-        degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
-    made = Asked(request, QueryVector(None, "", degraded), synced, waited_ms)
-    return SimilarResult(
-        to=NamedChunk(
-            path=place,
-            id=chunk.id,
-            start_line=chunk.start_line,
-            end_line=chunk.end_line,
-            heading=chunk.heading,
-        ),
-        hits=[search_hit(hit) for hit in answer.hits],
-        **frame(opened, made, mode=answer.mode, generation=answer.generation, timings_ms=answer.timings_ms),
-    )
+    return await workspaces.read(_similar, opened, asked, call, Waited(opened.sync.known, synced))
 
 
 async def similar_to_entry(
@@ -109,15 +89,36 @@ def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Simila
     return list(best.values())[:ENTRY_NOTES]
 
 
-def _found(
-    opened: OpenWorkspace, asked: SimilarParams, request: SearchRequest
-) -> tuple[StoredChunk, str, Answer, bool]:
-    """Return the chunk that is meant, its source's path, what is like it, and whether the model reads it."""
+def _similar(
+    opened: OpenWorkspace, asked: SimilarParams, call: Call, waited: Waited
+) -> Packed[SimilarResult]:
+    request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call.is_over)
     with opened.index.view(request.expired) as view:
+        waited_ms = call.age_ms()
         chunk = _named(view, opened, asked)
+        place = view.snapshot.sources[chunk.source].path
         answer = most_similar(view, chunk, request)
         is_read = not view.reader.is_unreadable(chunk.id)
-        return chunk, view.snapshot.sources[chunk.source].path, answer, is_read
+    degraded = answer.degraded
+    if answer.mode == "keyword" and is_read and not degraded:
+        degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
+    made = frame(
+        opened,
+        waited,
+        QueryVector(None, "", degraded),
+        mode=answer.mode,
+        generation=answer.generation,
+        timings_ms={"wait": waited_ms, "embed": 0.0, **answer.timings_ms},
+    )
+    to = NamedChunk(
+        path=place,
+        id=chunk.id,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        heading=chunk.heading,
+    )
+    hits = [search_hit(hit) for hit in answer.hits]
+    return packed(SimilarResult(to=to, hits=hits, **made, took_ms=call.age_ms()))
 
 
 def _named(view: View, opened: OpenWorkspace, asked: SimilarParams) -> StoredChunk:

@@ -14,7 +14,7 @@ import msgspec
 from memctl import protocol
 from memd import __version__, diagnostics
 from memd.api.params import DebugParams, HelloParams, NoParams, SearchParams, SubscribeParams
-from memd.api.prepare import Fields, index_state
+from memd.api.prepare import Fields, index_state, wait_for
 from memd.api.results import (
     DebugResult,
     HealthCheck,
@@ -38,7 +38,7 @@ from memd.api.results import (
     WorkspaceStatus,
     WorkspaceSummary,
 )
-from memd.api.search import answered
+from memd.api.search import Question, answered
 from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
@@ -83,15 +83,15 @@ async def hello(workspaces: Workspaces, asked: HelloParams, call: Call) -> Hello
         pid=os.getpid(),
         limits=LIMITS,
         model_id=next((model.model_id for model in models if model), None),
-        index_generation=_generation(workspaces, asked.workspace),
+        index_generation=await _generation(workspaces, asked.workspace),
         degraded=sorted({code for queue in workspaces.embeddings if (code := _trouble(queue))}),
     )
 
 
-def _generation(workspaces: Workspaces, path: str | None) -> int | None:
+async def _generation(workspaces: Workspaces, path: str | None) -> int | None:
     """Return that of the workspace that is meant; None where none or one of several is, or it is not open."""
     try:
-        root = workspaces.root_of(path)
+        root = await workspaces.root_of(path)
     except WorkspaceError:
         return None
     return next(
@@ -244,7 +244,7 @@ async def debug(workspaces: Workspaces, asked: DebugParams, _: Call) -> DebugRes
 
     Paths are named where one workspace is asked about, and only its own.
     """
-    root = str(workspaces.root_of(asked.workspace)) if asked.workspace else None
+    root = str(await workspaces.root_of(asked.workspace)) if asked.workspace else None
     lags_ms = await _lags_ms(asked.lag_s)
     return DebugResult(
         version=__version__,
@@ -294,7 +294,7 @@ def _descriptors() -> int | None:
 
 async def subscribe(workspaces: Workspaces, asked: SubscribeParams, call: Call) -> SubscribeResult:
     """``subscribe``: from now on this connection gets the events of one workspace, or of all."""
-    root = str(workspaces.root_of(asked.workspace)) if asked.workspace else None
+    root = str(await workspaces.root_of(asked.workspace)) if asked.workspace else None
     call.follow(lambda listener: workspaces.feed.listen(listener, root))
     roots = [root] if root else [str(one) for one in workspaces.roots]
     return SubscribeResult(subscribed=True, workspaces=roots)
@@ -302,7 +302,7 @@ async def subscribe(workspaces: Workspaces, asked: SubscribeParams, call: Call) 
 
 async def health(workspaces: Workspaces, asked: NoParams, call: Call) -> HealthResult:
     """``health``: run a real ranked search in each workspace; some damage shows only then."""
-    roots = [workspaces.root_of(asked.workspace)] if asked.workspace else workspaces.roots
+    roots = [await workspaces.root_of(asked.workspace)] if asked.workspace else workspaces.roots
     checks = [await _health_of(workspaces, str(root), call) for root in roots]
     return HealthResult(ok=all(check.ok for check in checks), checks=checks)
 
@@ -311,8 +311,11 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
     async def probed(opened: OpenWorkspace) -> HealthCheck:
         await workspaces.read(_rank_all, opened)
         probe = SearchParams(query="memory health", mode="hybrid")
-        answer, made = await answered(workspaces, opened, probe, call, 1)
-        detail = ", ".join([f"answered in {sum(answer.timings_ms.values()):.1f} ms", *made["degraded"]])
+        waited = await wait_for(opened, probe, call)
+        question = Question(workspaces.threads, opened, probe, call, waited)
+        made = await workspaces.read(_probed, question)
+        took_ms = sum(made["timings_ms"].values()) - made["timings_ms"]["wait"]
+        detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"]])
         opened.last_health = {"ok": not made["degraded"], "detail": detail, "at": time.time()}
         return HealthCheck(name=root, ok=not made["degraded"], detail=detail)
 
@@ -320,6 +323,10 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         return await workspaces.using(root, probed)
     except MemdError as error:
         return HealthCheck(name=root, ok=False, detail=str(error))
+
+
+def _probed(question: Question[SearchParams]) -> Fields:
+    return answered(question, 1).frame(question.opened, question.waited)
 
 
 def _rank_all(opened: OpenWorkspace) -> None:

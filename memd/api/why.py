@@ -2,11 +2,11 @@
 
 import time
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memd.api import why_text
 from memd.api.params import WhyParams
-from memd.api.prepare import frame, prepare, why_off
+from memd.api.prepare import Asked, decided, frame, wait_for, why_off
 from memd.api.resolve import below
 from memd.api.results import WhyResult
 from memd.api.why_text import Diagnosis
@@ -14,7 +14,6 @@ from memd.index.snapshot import View
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.search.confidence import Confidence
-from memd.search.score import SearchRequest
 from memd.search.search import degraded, search
 from memd.search.why import Verdict
 from memd.search.why import why as walk
@@ -31,7 +30,11 @@ CLOSE_NAMES = 3  # that are offered in place of one that does not exist
 class _Seen:
     """What index and disk know of a path."""
 
+    asked: Asked
+    path: str | None  # relative to the root; None: it is outside, and nobody looked
     generation: int
+    is_there: bool = True  # the workspace can be seen
+    waited_ms: float = 0.0  # for a thread and a view
     source: Source | None = None  # as it is indexed
     verdict: Verdict | None = None  # of the search; None where it is not indexed
     disk: SourceText | Refusal | None = None  # None: nothing is there, or nobody looked
@@ -42,60 +45,79 @@ class _Seen:
 
 async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams, call: Call) -> WhyResult:
     """``why``: which stage dropped a source that a search did not return."""
-    asked = await prepare(opened, question, call, glob=question.glob, limit=question.limit)
-    root = opened.workspace.root
-    path = below(root, question.path)
-    seen = _Seen(opened.index.snapshot.generation)
-    stage = "outside"
-    if path is not None:
-        seen = await workspaces.read(_look, opened, asked.request, path, question.line)
-        stage = await _stage(workspaces, opened, seen, path)
+    waited = await wait_for(opened, question, call)
+    seen = await workspaces.read(_look, opened, question, call)
+    stage = "outside" if seen.path is None else await _stage(workspaces, opened, seen)
+    asked = seen.asked
     mode = "keyword" if asked.meaning.vector is None or seen.degraded else asked.request.mode
     finding = Diagnosis(
         stage=stage,
-        root=str(root),
-        path=path or question.path,
+        root=str(opened.workspace.root),
+        path=seen.path or question.path,
         line=question.line,
         request=asked.request,
-        off=why_off(asked, mode, seen.degraded),
+        off=why_off(asked.meaning, mode, seen.degraded),
         source=seen.source,
         verdict=seen.verdict,
         refusal=seen.disk if isinstance(seen.disk, Refusal) else None,
-        reason=_reason(opened, seen, path or ""),
+        reason=_reason(opened, seen),
         close=seen.close,
     )
-    made = frame(opened, asked, mode=mode, generation=seen.generation, timings_ms={}, degraded=seen.degraded)
+    made = frame(
+        opened,
+        waited,
+        asked.meaning,
+        mode=mode,
+        generation=seen.generation,
+        timings_ms={"wait": seen.waited_ms, "embed": asked.meaning.took_ms},
+        degraded=seen.degraded,
+    )
     told = why_text.told(finding)
     return WhyResult(path=finding.path, line=finding.line, **told, confidence=seen.confidence, **made)
 
 
-def _look(opened: OpenWorkspace, request: SearchRequest, path: str, line: int | None) -> _Seen:
+def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
     """Walk what is indexed through the search; look at the disk where that does not return it."""
-    with opened.index.view(request.expired) as view:
-        generation = view.snapshot.generation
-        source = view.snapshot.source_at(path)
-        verdict = walk(view, request, source, line) if source else None
-        close = () if source else _close_names(view, path)
-        is_hit = verdict is not None and verdict.stage == "returned"
-        confidence = search(view, request).confidence if is_hit else None
-        missing = degraded(view)
-    if is_hit or not opened.workspace.is_there():
-        return _Seen(generation, source, verdict, close=close, degraded=missing, confidence=confidence)
-    config = opened.config
-    rules = Rules.load(opened.workspace.root, config.sources, config.ignore)
-    disk = look(opened.workspace.root, path, rules, now_ns=time.time_ns())
-    return _Seen(generation, source, verdict, disk, close, missing)
+    root = opened.workspace.root
+    path = below(root, question.path)
+    asked = decided(opened, question, call.is_over, glob=question.glob, limit=question.limit)
+    with opened.index.view(call.is_over) as view:
+        seen = _Seen(asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.meaning.took_ms)
+        if path is None:
+            return seen
+        seen = _walked(view, seen, path, question.line)
+    is_there = opened.workspace.is_there()
+    if seen.confidence is not None or not is_there:
+        return replace(seen, is_there=is_there)
+    rules = Rules.load(root, opened.config.sources, opened.config.ignore)
+    return replace(seen, disk=look(root, path, rules, now_ns=time.time_ns()))
 
 
-async def _stage(workspaces: Workspaces, opened: OpenWorkspace, seen: _Seen, path: str) -> str:
+def _walked(view: View, seen: _Seen, path: str, line: int | None) -> _Seen:
+    """Add what the search makes of a path."""
+    request = seen.asked.request
+    source = view.snapshot.source_at(path)
+    verdict = walk(view, request, source, line) if source else None
+    is_hit = verdict is not None and verdict.stage == "returned"
+    return replace(
+        seen,
+        source=source,
+        verdict=verdict,
+        close=() if source else _close_names(view, path),
+        confidence=search(view, request).confidence if is_hit else None,
+        degraded=degraded(view),
+    )
+
+
+async def _stage(workspaces: Workspaces, opened: OpenWorkspace, seen: _Seen) -> str:
     """Return the first stage that dropped a path."""
     if seen.verdict is not None and seen.verdict.stage == "returned":
         return "returned"
-    if not opened.workspace.is_there():
+    if not seen.is_there:
         return seen.verdict.stage if seen.verdict else "root-missing"
     if isinstance(seen.disk, Refusal):
         return "not-a-source"
-    stored, was_there = await workspaces.write(_stored, opened, path)
+    stored, was_there = await workspaces.write(_stored, opened, seen.path)
     if seen.disk is None:
         return "gone" if seen.verdict or was_there else "missing"
     # An empty hash is forgotten on purpose: what is indexed is right, and looked at again.
@@ -111,9 +133,9 @@ def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
     return stamp[1] if stamp else None, writer.gone_hash(path) is not None
 
 
-def _reason(opened: OpenWorkspace, seen: _Seen, path: str) -> str:
+def _reason(opened: OpenWorkspace, seen: _Seen) -> str:
     """Return why a source is not indexed, or not as it is now."""
-    sync = opened.sync
+    sync, path = opened.sync, seen.path or ""
     if sync.scanner.skipped.get(path) == "failed":
         return "failed"
     if seen.source is not None:

@@ -61,7 +61,7 @@ async def configure(
     workspaces: Workspaces, asked: WorkspaceConfigureParams, call: Call
 ) -> WorkspaceConfigureResult:
     """``workspace.configure``: replace settings in config.toml, or show what they are."""
-    root = workspaces.root_of(asked.workspace)
+    root = await workspaces.root_of(asked.workspace)
     if not isinstance(asked.settings, UnsetType) and asked.settings:
         try:
             await call.to_the_end(

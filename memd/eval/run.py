@@ -221,7 +221,7 @@ def _why(
             path=path,
             line=None,
             request=asked.request,
-            off=prepare.why_off(asked, "keyword" if asked.meaning.vector is None else "hybrid"),
+            off=prepare.why_off(asked.meaning, "keyword" if asked.meaning.vector is None else "hybrid"),
             source=source,
             verdict=verdict,
             refusal=disk if isinstance(disk, Refusal) else None,

@@ -4,7 +4,6 @@ It begins as a copy of the workspace's own index where that lies still, so that 
 embedded; the live database itself is never opened. A question is decided by the same code as the daemon's.
 """
 
-import asyncio
 import math
 import os
 import shutil
@@ -86,7 +85,6 @@ class TemporaryIndex:
         self.index = index
         self.embedding = embedding
         self._indexer = indexer
-        self._loop = asyncio.Runner()
 
     @property
     def sources(self) -> frozenset[str]:
@@ -96,7 +94,7 @@ class TemporaryIndex:
     def decide(self, question: params.SearchParams) -> Asked:
         """Return a question with everything decided, its vector included."""
         limit = question.limit or self.config.max_results
-        return self._loop.run(prepare.decided(self, question, lambda: False, glob=[], limit=limit))
+        return prepare.decided(self, question, lambda: False, glob=[], limit=limit)
 
     def answer(self, asked: Asked) -> Answer:
         """Return the hits."""
@@ -140,7 +138,6 @@ class TemporaryIndex:
 
     def close(self) -> None:
         """Close the index; who asks later gets IndexClosedError."""
-        self._loop.close()
         self.index.close()
 
     def _embedder(self) -> Embedder | None:

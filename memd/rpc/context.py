@@ -40,12 +40,17 @@ class Call:
 
     id: int
     client: dict[str, Any]  # uid and pid; one dict a connection, memd.hello may add to it
+    started: float  # when it came, in loop.time()
     deadline: float | None  # in loop.time(), which is time.monotonic(); None: as long as it takes
     notify: Callable[[dict[str, Any]], None]
     # Begins to listen for this connection, which sends what it hears until it ends or follows something else.
     follow: Callable[[Callable[[Listener], Unlisten]], None]
     left: Callable[[], bool]  # whether the client is gone; from any thread
     outlives: Callable[[str], None]  # says what goes on after the deadline, for the error's text
+
+    def age_ms(self) -> float:
+        """Return how long ago the request came. From any thread."""
+        return round((time.monotonic() - self.started) * 1000, 3)
 
     def is_over(self) -> bool:
         """Tell whether nobody waits for the answer any more. From any thread: reads end when it says so."""

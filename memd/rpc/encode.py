@@ -4,15 +4,26 @@ Errors are `[0 | 1, "CODE: text"]`, the one shape whose text Neovim shows. What 
 by its class and place alone: an exception's text may quote a note, and this peer may not know it.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import structlog
 
-from memctl.protocol import FrameTooLargeError, Notification, Response, pack
+from memctl.protocol import FrameTooLargeError, Notification, Response, pack, pack_answer
 from memd.errors import InvalidError, MemdError
 from memd.logs import log_unforeseen
 
 log = structlog.get_logger()
+
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Packed(Generic[Result]):
+    """A result that is MessagePack already: the thread that made it has encoded it, too."""
+
+    result: bytes
 
 
 def wire_error(error: BaseException, method: str) -> list[object]:
@@ -29,6 +40,8 @@ def wire_error(error: BaseException, method: str) -> list[object]:
 def frame_of(response: Response, method: str) -> bytes:
     """Return the reply's bytes; where it can't be sent as it is, those of an error that says why."""
     try:
+        if isinstance(response.result, Packed):
+            return pack_answer(response.id, response.result.result)
         return pack(response)
     except FrameTooLargeError as error:
         ask = "ask for less: a smaller limit, or lines instead of a whole source"

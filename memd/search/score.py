@@ -56,8 +56,27 @@ class Judgement:
     candidates: Candidates  # of either arm's pool, best first
 
 
-def judge(view: View, request: SearchRequest, lap: Lap) -> Judgement:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is judged without the query's vector, which may be made meanwhile."""
+
+    mask: Mask  # which chunks may answer
+    keyword: KeywordArm | None  # None: only the vector arm is asked
+
+
+def judge_words(view: View, request: SearchRequest) -> Words:
+    """Ask what needs no vector. Raises as `judge` does."""
+    require_numpy("an explanation")
+    mask = _mask(view, request.query)
+    if request.without:
+        mask = restrict(mask, request.without, keep=False)
+    return Words(mask, None if request.mode == "vector" else keyword_arm(view, request.query, mask))
+
+
+def judge(view: View, request: SearchRequest, lap: Lap, words: Words | None = None) -> Judgement:
     """Ask both arms; *lap* is told when each step ends, and may raise to give up.
+
+    *words* is what `judge_words` returned of the same request; None: they are asked now.
 
     Where a vector that counts is not what was written, words alone are asked: a score by it says nothing, and
     others may have the place of what it stood for.
@@ -65,29 +84,28 @@ def judge(view: View, request: SearchRequest, lap: Lap) -> Judgement:
     Raises:
         NumpyMissingError: a search is answered without numpy, but not explained.
     """
-    require_numpy("an explanation")
-    judged = _judged(view, request, lap)
+    if words is None:
+        words = judge_words(view, request)
+        lap("keyword")
+    judged = _judged(view, request, words, lap)
     if judged.vector is not None and view.damaged:
-        return _judged(view, request, lap)
+        return _judged(view, request, words, lap)
     return judged
 
 
-def _judged(view: View, request: SearchRequest, lap: Lap) -> Judgement:
-    mask = _mask(view, request.query)
-    if request.without:
-        mask = restrict(mask, request.without, keep=False)
+def _judged(view: View, request: SearchRequest, words: Words, lap: Lap) -> Judgement:
+    mask, keyword = words.mask, words.keyword
     vector = None
     if request.query_vec is not None and request.mode != "keyword" and not view.damaged:
         vector = vector_arm(view, request.query_vec, request.model_id, mask)
     lap("vector")
-    alone = request.mode == "vector" and vector is not None
-    keyword = None if alone else keyword_arm(view, request.query, mask)
+    if vector is None and keyword is None:
+        keyword = keyword_arm(view, request.query, mask)
     # Who asked for one arm alone, or has but one, gets its judgement as it is.
     names = (
         named(view, request.spelled, keyword, vector) if vector and keyword and request.spelled else NOTHING
     )
     knows = len(keyword.pool) > 0 if keyword else knows_a_word(view, request.query)
-    lap("keyword")
     candidates = fused(view.snapshot, request, vector, keyword, names)
     return Judgement(mask, vector, keyword, names, knows, candidates)
 

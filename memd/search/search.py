@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from memd.errors import DeadlineError
@@ -15,7 +15,7 @@ from memd.search.confidence import Confidence, confidence
 from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reads_some
 from memd.search.ranking import Candidate, Candidates
-from memd.search.score import Judgement, Mode, SearchRequest, judge
+from memd.search.score import Judgement, Mode, SearchRequest, Words, judge, judge_words
 from memd.search.snippet import Snippet, snippet
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
@@ -55,14 +55,38 @@ class Answer:
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 
-def search(view: View, request: SearchRequest) -> Answer:
-    """Return the best chunks of one moment.
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A search whose words are judged, and whose vector may still be missing."""
+
+    words: Words | None = None  # None: all is done at once, as without numpy
+    took_ms: Mapping[str, float] = field(default_factory=dict)  # by step
+
+
+NOTHING_BEGUN = Begun()
+
+
+def begin(view: View, request: SearchRequest) -> Begun:
+    """Do what needs no vector, so that it can be done while the query is embedded; `search` does the rest.
+
+    Raises as `search` does.
+    """
+    if not HAS_NUMPY:
+        return NOTHING_BEGUN
+    timer = _Timer(request.expired)
+    words = judge_words(view, request)
+    timer.lap("keyword")
+    return Begun(words, timer.laps_ms)
+
+
+def search(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -> Answer:
+    """Return the best chunks of one moment; *begun* is what `begin` returned of the same request.
 
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
     """
     if HAS_NUMPY:
-        return searched(view, request)[0]
+        return searched(view, request, begun)[0]
     timer = _Timer(request.expired)
     candidates, has_vectors = fallback.candidates(view, request)
     timer.lap("keyword")  # and vectors: they are read together
@@ -70,10 +94,10 @@ def search(view: View, request: SearchRequest) -> Answer:
     return _answer(view, request, candidates, timer, has_vectors=has_vectors, knows=knows)
 
 
-def searched(view: View, request: SearchRequest) -> tuple[Answer, Judgement]:
+def searched(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -> tuple[Answer, Judgement]:
     """Return the same, and the judgement that it rests on. Raises as `search` does, and NumpyMissingError."""
-    timer = _Timer(request.expired)
-    judged = judge(view, request, timer.lap)
+    timer = _Timer(request.expired, begun.took_ms)
+    judged = judge(view, request, timer.lap, begun.words)
     has_vectors = judged.vector is not None
     answer = _answer(view, request, judged.candidates, timer, has_vectors=has_vectors, knows=judged.knows)
     return answer, judged
@@ -133,8 +157,8 @@ def _places(view: View, ids: list[int]) -> dict[int, Place]:
 class _Timer:
     """Laps in milliseconds; between two laps the deadline is looked at."""
 
-    def __init__(self, expired: Callable[[], bool]) -> None:
-        self.laps_ms: dict[str, float] = {}
+    def __init__(self, expired: Callable[[], bool], before_ms: Mapping[str, float] | None = None) -> None:
+        self.laps_ms = dict(before_ms or {})
         self._expired = expired
         self._last = time.perf_counter()
 

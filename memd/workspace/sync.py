@@ -71,8 +71,10 @@ class WorkspaceSync:
     @property
     def state(self) -> str:
         """One of starting, scanning, busy, ready, missing."""
-        if not self.place.is_there():
-            return "missing"
+        return self._known_state if self.place.is_there() else "missing"
+
+    @property
+    def _known_state(self) -> str:
         if self.scanner.last is None:
             return "scanning" if self.scanner.running else "starting"
         return "scanning" if self.scanner.running else "busy" if self._open_work else "ready"
@@ -80,10 +82,15 @@ class WorkspaceSync:
     @property
     def facts(self) -> dict[str, Any]:
         """The ``index`` object of every answer."""
+        return {**self.known, "state": self.state}
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """The same from memory alone: it does not look whether the folder is there."""
         since = self._dirty_since
         files = len(self._backlog)
         return {
-            "state": self.state,
+            "state": self._known_state,
             "first": self.first,
             "first_words": self.first_words,
             "pending": files + self.vectors.pending,

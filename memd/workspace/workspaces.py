@@ -52,6 +52,7 @@ class Workspaces:
         self._registry = Registry(state_dir)
         self._user_config_path = user_config_path
         self._roots: list[Path] = []
+        self._names: dict[str | None, Path] = {}  # root as requests name it → the same; None: the only one
         self._opened: dict[Path, OpenWorkspace] = {}
         self._faults: dict[Path, MemdError] = {}  # why a registered workspace is not open
         self.feed = EventBus()
@@ -99,11 +100,11 @@ class Workspaces:
         """Run *work* in the writing thread."""
         return await self.threads.write(work, *args)
 
-    async def read(self, work: Callable[..., Any], *args: Any) -> Any:
+    async def read(self, work: Callable[..., T], *args: Any) -> T:
         """Run *work* in a reading thread."""
         return await self.threads.read(work, *args)
 
-    async def apart(self, work: Callable[..., Any], *args: Any) -> Any:
+    async def apart(self, work: Callable[..., T], *args: Any) -> T:
         """Run *work* that takes long in a thread that neither queries nor saves wait for."""
         return await self.threads.apart(work, *args)
 
@@ -133,11 +134,17 @@ class Workspaces:
 
     async def open_all(self) -> None:
         """Open every registered workspace; one that cannot be opened does not stop the others."""
-        self._roots = self._registry.read()
+        self._set_roots(self._registry.read())
         for root in self._roots:
             await self.write(recover, folders.workspace_at(root, self._state_dir).index_dir)
             await self._try_open(root)
             self._later(self._clear_leftovers(root))
+
+    def _set_roots(self, roots: list[Path]) -> None:
+        self._roots = roots
+        self._names = {str(root): root for root in roots}
+        if len(roots) == 1:
+            self._names[None] = roots[0]
 
     async def _clear_leftovers(self, root: Path) -> None:
         if cleared := await self.folders.run(root, clear_leftovers, root):
@@ -158,9 +165,14 @@ class Workspaces:
         for opened in self._opened.values():
             opened.sync.rescan()
 
-    def root_of(self, path: str | None) -> Path:
-        """Return the registered root that a request names. Raises WorkspaceError."""
-        return folders.choose(path, self._roots)
+    async def root_of(self, path: str | None) -> Path:
+        """Return the registered root that a request names. Raises WorkspaceError.
+
+        A root in full needs no look at the disk; the links in any other path are followed in another thread.
+        """
+        if path in self._names:
+            return self._names[path]
+        return await self.apart(folders.choose, path, list(self._roots))
 
     async def find(self, path: str | None) -> OpenWorkspace:
         """Return the workspace that a request names.
@@ -169,7 +181,7 @@ class Workspaces:
             WorkspaceError: it names none.
             ConfigError and others: why that one is not open.
         """
-        root = self.root_of(path)
+        root = await self.root_of(path)
         if root not in self._opened:
             await self._try_open(root)  # being reopened, or its configuration may have been mended
         if root in self._faults:
@@ -206,18 +218,21 @@ class Workspaces:
         async with self._changing:
             if root not in self._roots:
                 self._registry.write([*self._roots, root])
-                self._roots.append(root)
+                self._set_roots([*self._roots, root])
         await self._try_open(root)
         return root, created
 
     async def remove(self, path: str) -> Path:
         """Forget a workspace and delete its index; its notes and its config.toml stay."""
-        await self._end_rebuild(self.root_of(path))
+        root = await self.root_of(path)
+        await self._end_rebuild(root)
         async with self._changing:
-            root = self.root_of(path)
+            if root not in self._roots:  # another one was faster
+                raise WorkspaceError(f"{root} is not registered any more")
             await self._close(root)
-            self._registry.write([other for other in self._roots if other != root])
-            self._roots.remove(root)
+            others = [other for other in self._roots if other != root]
+            self._registry.write(others)
+            self._set_roots(others)
             self._faults.pop(root, None)
             index_dir = folders.workspace_at(root, self._state_dir).index_dir
             for folder in [index_dir, *copies_set_aside(index_dir)]:

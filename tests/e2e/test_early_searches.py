@@ -49,7 +49,14 @@ def test_a_search_waits_for_a_model_that_loads(loading, server):
                 daemon.call(name, workspace=str(root), query="heron", **more)
             )
         )
-        for name, more in (("search", {}), ("search", {"sync": True}), ("recall", {}), ("search_memory", {}))
+        for name, more in (
+            ("search", {}),
+            ("search", {"sync": True}),
+            ("search", {"explain": True}),
+            ("recall", {}),
+            ("search_memory", {}),
+            ("why", {"path": "heron.md"}),
+        )
     ]
     for thread in asked:
         thread.start()
