@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -22,7 +23,9 @@ from memd.workspace.throughput import Throughput
 
 log = structlog.get_logger()
 
-EMBED_BATCH = 32  # texts between two commits: about 0.4 s of the shipped model on two cores
+# Texts between two commits: about 0.2 s of the shipped model on two cores. Two batches are under way: the
+# model has the next one while the last one is committed.
+EMBED_BATCH = 16
 FIRST_BATCH = 4  # one piece of work for one thread: the chunks of a note
 LOADING_POLL_S = 0.05  # how soon a model that has loaded is noticed
 MODEL_POLL_S = 5.0  # how soon one that took its place is, while nothing is to be embedded
@@ -30,6 +33,14 @@ MODEL_POLL_S = 5.0  # how soon one that took its place is, while nothing is to b
 BULK_POLL_S = 0.1
 SIDECARS_AT_ONCE = 32  # between two turns of the writing thread: some 50 ms
 MAX_FIRST = 256  # paths of saves whose chunks go ahead of a long run
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Texts that the model has."""
+
+    texts: dict[bytes, str]  # by hash
+    vectors: asyncio.Task[dict[bytes, bytes]]  # without those that it refused
 
 
 class EmbedLoop:
@@ -52,6 +63,7 @@ class EmbedLoop:
         self._kept: set[str] = set()  # sources that have one
         self._work = asyncio.Event()
         self._refused: set[bytes] = set()  # texts that the model does not take, until the next start
+        self._next: _Batch | None = None  # begun while the one before it was still under way
 
     @property
     def wanted(self) -> bool:
@@ -103,6 +115,10 @@ class EmbedLoop:
             self.failing = True
             self.fault = error if isinstance(error, NoSpaceError | StorageError) else None
             raise
+        finally:
+            if self._next is not None:
+                self._next.vectors.cancel()
+                self._next = None
 
     async def _wait_for_work(self, embedder: Embedder) -> None:
         """Wait for new chunks, or for another model: a server may come back with one.
@@ -190,15 +206,16 @@ class EmbedLoop:
             )  # fmt: skip
 
     async def _embed_some(self, embedder: Embedder) -> bool:
-        # In a long run only what was saved a moment ago is embedded, and little with it.
+        """Commit the vectors of one batch, while the model has the next one; False when none is left."""
         began, before = time.monotonic(), self.pending
-        limit = (FIRST_BATCH if self._backlog.is_bulk else EMBED_BATCH) + len(self._refused)
-        first, self._first = self._first, set()
-        found: dict[bytes, str] = await self._context.write(self._index.pending, limit, first)
-        if len(found) < limit:  # all that waits: a refused text whose note is gone waits no more
-            self._refused &= found.keys()
-        batch = {digest: text for digest, text in found.items() if digest not in self._refused}
-        vectors = await self._vectors(batch, embedder.model_id)
+        at_hand, self._next = self._next or await self._begun(embedder, ()), None
+        if at_hand is None:
+            return False
+        try:
+            self._next = await self._begun(embedder, at_hand.texts.keys())
+            vectors = await at_hand.vectors
+        finally:
+            at_hand.vectors.cancel()
         if vectors:
             await self._context.write(
                 lambda: self._context.indexer.embed(vectors, model_id=embedder.model_id)
@@ -210,7 +227,27 @@ class EmbedLoop:
             self._context.publish(
                 {"event": "embedded", "count": len(vectors), "pending_vectors": self.pending}
             )
-        return bool(batch)
+        return True
+
+    async def _begun(self, embedder: Embedder, under_way: Collection[bytes]) -> _Batch | None:
+        """Give the model the next texts but those *under_way*; None where there are none."""
+        # In a long run only what was saved a moment ago is embedded, and little with it.
+        limit = FIRST_BATCH if self._backlog.is_bulk else EMBED_BATCH
+        limit += len(self._refused) + len(under_way)
+        first, self._first = self._first, set()
+        found: dict[bytes, str] = await self._context.write(self._index.pending, limit, first)
+        if len(found) < limit:  # all that waits: a refused text whose note is gone waits no more
+            self._refused &= found.keys()
+        texts = {
+            digest: text
+            for digest, text in found.items()
+            if digest not in self._refused and digest not in under_way
+        }
+        if not texts:
+            return None
+        vectors = asyncio.create_task(self._vectors(texts, embedder.model_id))
+        vectors.add_done_callback(_note_seen)  # after a failure nobody looks at the next one
+        return _Batch(texts, vectors)
 
     async def _vectors(self, batch: dict[bytes, str], model_id: str) -> dict[bytes, bytes]:
         assert self._embedding is not None
@@ -243,3 +280,8 @@ class EmbedLoop:
             for piece in pieces:  # after a failure nobody waits for the rest
                 piece.cancel()
         return [vector for piece in done for vector in piece]
+
+
+def _note_seen(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()

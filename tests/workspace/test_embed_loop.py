@@ -86,6 +86,43 @@ def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):
     assert notes.found("poison") == ["p.md"]
 
 
+def test_the_model_has_the_next_texts_while_vectors_are_committed(notes):
+    """It never stands still for the disk."""
+    given = []
+
+    class Noting:
+        def __getattr__(self, name):
+            return getattr(notes.embedder, name)
+
+        def embed_documents(self, texts):
+            given.extend(texts)
+            return notes.embedder.embed_documents(texts)
+
+    class SlowDisk(InlineThreads):
+        commits = 0
+
+        async def write(self, work, *args):
+            before = notes.index.pending_count()
+            done = await super().write(work, *args)
+            if notes.index.pending_count() < before and notes.index.pending_count():
+                self.commits += 1
+                committed = 60 - notes.index.pending_count()
+                async with asyncio.timeout(5):
+                    while len(given) <= committed:  # noqa: ASYNC110 - a thread of the model counts
+                        await asyncio.sleep(0.001)
+            return done
+
+    notes.save({f"{number}.md": f"word{number}\n" for number in range(60)}, embed=False)
+    queue = EmbeddingQueue(Noting, retry_s=(0.01, 0.01))
+    disk = SlowDisk()
+    task = EmbedLoop(context_of(notes, embedding=queue, threads=disk), Backlog())
+    asyncio.run(until_done(task))
+    queue.close()
+    assert disk.commits > 1
+    assert len(given) == 60, "each text once"
+    assert notes.index.pending_count() == 0
+
+
 def test_with_nothing_to_do_it_sleeps(notes):
     """Idle means idle: the writing thread is not asked again and again."""
     notes.save({"a.md": "word\n"}, embed=False)
