@@ -26,7 +26,7 @@ from memd.index.signature import signature
 from memd.index.source_rows import NewChunk, NewSource
 from memd.records import FileStamp
 from memd.registry import Registry
-from memd.scripts import script_of
+from memd.scripts import scripts_of
 
 SEED = 7
 WORDS_A_CHUNK = 180  # as chunks are cut: about 200 words, often fewer
@@ -186,7 +186,7 @@ def _chunk(text: str, path: str, place: int) -> NewChunk:
         text=text,
         context="",
         hash=chunk_text.hash_of(text),
-        script=script_of(text),
+        scripts=scripts_of(text),
         signature=signature("", text),
         words=words,
         trigrams=trigrams,

@@ -1,4 +1,4 @@
-"""Unicode scripts: which one a text is mostly written in, and whether a model of some scripts reads it. Pure.
+"""Unicode scripts: those that a text is written in, and whether a model of some scripts reads it. Pure.
 
 A script has the name that Unicode gives it ("Latin", "Han"), which the names of its letters begin with.
 """
@@ -18,10 +18,17 @@ Script = Literal[
     "Latin", "Malayalam", "Myanmar", "Oriya", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai", "Tibetan",
 ]  # fmt: skip
 CJK = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
-JAPANESE = frozenset({"Han", "Hiragana", "Katakana"})  # stand in one text: together they say what it is in
 # How many Latin letters say as much as one of them.
 WEIGHTS = {"Han": 3, "Hiragana": 2, "Katakana": 2, "Hangul": 2}
-_ASCII_LETTER = re.compile("[A-Za-z]")
+# Of a text's letters, for a script to be one of the text's. A paragraph in two languages is found by the
+# meaning of the smaller part, too; less than a quarter are mostly names and terms.
+LEAST_SHARE = 0.25
+_LATIN_LETTER = re.compile("[A-Za-z]")
+# A word of Latin letters as prose has it. Code, addresses and markup are in Latin letters in every language.
+_LATIN_WORD = re.compile(
+    r"""(?<![^\s"'(\[*\u201c\u2018])[A-Za-z\u00c0-\u024f]+(?:['\u2019-][A-Za-z]+)*"""
+    r"""(?=[.,;:!?)\]"'*\u201d\u2019]*(?:\s|$))"""
+)
 
 
 def readable(text: str, scripts: frozenset[str] | None) -> bool:
@@ -39,22 +46,25 @@ def readable(text: str, scripts: frozenset[str] | None) -> bool:
     return known * 2 >= len(letters)
 
 
-def script_of(text: str) -> str:
-    """Return the script that most of a text is in; "" where it has no letters.
+def scripts_of(text: str) -> tuple[str, ...]:
+    """Return the scripts that a text is written in, in order; none where it has no letters.
 
-    Letters count by what they say: a Chinese word is one or two, an English one is five.
+    Letters count by what they say: a Chinese word is one or two, an English one is five. Latin letters count
+    in words of prose alone, unless there are no other letters.
     """
     if text.isascii():
-        return "Latin" if _ASCII_LETTER.search(text) else ""
+        return ("Latin",) if _LATIN_LETTER.search(text) else ()
+    text = clean(text)
     weights: Counter[str] = Counter()
-    for character, count in Counter(clean(text)).items():
-        if character.isalpha():
-            script = script_of_letter(character)
+    for letter, count in Counter(text).items():
+        if letter.isalpha() and not letter.isascii():
+            script = script_of_letter(letter)
             weights[script] += count * WEIGHTS.get(script, 1)
-    japanese = sum(weights[script] for script in JAPANESE)
-    others = max((weights[script] for script in weights.keys() - JAPANESE), default=0)
-    among = weights.keys() & JAPANESE if japanese > others else weights.keys() - JAPANESE
-    return max(sorted(among), key=weights.__getitem__, default="")
+    if set(weights) <= {"Latin"}:
+        return ("Latin",) if weights or _LATIN_LETTER.search(text) else ()
+    weights["Latin"] = sum(map(len, _LATIN_WORD.findall(text)))
+    least = min(LEAST_SHARE * weights.total(), max(weights.values()))
+    return tuple(sorted(script for script, weight in weights.items() if weight >= least))
 
 
 @cache

@@ -33,7 +33,7 @@ from memd.index.snapshot import View
 from memd.index.vector_table import WITHOUT
 from memd.index.vectors import Matrix
 from memd.records import FileStamp, SourceText
-from memd.scripts import script_of
+from memd.scripts import scripts_of
 from memd.sources.scan import Rules, read_source, walk
 
 # Compared with FTS5, others each time: 1 s at a million chunks. All checksums say that the file is what was
@@ -377,7 +377,7 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
     seen = set()
     rows = view.reader.each(
         """
-        SELECT chunks.id, source, path, heading, context, text, chunks.hash, signature, length, script
+        SELECT chunks.id, source, path, heading, context, text, chunks.hash, signature, length, chunks.scripts
         FROM chunks CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
         """
     )
@@ -387,7 +387,8 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
         words, trigrams = chunk_text.full_texts(read, path, first=source not in seen)
         seen.add(source)
         length = view.reader.words_in(words)
-        if [chunk_text.hash_of(read), signature(heading, text), length, script_of(read)] != stored:
+        scripts = " ".join(scripts_of(read))
+        if [chunk_text.hash_of(read), signature(heading, text), length, scripts] != stored:
             wrong.add(path)
         yield number, words, trigrams
         counts["chunks"] += 1

@@ -51,7 +51,7 @@ CREATE TABLE chunks (
     context TEXT NOT NULL,                 -- what the model reads in front of it
     hash BLOB NOT NULL,                    -- of what the model reads
     length INTEGER NOT NULL,               -- in terms
-    script TEXT NOT NULL                   -- that most of what the model reads is in; "" without letters
+    scripts TEXT NOT NULL                  -- of what the model reads, parted by spaces; "" without letters
 ) STRICT;
 CREATE INDEX chunks_by_source ON chunks (source);
 CREATE INDEX chunks_by_hash ON chunks (hash);

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from memd.index import chunk_text
 from memd.index.signature import signature
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, SourceText, Tokenizer
-from memd.scripts import script_of
+from memd.scripts import scripts_of
 from memd.sources.chunk import parse
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -29,7 +29,7 @@ class NewChunk:
     text: str
     context: str
     hash: bytes
-    script: str  # that most of it is in
+    scripts: tuple[str, ...]  # that it is written in
     signature: bytes
     words: str  # prepared for the words table
     trigrams: str  # prepared for the trigram table
@@ -98,7 +98,7 @@ def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
         text=chunk.text,
         context=chunk.context,
         hash=chunk_text.hash_of(read),
-        script=script_of(read),
+        scripts=scripts_of(read),
         signature=signature(chunk.heading, chunk.text),
         words=words,
         trigrams=trigrams,

@@ -23,10 +23,11 @@ PART = 8  # values of a hash's first byte that are read at once: of a million ch
 
 MAX_DIM = 65_536  # arbitrary; models have up to 4,096
 
-# Whether the model of the matrix ?1 reads a chunk.
+# Whether the model of the matrix ?1 reads one of the scripts of a chunk.
 READ = """
-    (script = '' OR (SELECT scripts FROM matrices WHERE number = ?1) IS NULL
-    OR script IN (SELECT value FROM json_each((SELECT scripts FROM matrices WHERE number = ?1))))
+    (chunks.scripts = '' OR (SELECT matrices.scripts FROM matrices WHERE number = ?1) IS NULL OR EXISTS
+        (SELECT 1 FROM json_each((SELECT matrices.scripts FROM matrices WHERE number = ?1))
+        WHERE instr(' ' || chunks.scripts || ' ', ' ' || value || ' ')))
 """
 WITHOUT = (
     ("waiting", READ),

@@ -151,7 +151,7 @@ def test_two_copies_of_a_text_are_both_left_out(latin):
     "damage",
     [
         "DELETE FROM unreadable",
-        "INSERT INTO unreadable SELECT id FROM chunks WHERE script = 'Latin'",
+        "INSERT INTO unreadable SELECT id FROM chunks WHERE scripts = 'Latin'",
         "INSERT INTO waiting SELECT chunk FROM unreadable",
         "INSERT INTO unreadable VALUES (4711)",
     ],
@@ -169,7 +169,7 @@ def test_the_check_finds_who_is_left_out_wrongly(latin, damage):
 def test_the_check_finds_a_chunk_with_a_wrong_script(latin):
     """What it is in is derived again from its text."""
     latin.save(NOTES)
-    _run_outside(latin, "UPDATE chunks SET script = 'Greek' WHERE script = 'Cyrillic'")
+    _run_outside(latin, "UPDATE chunks SET scripts = 'Greek' WHERE scripts = 'Cyrillic'")
     assert latin.findings() == ["chunk: chunks of ru.md are not what their text says"]
 
 
