@@ -11,6 +11,7 @@ from benchmarks.home import home
 def main() -> None:
     parser = report.arguments(__doc__)
     parser.add_argument("folder", type=Path, help="notes; they are copied and stay as they are")
+    parser.add_argument("--provider", choices=("onnx", "none"), default="onnx", help="none: words alone")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     with home() as place:
@@ -19,6 +20,8 @@ def main() -> None:
         )
         for path in (place.notes, *place.notes.rglob("*")):
             path.chmod(0o700 if path.is_dir() else 0o600)  # a read-only copy could not become a workspace
+        (place.notes / "memory").mkdir(exist_ok=True)
+        (place.notes / "memory" / "config.toml").write_text(f'provider = "{options.provider}"\n')
 
         def step(what: str, *, restart: bool = False) -> None:
             if restart:
@@ -39,7 +42,9 @@ def main() -> None:
             sum(path.stat().st_size for path in (place.folder / "state").rglob("*") if path.is_file()) / 1e6
         )
     print(f"{options.folder.name}: index of {size_mb:.1f} MB")
-    report.show("indexing", rows, options, folder=options.folder.name, index_mb=size_mb)
+    report.show(
+        "indexing", rows, options, folder=options.folder.name, provider=options.provider, index_mb=size_mb
+    )
 
 
 if __name__ == "__main__":
