@@ -21,9 +21,9 @@ CJK = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
 # How many Latin letters say as much as one of them.
 WEIGHTS = {"Han": 3, "Hiragana": 2, "Katakana": 2, "Hangul": 2}
 # Of a text's letters, for a script to be one of the text's: below a half, since half of a text is well worth
-# a vector (.85 of nDCG@10 against .61 in abstracts mixed with Chinese). Less would be as well, down to a tenth
-# (.82 against .51), but costs time: of the chunks of Chinese, Japanese and Korean notes a tenth is embedded
-# now, a sixth would be with 0.2.
+# a vector (.85 of nDCG@10 against .61 in abstracts mixed with Chinese). Less would be as well, down to a
+# tenth (.82 against .51), but costs time: of the chunks of Chinese, Japanese and Korean notes a tenth is
+# embedded now, a sixth would be with 0.2.
 LEAST_SHARE = 0.4
 FEW = 0.1  # for each Latin letter: a sign of mathematics in code, or a word, says nothing of the language
 _LATIN_LETTER = re.compile("[A-Za-z]")

@@ -100,8 +100,11 @@ def _similar(
         answer = most_similar(view, chunk, request)
         is_read = not view.reader.is_unreadable(chunk.id)
     degraded = answer.degraded
-    if answer.mode == "keyword" and is_read and not degraded:
-        degraded = ("no-provider",) if opened.embedding is None else ("vectors-building",)
+    if answer.mode == "keyword" and not degraded:
+        if opened.embedding is None:
+            degraded = ("no-provider",)
+        elif is_read:  # what the model does not read gets no vector: nothing is missing
+            degraded = ("vectors-building",)
     made = frame(
         opened,
         waited,
