@@ -193,6 +193,7 @@ class Matrices:
             with self._store.transaction():
                 self.ledger.set_scripts(held.number, scripts)
                 self.ledger.refill(held.number)
+                self.columns.renumber()
                 self._store.count_generation_up()
 
     def _without_building(self) -> list[Held]:
