@@ -153,7 +153,7 @@ class ColumnTable:
         for chunk_id, *values in self._ledger.live_chunks(
             first, first + SLICE_IDS, self._store.number("active")
         ):
-            if not -1 <= values[1] <= MAX_ROW:
+            if type(values[1]) is int and not -1 <= values[1] <= MAX_ROW:
                 raise MisplacedError("chunks have impossible rows: memctl index --rebuild")
             held[chunk_id - first :: SLICE_IDS] = values
         return held

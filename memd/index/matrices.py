@@ -192,6 +192,8 @@ class Matrices:
         if self.ledger.matrices()[held.number].scripts != scripts:
             with self._store.transaction():
                 self.ledger.set_scripts(held.number, scripts)
+                if held is self.active:
+                    self.columns.renumber()
                 self.ledger.refill(held.number)
                 self.columns.renumber()
                 self._store.count_generation_up()

@@ -71,6 +71,14 @@ def test_the_rows_are_those_of_the_matrix_that_answers(notes):
     assert notes.found("heron7 weir0", mode="vector")[0] == "n7.md"
 
 
+def test_the_rows_of_texts_that_are_read_no_more_leave_the_columns(notes):
+    """Where the model is said to read other scripts than before."""
+    notes.save({"a.md": "heron\n", "b.md": "\u6765\u9031\u306f\u91d1\u95a3\u5bfa\u3078\n"})
+    notes.index.begin_model(notes.embedder.model_id, notes.embedder.dim, frozenset({"Latin"}))
+    assert notes.findings() == []
+    notes.reopen()
+
+
 def test_a_row_that_is_forgotten_leaves_the_columns(notes):
     """The chunks of its text wait again, and are there after a start."""
     notes.save({"a.md": "heron\n", "b.md": "weir\n", "c.md": "same heron\n", "d.md": "same heron\n"})

@@ -285,6 +285,7 @@ def test_a_value_that_cannot_be_there_is_damage_in_a_query(notes, change):
         ("sources", "UPDATE sources SET tags = '{' WHERE id = 2"),
         ("sources", "UPDATE sources SET title = x'00' WHERE id = 2"),
         ("sources", "UPDATE sources SET day = '2026-13-01' WHERE id = 2"),
+        ("chunks", "UPDATE chunks SET length = 'a' WHERE id = 2"),
         ("chunks", f"UPDATE sqlite_sequence SET seq = {1 << 40} WHERE name = 'chunks'"),
         ("meta", "UPDATE meta SET value = 'x' WHERE key = 'generation'"),
         ("meta", "UPDATE meta SET value = 9 WHERE key = 'active'"),
@@ -295,10 +296,11 @@ def test_a_value_that_cannot_be_there_is_damage_in_a_query(notes, change):
     ],
 )
 def test_a_value_that_cannot_be_there_is_damage_at_the_start(notes, table, change):
-    """The index is not opened with it."""
+    """The index is not opened with it, where it is read: chunks and vectors to make the columns anew."""
     notes.save(NOTES)
     notes.index.close()
     _without_types(notes, table, change)
+    _without_types(notes, "columns", "UPDATE columns SET crc = crc + 1")
     with pytest.raises(IndexDamagedError):
         notes.open()
     _begin_anew(notes)
