@@ -55,10 +55,7 @@ def changed(
     old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices, file: Inverted | None
 ) -> Snapshot:
     """Return the snapshot after *changes* were committed; *file* as in `load`."""
-    sources = dict(old.sources)
-    for source_id in changes.sources_removed:
-        sources.pop(source_id, None)
-    sources.update(changes.sources_put)
+    sources = old.sources.changed(removed=changes.sources_removed, put=changes.sources_put)
     columns = old.columns.changed(
         removed=sorted(changes.removed),
         added=list(changes.added.values()),

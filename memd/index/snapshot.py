@@ -10,6 +10,7 @@ from memd.index.ann_cache import FirstPass
 from memd.index.columns import Columns, only_living, take
 from memd.index.postings import Part, Postings, TermPostings
 from memd.index.reader import Reader, StoredChunk
+from memd.index.sources import Sources
 from memd.index.vectors import Rows
 from memd.records import Source
 
@@ -19,7 +20,7 @@ class Snapshot:
     """One moment of an index, as far as scoring needs it. Never changes, but for the postings it caches."""
 
     generation: int
-    sources: Mapping[int, Source]  # live ones, as are all that follows
+    sources: Sources  # live ones, as are all that follows
     columns: Columns
     rows: Rows
     model_id: str  # whose vectors the rows are; "" while there are none

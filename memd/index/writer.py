@@ -9,8 +9,6 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import date
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
@@ -38,6 +36,7 @@ from memd.index.database import (
     told,
 )
 from memd.index.source_rows import NewChunk, NewSource
+from memd.index.sources import SOURCE_COLUMNS, Sources, source_of
 from memd.records import FileStamp, Source
 
 # Where a lost page would be noticed late or never; the full-text tables have checks of their own.
@@ -245,7 +244,6 @@ POSTINGS_FILE = "postings_file"  # in meta: the name of the derived file that co
 # Sources that no file stands for: what replaces one, while it is put, and what was replaced. They are gone
 # since ever, and their path has slashes in front, which no path in a workspace has ("0" follows "/").
 NAMELESS = "(path >= '/' AND path < '0')"
-SOURCE_COLUMNS = "id, path, title, tags, day, dated, origin"
 
 
 class Writer(Store):
@@ -280,17 +278,15 @@ class Writer(Store):
         found = self.run(f"SELECT path, {STAMP_COLUMNS} FROM sources WHERE gone_at IS NULL {below}", values)
         return {row[0]: FileStamp(*row[1:]) for row in found}
 
-    def sources(self) -> dict[int, Source]:
+    def sources(self) -> Sources:
         """Return every live source by its id."""
-        with decoded(self._path):
-            found = self.run(f"SELECT {SOURCE_COLUMNS} FROM sources WHERE gone_at IS NULL")
-            return {row[0]: _source(row) for row in found}
+        found = self.run(f"SELECT {SOURCE_COLUMNS} FROM sources WHERE gone_at IS NULL")
+        return Sources(self._path, {row[0]: row for row in found})
 
     def source_of(self, source_id: int) -> Source:
         """Return one source by its id."""
-        with decoded(self._path):
-            [row] = self.run(f"SELECT {SOURCE_COLUMNS} FROM sources WHERE id = ?", (source_id,))
-            return _source(row)
+        [row] = self.run(f"SELECT {SOURCE_COLUMNS} FROM sources WHERE id = ?", (source_id,))
+        return source_of(row, self._path)
 
     def source(self, path: str) -> tuple[int, bool] | None:
         """Return the id of the source at *path* and whether it is live, None where there is none."""
@@ -498,15 +494,3 @@ class Writer(Store):
         while self.source(free) is not None:
             free = f"/{free}"
         return free
-
-
-_day = cache(date.fromisoformat)  # there are few days and many sources
-
-
-def _source(row: Sequence[Any]) -> Source:
-    source_id, path, title, tags, day, dated, origin = row
-    tags = json.loads(tags) if tags != "[]" else []  # most have none: a third of a start's time with 50,000
-    texts = [path, title, origin, *tags]
-    if type(source_id) is not int or type(tags) is not list or not all(type(text) is str for text in texts):
-        raise TypeError(f"a source has values of wrong types: {row!r:.100}")
-    return Source(source_id, path, title, tuple(tags), _day(day), bool(dated), origin)
