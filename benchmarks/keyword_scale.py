@@ -70,7 +70,7 @@ def of_one_size(measured: Measured, options: argparse.Namespace) -> None:
     texts = made_index.questions(options.queries + WARM_UP)
     index = Index(folder)
     try:
-        index.inverted.drop()
+        index.postings.drop()
         times = [arm_ms(index, text) for text in texts[: 1 + WITHOUT_FILE]]
         measured.times("arm without the file, first question", times[:1])
         measured.times("arm without the file, new questions", times[1:])
@@ -116,7 +116,7 @@ def ranked(view: View, expression: str) -> None:
 def make_file(index: Index, measured: Measured) -> None:
     """Make the file of postings, without the pauses that housekeeping makes."""
     started, cpu = perf_counter(), time.process_time()
-    building = index.inverted.begin(index.view_apart)
+    building = index.postings.begin()
     slices, most = [], 0.0
     done = False
     while not done:
@@ -124,7 +124,7 @@ def make_file(index: Index, measured: Measured) -> None:
         done = building.step(0.1)
         slices.append(1000 * (perf_counter() - began))
         most = max(most, report.anonymous_mb())
-    assert index.inverted.adopt(building)
+    assert index.postings.adopt(building)
     measured.figure("making the file, s", perf_counter() - started)
     measured.figure("making the file, s of processor time", time.process_time() - cpu)
     measured.times("making the file, one transaction", slices)

@@ -1,4 +1,4 @@
-"""The time and recall of the vector arm among very many vectors: the first pass against the exact scan.
+"""The time and recall of the vector arm among very many vectors: codes against the exact scan.
 
 Both are the arm that a search uses, over a snapshot without texts; they take turns, query by query, under
 masks that let a share of the chunks through. Recall is against the scan of all vectors. Judge it by real
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import report
-from memd.index.ann_cache import CodesBuild, FirstPass
+from memd.index.codes_file import CodesBuild, CodesFile
 from memd.index.columns import Columns, Mask, mask_of, take
 from memd.index.cosine import by_chunk, cosines
 from memd.index.postings import TermPostings
@@ -68,15 +68,15 @@ def main() -> None:
         }
         covered = replace(rows, count=round(rows.count * (1 - options.tail)))
         before = report.anonymous_mb()
-        first_pass, build_s = coded(Path(scratch), covered)
-        size_mb = sum(path.stat().st_size for path in Path(scratch).glob("first_pass.*")) / 1e6
+        codes, build_s = coded(Path(scratch), covered)
+        size_mb = sum(path.stat().st_size for path in Path(scratch).glob("codes.*")) / 1e6
         about = {
-            "rows": rows.count, "covered": covered.count, "candidates": first_pass.facts.candidates,
+            "rows": rows.count, "covered": covered.count, "candidates": codes.candidates,
             "build_s": round(build_s, 1), "file_mb": round(size_mb, 1),
             "anonymous_mb": round(report.anonymous_mb() - before, 1),
         }  # fmt: skip
         print(", ".join(f"{name} {value:,}" for name, value in about.items()))
-        table, raw = compared(snapshot(rows, first_pass), queries, options)
+        table, raw = compared(snapshot(rows, codes), queries, options)
     report.show("vector_scale", table, options, about=about, ms=raw)
 
 
@@ -124,7 +124,7 @@ def questions(folder: Path, count: int) -> np.ndarray:
     return np.frombuffer(found, np.float32).reshape(len(texts), DIM)
 
 
-def coded(folder: Path, rows: Rows) -> tuple[FirstPass, float]:
+def coded(folder: Path, rows: Rows) -> tuple[CodesFile, float]:
     """Make the codes as the daemon does, without its pauses."""
     started = perf_counter()
     building = CodesBuild(folder, 1, rows)
@@ -134,11 +134,11 @@ def coded(folder: Path, rows: Rows) -> tuple[FirstPass, float]:
     return building.made, perf_counter() - started
 
 
-def snapshot(rows: Rows, first_pass: FirstPass) -> Snapshot:
+def snapshot(rows: Rows, codes: CodesFile) -> Snapshot:
     """Return a snapshot in which the newest chunk was embedded first, as the daemon does it."""
     added = [(number, 1, rows.count - number, 1) for number in range(1, rows.count + 1)]
     columns = Columns.empty().changed(removed=[], added=added, embedded=[])
-    return Snapshot(1, {}, columns, rows, "", TermPostings(columns, rows.count), first_pass)
+    return Snapshot(1, {}, columns, rows, "", TermPostings(columns, rows.count), codes)
 
 
 def compared(

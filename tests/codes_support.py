@@ -1,44 +1,45 @@
-"""Support for tests of the first pass: making its file, and the scan of all vectors to compare with."""
+"""Support for tests of the file of codes: making its file, and the scan of all vectors to compare with."""
 
 from dataclasses import replace
 
-from memd.index.ann_cache import DamagedCodesError
+from memd.index.derived_file import UNUSABLE
 from memd.search.search import search
 
 
 def made(notes, slices: int | None = None) -> bool:
     """Make the file anew, or do only so many pieces of it; tell whether it counts now."""
-    building = notes.index.first_pass.begin()
+    building = notes.index.codes.begin()
     while not building.step(0.0 if slices is not None else 60.0):
         if slices is not None:
             slices -= 1
             if slices <= 0:
                 return False
-    return notes.index.first_pass.adopt(building)
+    return notes.index.codes.adopt(building)
 
 
 def loaded(notes) -> bool:
     """Read the file that is there, as a daemon does after its start; tell whether codes are used then."""
-    keeper = notes.index.first_pass
-    read = keeper.stored()
-    if read is not None:
+    keeper = notes.index.codes
+    found = keeper.current
+    if found is not None:
         try:
-            keeper.take(read())
-        except (DamagedCodesError, OSError):
+            found.load()
+            keeper.loaded(found)
+        except UNUSABLE:
             keeper.drop()
-    return notes.index.snapshot.first_pass is not None
+    return notes.index.snapshot.codes is not None
 
 
 def the_file(notes):
     """Return the path of the file that counts."""
-    [path] = notes.state.glob("first_pass.*.codes")
+    [path] = notes.state.glob("codes.*.bin")
     return path
 
 
 def answers(notes, text: str, *, exact: bool = False, **settings: object) -> list[tuple[int, float]]:
-    """Return (chunk, cosine) of the hits of a search by meaning; *exact*: without the first pass."""
+    """Return (chunk, cosine) of the hits of a search by meaning; *exact*: without codes."""
     request = notes.request(text, mode="vector", limit=200, min_score=0.0, **settings)
     with notes.index.view() as view:
-        without = replace(view, snapshot=replace(view.snapshot, first_pass=None))
+        without = replace(view, snapshot=replace(view.snapshot, codes=None))
         hits = search(without if exact else view, request).hits
     return [(hit.chunk.id, round(hit.candidate.vector_score, 5)) for hit in hits]

@@ -11,13 +11,13 @@ K1, B = 1.2, 0.75
 
 def made(notes, slices: int | None = None) -> bool:
     """Make the file anew, or do only so many pieces of it; tell whether it counts now."""
-    building = notes.index.inverted.begin(notes.index.view_apart)
+    building = notes.index.postings.begin()
     while not building.step(0.0 if slices is not None else 60.0):
         if slices is not None:
             slices -= 1
             if slices <= 0:
                 return False
-    return notes.index.inverted.adopt(building)
+    return notes.index.postings.adopt(building)
 
 
 def the_file(notes):

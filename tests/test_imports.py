@@ -54,17 +54,7 @@ BESIDE = {
 # Search reads an index through a view of one moment, and the arithmetic on its columns.
 VIEW = {
     f"memd.index.{name}"
-    for name in (
-        "ann",
-        "ann_cache",
-        "columns",
-        "cosine",
-        "postings",
-        "reader",
-        "signature",
-        "snapshot",
-        "vectors",
-    )
+    for name in ("ann", "columns", "cosine", "postings", "reader", "signature", "snapshot", "vectors")
 }
 # Modules without I/O and clock, and what they may not import.
 PURE = [

@@ -9,6 +9,7 @@ The only importer of faiss, an optional part that is loaded when the first codes
 rows count is told before the cut, never after it.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import util
@@ -51,9 +52,11 @@ def fits(dim: int) -> bool:
     return dim % PART_DIMS == 0
 
 
-def size_bytes(rows: int, dim: int) -> int:
-    """Return how much space the centroids and the codes of so many rows take."""
-    return CENTROIDS * dim * 4 + _codes_bytes(rows, dim)
+def stripes(rows: int) -> list[tuple[int, int]]:
+    """Return the first row and the one after the last of each part that one thread scans: whole blocks."""
+    middle = rows // STRIPES // BLOCK_ROWS * BLOCK_ROWS
+    ends = [*range(middle, middle * STRIPES, middle or 1), rows]
+    return list(zip([0, *ends], ends, strict=False))
 
 
 def table(matrix: Any, rows: int, dim: int) -> NDArray[np.float32]:
@@ -72,20 +75,16 @@ class Coder:
         settings.min_points_per_centroid = 1  # else it warns on stderr of what cannot be helped
         self._index.train(np.ascontiguousarray(rows[:: -(-len(rows) // SAMPLE_ROWS)]))
 
-    @property
-    def centroids(self) -> bytes:
-        """What `Codes` needs to read the codes."""
-        found: NDArray[np.float32] = _faiss().vector_to_array(self._index.pq.centroids)
-        return found.tobytes()
+    def add(self, rows: NDArray[np.float32]) -> None:
+        """Code some (n, dim) rows more."""
+        _alone()
+        self._index.add(np.ascontiguousarray(rows))
 
-    def coded(self, vectors: NDArray[np.float32]) -> bytes:
-        """Return the codes of (n, dim) rows; only the last call's n is no multiple of `BLOCK_ROWS`."""
-        faiss = _alone()
+    def taken(self) -> memoryview:
+        """Return what `Codes` reads of the rows that were added, as the library writes it; begin anew."""
+        written: memoryview = _alone().serialize_index(self._index).data
         self._index.reset()
-        self._index.add(np.ascontiguousarray(vectors))
-        lists = faiss.downcast_InvertedLists(self._index.invlists)
-        found: NDArray[np.uint8] = faiss.rev_swig_ptr(lists.get_codes(0), _codes_bytes(*vectors.shape))
-        return found.tobytes()
+        return written
 
 
 class Probes:
@@ -118,7 +117,7 @@ class Stripe:
     """The codes of some blocks of rows."""
 
     first: int  # row
-    index: Any
+    index: Any  # faiss.IndexIVFPQFastScan
 
     def scan(self, query_vec: bytes, limit: int, blocks: NDArray[np.uint32]) -> tuple[Scores, Rows]:
         """Return up to *limit* rows whose bit is set in *blocks*, a number for each block of all stripes."""
@@ -134,18 +133,15 @@ class Stripe:
 class Codes:
     """The codes of a matrix's first rows, in memory. Never changes; for any thread."""
 
-    def __init__(self, rows: int, dim: int, made: memoryview) -> None:
-        """Take the centroids and all codes that a `Coder` made of (rows, dim)."""
-        self.rows = rows
-        self._dim = dim
-        centroids = np.frombuffer(made, np.float32, CENTROIDS * dim)
-        middle = rows // STRIPES // BLOCK_ROWS * BLOCK_ROWS
-        ends = [*range(middle, middle * STRIPES, middle or 1), rows]
-        self._stripes = []
-        for first, end in zip([0, *ends], ends, strict=False):
-            offset = centroids.nbytes + _codes_bytes(first, dim)
-            blocks = np.frombuffer(made, np.uint8, _codes_bytes(end - first, dim), offset)
-            self._stripes.append(Stripe(first, _filled(centroids, end - first, dim, blocks)))
+    def __init__(self, stripes: Sequence[memoryview]) -> None:
+        """Read what a `Coder` made of the rows of each of the `stripes`."""
+        self.rows = 0
+        self._stripes: list[Stripe] = []
+        for written in stripes:
+            index = _alone().deserialize_index(np.frombuffer(written, np.uint8))
+            index.fine_quantizer = index.pq  # the library forgets it, and reading a code needs it
+            self._stripes.append(Stripe(self.rows, index))
+            self.rows += index.ntotal
 
     def chunks(self, query_vec: bytes, limit: int, columns: Columns, mask: Mask) -> Ids:
         """Return the chunks under *mask* of about *limit* rows that may be nearest, in any order."""
@@ -194,30 +190,12 @@ class Codes:
         faiss = _alone()
         quantizer = self._stripes[0].index.pq
         chosen = np.linspace(0, self.rows - 1, count).astype(np.int64)
-        rounded = quantizer.decode(quantizer.compute_codes(table(matrix, self.rows, self._dim)[chosen]))
+        rounded = quantizer.decode(quantizer.compute_codes(table(matrix, self.rows, quantizer.d)[chosen]))
         stored = np.empty_like(rounded)
         for place, row in enumerate(chosen.tolist()):
             stripe = next(stripe for stripe in reversed(self._stripes) if stripe.first <= row)
             stripe.index.reconstruct_from_offset(0, row - stripe.first, faiss.swig_ptr(stored[place]))
         return int(np.count_nonzero((stored != rounded).any(axis=1)))
-
-
-def _filled(centroids: NDArray[np.float32], rows: int, dim: int, blocks: NDArray[np.uint8]) -> Any:
-    faiss = _alone()
-    index = _empty(dim)
-    faiss.copy_array_to_vector(centroids, index.pq.centroids)
-    index.is_trained = True
-    ids = np.arange(rows, dtype=np.int64)
-    lists = faiss.downcast_InvertedLists(index.invlists)
-    lists.add_entries(0, rows, faiss.swig_ptr(ids), faiss.swig_ptr(blocks))
-    index.ntotal = rows
-    return index
-
-
-def _codes_bytes(rows: int, dim: int) -> int:
-    parts = dim // PART_DIMS
-    even = parts + parts % 2  # two of them share a byte
-    return -(-rows // BLOCK_ROWS) * BLOCK_ROWS * even // 2
 
 
 def _empty(dim: int) -> Any:

@@ -8,7 +8,6 @@ and with or without its rank it says ok where the lengths that ranking divides b
 memd's own count, so nothing else would notice.
 """
 
-import random
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -20,13 +19,12 @@ from typing import Final
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.fsio import Failure
 from memd.index import chunk_text
-from memd.index.ann_cache import flaw
 from memd.index.column_table import StoredSlice, chunks_in
 from memd.index.columns import HAS_NUMPY, only_living, take
 from memd.index.database import open_scratch
+from memd.index.derived_file import flaw
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.matrices import matrix_name
-from memd.index.postings import Inverted, agree, up_to
 from memd.index.reader import Reader
 from memd.index.signature import signature
 from memd.index.snapshot import View
@@ -35,42 +33,6 @@ from memd.index.vectors import Matrix
 from memd.records import FileStamp, SourceText
 from memd.scripts import scripts_of
 from memd.sources.scan import Rules, read_source, walk
-
-# Compared with FTS5, others each time: 1 s at a million chunks. All checksums say that the file is what was
-# written; this says that what was written was true.
-COMPARED = 200
-
-
-def false_terms(view: View, ends: Callable[[], None]) -> int:
-    """Return how many terms of the file of postings are not what was written, or not what FTS5 says.
-
-    Args:
-        view: of the moment that is looked at.
-        ends: called again and again; raises when there is no time left.
-    """
-    file = view.snapshot.postings.file
-    if file is None:
-        return 0
-    damaged = file.damaged_terms(ends)
-    if damaged:
-        return damaged
-    known = list(file.terms())
-    count = 0
-    for term in random.sample(known, min(COMPARED, len(known))):
-        ends()
-        count += not _agree(view, file, term)
-    return count
-
-
-def _agree(view: View, file: Inverted, term: tuple[str, bool]) -> bool:
-    """Tell whether file and FTS5 name the same live chunks and counts."""
-    stored = file.find(term)
-    if stored is None:
-        return False
-    truth = view.reader.counted(term[0], prefix=term[1])
-    columns = view.snapshot.columns
-    return agree(stored.part, up_to(truth, file.last), columns)
-
 
 TABLES: Final = {"words": "temp.postings", "trigrams": "temp.trigram_postings"}
 BATCH = 500  # chunks handed to FTS5 at once
@@ -220,9 +182,7 @@ def findings(
                 yield from _columns(view)
                 yield from _waiting(view)
                 yield from _rows(index, view, counts)
-                yield from _codes(index, view)
-                if "words" not in broken:
-                    yield from _postings(view, ends)
+                yield from _derived_files(index, view, broken, ends)
                 yield from _chunks(view, counts, broken, ends)
         yield from _strays(index)
         if root is not None and rules is not None:
@@ -332,22 +292,19 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
             yield Finding("rows", text, (), number, tuple(sorted(bad)))
 
 
-def _postings(view: View, ends: Ends) -> Iterator[Finding]:
-    """Compare the file of postings with the table that it was made from."""
-    try:
-        count = false_terms(view, ends)
-    except IndexDamagedError as error:
-        yield Finding("words", str(error))
-        return
-    if count:
-        yield Finding("postings", f"{count} terms of the file of postings do not stand where it says")
-
-
-def _codes(index: Index, view: View) -> Iterator[Finding]:
-    """Compare the codes of the first pass with the rows that they were made from."""
-    found = view.snapshot.first_pass
-    if found is not None and (text := flaw(index.folder, found, view.snapshot.rows)):
-        yield Finding("codes", f"the codes of the first pass: {text}")
+def _derived_files(index: Index, view: View, broken: Container[str], ends: Ends) -> Iterator[Finding]:
+    """Compare each derived file with its checksums, and a part of it with what it was made from."""
+    for found in (view.snapshot.postings.file, view.snapshot.codes):
+        kind = found.file.kind if found is not None else ""
+        if found is None or (kind == "postings" and "words" in broken):
+            continue
+        try:
+            text = flaw(found, view, ends)
+        except IndexDamagedError as error:
+            yield Finding("words", str(error))
+            continue
+        if text and any(keeper.usable is found for keeper in index.derived):  # else it was replaced
+            yield Finding(kind, f"the file of {kind}: {text}")
 
 
 def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> Iterator[Finding]:

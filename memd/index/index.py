@@ -14,14 +14,14 @@ from pathlib import Path
 
 from memd.errors import DeadlineError, StorageError, storage_error
 from memd.fsio import Failure
-from memd.index import ann_cache, matrices, postings, staging
-from memd.index.ann_cache import FirstPass, FirstPassKeeper
+from memd.index import derived_file, matrices, staging
 from memd.index.chunk_text import read_by_model
+from memd.index.codes_file import CodesFile, CodesKeeper
 from memd.index.column_table import MisplacedError
 from memd.index.compaction import Compaction
 from memd.index.matrices import Matrices, matrix_name
-from memd.index.postings import Inverted, TermPostings
-from memd.index.postings_cache import InvertedKeeper
+from memd.index.postings import TermPostings
+from memd.index.postings_file import PostingsFile, PostingsKeeper
 from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import NewSource
@@ -31,7 +31,7 @@ from memd.index.vectors import Rows
 from memd.index.writer import Writer
 
 
-def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: FirstPass | None) -> Snapshot:
+def load(writer: Writer, matrices: Matrices, file: PostingsFile | None, codes: CodesFile | None) -> Snapshot:
     """Return the snapshot of what is committed; *file* knows the postings of its older chunks.
 
     Raises:
@@ -47,12 +47,12 @@ def load(writer: Writer, matrices: Matrices, file: Inverted | None, first_pass: 
         matrices.rows,
         active.model_id if active else "",
         TermPostings(columns, matrices.ledger.newest_chunk(), file),
-        first_pass,
+        codes,
     )
 
 
 def changed(
-    old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices, file: Inverted | None
+    old: Snapshot, changes: Transaction, writer: Writer, matrices: Matrices, file: PostingsFile | None
 ) -> Snapshot:
     """Return the snapshot after *changes* were committed; *file* as in `load`."""
     sources = old.sources.changed(removed=changes.sources_removed, put=changes.sources_put)
@@ -74,13 +74,13 @@ def changed(
     )
 
 
-def beside(old: Snapshot, file: Inverted | None) -> Snapshot:
+def beside(old: Snapshot, file: PostingsFile | None) -> Snapshot:
     """Return the same moment with another file of postings."""
     return replace(old, postings=old.postings.beside(file))
 
 
 DATABASE = "index.db"
-FILE_NAMES = (matrices.FILE_NAME, postings.FILE_NAME, ann_cache.FILE_NAME)  # of what stands beside it
+FILE_NAMES = (matrices.FILE_NAME, derived_file.FILE_NAME)  # of what stands beside it
 # Of SQLite's log: it cannot be cut while one moment of the database is held, as a check does for minutes.
 LONG_LOG_BYTES = 48 * 1024 * 1024
 PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far above that
@@ -109,9 +109,16 @@ class Index:
         with ExitStack() as opened:
             self._writer = opened.enter_context(closing(Writer(folder / DATABASE, self._failure)))
             self._matrices = opened.enter_context(closing(Matrices(folder, self._writer)))
-            self.inverted = opened.enter_context(closing(InvertedKeeper(folder, self._writer, self._beside)))
-            self.first_pass = opened.enter_context(
-                closing(FirstPassKeeper(folder, self._writer, self._matrices, self._with_codes))
+            self.postings = opened.enter_context(
+                closing(
+                    PostingsKeeper(
+                        folder, self._writer, self._with_postings,
+                        snapshot=lambda: self.snapshot, view_apart=self.view_apart,
+                    )
+                )
+            )  # fmt: skip
+            self.codes = opened.enter_context(
+                closing(CodesKeeper(folder, self._writer, self._with_codes, matrices=self._matrices))
             )
             self.publish_again()
             self._pool = Pool(folder / DATABASE)
@@ -162,7 +169,7 @@ class Index:
 
     def owns(self, path: Path) -> bool:
         """Tell whether a file in the folder is one of the matrices, or a derived one that counts."""
-        if self.inverted.owns(path) or self.first_pass.owns(path):
+        if any(keeper.owns(path) for keeper in self.derived):
             return True
         with self.view_apart() as view:
             numbers = list(view.reader.each("SELECT number FROM matrices"))
@@ -206,14 +213,19 @@ class Index:
                 removed=changes.removed, added=changes.added.values(), embedded=changes.embedded
             )
             if changes.late_from:
-                self.inverted.note_late(changes.late_from)
+                self.postings.note_late(changes.late_from)
             if changes.visible:
                 self._writer.count_generation_up()
         if changes.visible:
-            self.inverted.look()
+            self.postings.look()
             self._published = changed(
-                self._published, changes, self._writer, self._matrices, self.inverted.file
+                self._published, changes, self._writer, self._matrices, self.postings.usable
             )
+
+    @property
+    def derived(self) -> tuple[PostingsKeeper, CodesKeeper]:
+        """The files that are made from database and matrix."""
+        return self.postings, self.codes
 
     def stage(self, new: NewSource, staged: Staged | None, budget_s: float) -> tuple[Staged, bool]:
         """Store some chunks of a large source, unseen; `Transaction.put` and `let_go` follow.
@@ -300,7 +312,7 @@ class Index:
         with self._writer.transaction():
             purged = self._writer.purge(before_s, limit, path)
             if purged:
-                self.inverted.note_purged()
+                self.postings.note_purged()
         if purged:  # one that runs may have copied what is not needed any more: the next one begins anew
             self._abandon_compaction()
         return purged
@@ -355,8 +367,8 @@ class Index:
 
     def publish_again(self) -> None:
         """Read what queries see from the database again."""
-        self.inverted.look()
-        self.first_pass.look()
+        for keeper in self.derived:
+            keeper.look()
         try:
             self._published = self._load()
         except MisplacedError:
@@ -384,7 +396,7 @@ class Index:
             self._compaction = None
 
     def _load(self) -> Snapshot:
-        return load(self._writer, self._matrices, self.inverted.file, self.first_pass.loaded)
+        return load(self._writer, self._matrices, self.postings.usable, self.codes.usable)
 
     def _same_moment(self, reader: Reader) -> Snapshot:
         give_up = time.monotonic() + PUBLISH_TIMEOUT_S
@@ -399,11 +411,11 @@ class Index:
             f"{self.folder}: no snapshot of the committed generation within {PUBLISH_TIMEOUT_S} s"
         )
 
-    def _beside(self, file: Inverted | None) -> None:
+    def _with_postings(self, file: PostingsFile | None) -> None:
         self._published = beside(self._published, file)
 
-    def _with_codes(self, first_pass: FirstPass | None) -> None:
-        self._published = replace(self._published, first_pass=first_pass)
+    def _with_codes(self, codes: CodesFile | None) -> None:
+        self._published = replace(self._published, codes=codes)
 
     def _republish(self) -> None:
         """Publish what is committed, where it is not what was published last."""

@@ -1,35 +1,18 @@
-"""Postings: in which chunks a term stands and how often, from a derived file and from FTS5.
+"""Postings: in which chunks a term stands and how often, from the file of postings and from FTS5.
 
 Ids of chunks only grow, and what stands under one never changes. So what was read of a term once stays true,
 and only chunks with higher ids are looked for later; which of all those chunks are live, a generation's
-columns say.
-
-The derived file can be deleted at any time. Its name is in the database, and only the file of that name
-counts, so a leftover, the file of another index or an older state of this one is never used. A file is never
-changed, only replaced. What the disk makes of it is noticed by checksums, those of a term's postings when
-they are first asked for.
-
-The file: the postings, then the keys by their bytes, where each key ends, and an entry for each; the header
-says where they are. Numbers are the machine's own: an index does not travel.
+columns say. The file has the older chunks of terms that are frequent; the rest is asked of FTS5 and kept.
 """
 
 from __future__ import annotations
 
-import mmap
-import re
-import struct
 from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
-from zlib import crc32
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-import structlog
-
-from memd import fsio
 from memd.index.columns import DEAD, Columns, Mask, live_up_to
 from memd.lru import LruCache
 
@@ -37,6 +20,8 @@ with suppress(ImportError):  # then search.fallback answers, and nothing here is
     import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from memd.index.postings_file import PostingsFile
 
 Ids: TypeAlias = "NDArray[np.int32]"
 
@@ -164,184 +149,6 @@ def known(part: Part, columns: Columns) -> tuple[Ids, NDArray[np.uint8]]:
     return listed(up_to(part, len(columns.source) - 1))
 
 
-log = structlog.get_logger()
-
-FILE_NAME = re.compile(r"postings\.[0-9a-f]{16}\.bin")
-
-MAGIC = b"memdpost"
-FORMAT = 1
-# magic, format, byte order, name; last id, chunks, terms; where keys, their ends and entries begin; CRC-32
-# from the keys to the end of the file.
-HEADER = struct.Struct("=8sII16sQQQQQQI")
-ENTRY = struct.Struct("=QIII")  # place; documents, whether dense, checksum
-BYTE_ORDER = 0x01020304
-CHECKED = struct.Struct("=I")  # CRC-32 of the header, behind it
-DATA_AT = 128  # the header and its checksum fit in front
-ALIGNED = 8  # bytes: arrays begin at whole numbers
-BEGINNING = b"\xff"  # ends the key of all terms that begin so: behind those, and no byte of UTF-8
-
-
-class Stored(NamedTuple):
-    """What the file has of one term."""
-
-    part: Part
-    documents: int  # chunks, live when the file was made or not
-
-
-@dataclass(frozen=True, slots=True)
-class PostingsHeader:
-    """What a file's header says."""
-
-    name: str  # 16 hexadecimal digits, in its file name and in the database
-    last: int  # all chunks up to this id are covered
-    chunks: int  # how many of them were there
-    terms: int
-    keys_at: int
-    ends_at: int
-    entries_at: int
-    crc: int  # of all from the keys on
-
-
-class DamagedPostingsError(Exception):
-    """The file is not what was written."""
-
-
-class Inverted:
-    """One file, open. For any thread."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        """Map the file at *path*.
-
-        Raises:
-            DamagedFileError: it is not the file *name*, or not as it was written.
-            OSError: it is not there, or cannot be read.
-        """
-        descriptor = fsio.open_existing(path)
-        try:
-            size = fsio.size(descriptor)
-            if size < DATA_AT:
-                raise DamagedPostingsError("it is cut")
-            self._map = mmap.mmap(descriptor, size, prot=mmap.PROT_READ)
-        finally:
-            fsio.close(descriptor)
-        self._view = memoryview(self._map)
-        self._facts = _facts_of(self._view, name)
-        self._ends = self._view[self._facts.ends_at : self._facts.entries_at].cast("I")
-        self._sound = bytearray(self._facts.terms)  # 1: its postings were compared with their checksum
-        self.is_damaged = False  # found since it was opened: nothing more is read of it
-
-    @property
-    def name(self) -> str:
-        """What the database calls it."""
-        return self._facts.name
-
-    @property
-    def last(self) -> int:
-        """The highest id that is covered."""
-        return self._facts.last
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks up to that id there were when it was made."""
-        return self._facts.chunks
-
-    def find(self, term: tuple[str, bool], *, anew: bool = False) -> Stored | None:
-        """Return the postings of a term up to `last`; None where it is too rare for the file.
-
-        They are compared with their checksum when they are first asked for, and again for who asks *anew*.
-        """
-        wanted = key_of(term)
-        number = bisect_left(range(self._facts.terms), wanted, key=self._key)
-        if self.is_damaged or number == self._facts.terms or self._key(number) != wanted:
-            return None
-        if anew or not self._sound[number]:
-            if not self._is_sound(number):
-                log.warning("postings_damaged")
-                self.is_damaged = True
-                return None
-            self._sound[number] = 1
-        return self._stored(number)
-
-    def terms(self) -> Iterator[tuple[str, bool]]:
-        """Yield every term that it has."""
-        for number in range(self._facts.terms):
-            key = self._key(number)
-            is_beginning = key.endswith(BEGINNING)
-            yield key.removesuffix(BEGINNING).decode(), is_beginning
-
-    def damaged_terms(self, ends: Callable[[], None]) -> int:
-        """Return how many terms' postings are not what was written; *ends* is called for each."""
-        count = 0
-        for number in range(self._facts.terms):
-            ends()
-            count += not self._is_sound(number)
-        return count
-
-    def _is_sound(self, number: int) -> bool:
-        place, documents, is_dense, crc = self._entry(number)
-        stored = self._bytes(place, documents, is_dense)
-        return checksum(self._key(number), documents, is_dense, stored) == crc
-
-    def _stored(self, number: int) -> Stored:
-        place, documents, is_dense, _ = self._entry(number)
-        stored = self._bytes(place, documents, is_dense)
-        return Stored(decoded(stored, documents, dense=bool(is_dense)), documents)
-
-    def _bytes(self, place: int, documents: int, is_dense: int) -> memoryview:
-        size = self._facts.last + 1 if is_dense else 5 * documents
-        return self._view[place : place + size]
-
-    def _key(self, number: int) -> bytes:
-        ends, at = self._ends, self._facts.keys_at
-        return bytes(self._view[at + (ends[number - 1] if number else 0) : at + ends[number]])
-
-    def _entry(self, number: int) -> tuple[int, int, int, int]:
-        found: tuple[int, int, int, int] = ENTRY.unpack_from(
-            self._view, self._facts.entries_at + number * ENTRY.size
-        )
-        return found
-
-
-def file_name(name: str) -> str:
-    """Return how the file of that name is called."""
-    return f"postings.{name}.bin"
-
-
-def key_of(term: tuple[str, bool]) -> bytes:
-    """Return what a term, or all that begin so, stands under."""
-    text, is_beginning = term
-    return text.encode() + (BEGINNING if is_beginning else b"")
-
-
-def checksum(key: bytes, documents: int, is_dense: int, stored: bytes | memoryview) -> int:
-    """Return the CRC-32 of postings and of what is said of them."""
-    return crc32(stored, crc32(key + ENTRY.pack(0, documents, is_dense, 0)))
-
-
-def header_of(facts: PostingsHeader) -> bytes:
-    """Return the first bytes of a file."""
-    header = HEADER.pack(
-        MAGIC, FORMAT, BYTE_ORDER, facts.name.encode(), facts.last, facts.chunks, facts.terms,
-        facts.keys_at, facts.ends_at, facts.entries_at, facts.crc,
-    )  # fmt: skip
-    return header + CHECKED.pack(crc32(header))
-
-
-def _facts_of(view: memoryview, name: str) -> PostingsHeader:
-    header = view[: HEADER.size]
-    magic, version, order, *rest = HEADER.unpack(header)
-    if (magic, version, order) != (MAGIC, FORMAT, BYTE_ORDER):
-        raise DamagedPostingsError("it is of another kind")
-    if CHECKED.unpack_from(view, HEADER.size) != (crc32(header),):
-        raise DamagedPostingsError("its header is not what was written")
-    facts = PostingsHeader(rest[0].decode(), *rest[1:])
-    if facts.name != name:
-        raise DamagedPostingsError("it is another file")
-    if crc32(view[facts.keys_at :]) != facts.crc:
-        raise DamagedPostingsError("it is cut, or its keys are not what was written")
-    return facts
-
-
 # Postings kept for the queries to come, 5 bytes each: 20 MB. Those of the file are not counted.
 POSTINGS_KEPT = 4_000_000
 TERM_SIZE = 100  # what a term costs besides, as postings: keys and records of some 500 bytes
@@ -381,7 +188,7 @@ class TermPostings:
 
     columns: Columns
     newest: int  # highest id that any chunk was ever given
-    file: Inverted | None = None
+    file: PostingsFile | None = None
     tails: Kept[Tail] = field(default_factory=Kept)  # of all generations since the words were made
     _found: Kept[Postings] = field(default_factory=Kept)  # of this one
     _whole: list[bool] = field(default_factory=list)  # see `_is_whole`
@@ -390,7 +197,7 @@ class TermPostings:
         """Return those of the next generation; what was read stays known."""
         return TermPostings(columns, newest, self.file, self.tails)
 
-    def beside(self, file: Inverted | None) -> TermPostings:
+    def beside(self, file: PostingsFile | None) -> TermPostings:
         """Return the same with another file."""
         return TermPostings(self.columns, self.newest, file, self.tails)
 
@@ -409,7 +216,7 @@ class TermPostings:
         if file is None or stored is None:
             tail = self._tail(term, 0, read)
             return Postings((tail,), living(tail, self.columns)), tail.size
-        tail = self._tail(term, file.last, read)
+        tail = self._tail(term, file.covered, read)
         covered = stored.documents if self._is_whole(file) else living(stored.part, self.columns)
         found = Postings((stored.part, tail), covered + living(tail, self.columns))
         return found, tail.size
@@ -422,11 +229,11 @@ class TermPostings:
             self.tails.put(term, after, known, known.part.size)
         return known.part  # a later generation may have read further: to these columns that is dead
 
-    def _is_whole(self, file: Inverted) -> bool:
+    def _is_whole(self, file: PostingsFile) -> bool:
         """Tell whether every chunk of the file is live: then its counts of documents are right as they are.
 
         All chunks up to its last id were in it when it was made, and none comes to them.
         """
         if not self._whole:
-            self._whole.append(live_up_to(self.columns, file.last) == file.chunks)
+            self._whole.append(live_up_to(self.columns, file.covered) == file.chunks)
         return self._whole[0]

@@ -59,8 +59,8 @@ class Repair:
             self._remove(finding.names)
         else:
             {
-                "postings": index.inverted.drop,
-                "codes": index.first_pass.drop,
+                "postings": index.postings.drop,
+                "codes": index.codes.drop,
                 "waiting": index.refill_waiting,
                 "columns": index.refill_columns,
                 "published": index.publish_again,

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from memd import analysis
 from memd.errors import IndexDamagedError
-from memd.index.ann_cache import FirstPass
+from memd.index.codes_file import CodesFile
 from memd.index.columns import Columns, only_living, take
 from memd.index.postings import Part, Postings, TermPostings
 from memd.index.reader import Reader, StoredChunk
@@ -25,7 +25,7 @@ class Snapshot:
     rows: Rows
     model_id: str  # whose vectors the rows are; "" while there are none
     postings: TermPostings
-    first_pass: FirstPass | None = None  # of these rows, where there are many
+    codes: CodesFile | None = None  # of these rows, where there are many
 
     def source_at(self, path: str | None) -> Source | None:
         """Return the live source at *path*, relative to the root; None where none is."""

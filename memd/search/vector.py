@@ -1,7 +1,7 @@
 """The vector arm: exact cosines of all chunks, or of candidates where there are many.
 
 Every score is an exact cosine. Which chunks are looked at depends on how many may answer: all of them, only
-those under the mask, or what a first pass over the codes of their vectors leaves.
+those under the mask, or what a coarse search over the codes of their vectors leaves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ with suppress(ImportError):  # then search.fallback answers, and nothing here is
 Way = Literal["all", "few", "codes"]
 
 # A row that is gathered costs 0.4 µs, one of a scan 0.04: so a mask that lets less than a tenth through is
-# gathered. With a first pass, up to as many as take its time.
+# gathered. With codes, up to as many as take the time of reading those.
 GATHERED_SHARE = 1 / 10
 GATHERED = 8_192
 
@@ -72,7 +72,7 @@ class VectorArm:
 
     def _way(self) -> Way:
         allowed = mask_size(self.mask)
-        if self._snapshot.first_pass is not None:
+        if self._snapshot.codes is not None:
             return "few" if allowed <= GATHERED else "codes"
         return "few" if allowed <= GATHERED_SHARE * self._snapshot.rows.count else "all"
 
@@ -85,8 +85,8 @@ class VectorArm:
 
     def _candidates(self) -> Ids:
         snapshot = self._snapshot
-        assert snapshot.first_pass is not None
-        return snapshot.first_pass.candidates(
+        assert snapshot.codes is not None
+        return snapshot.codes.nearest(
             snapshot.rows, self._query_vec, columns=snapshot.columns, mask=self.mask, limit=POOL
         )
 

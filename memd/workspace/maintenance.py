@@ -10,126 +10,92 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any, Generic
 
 import structlog
 
 from memd.errors import DeadlineError, MemdError
-from memd.index.ann_cache import CodesBuild, DamagedCodesError, TooRoughError
 from memd.index.compaction import is_worth_it
+from memd.index.derived_file import UNUSABLE, D, DerivedFileKeeper, UnderivableError
 from memd.index.scrub import Scrub
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
 
+log = structlog.get_logger()
+
 # Of one core at a time, and as long a pause after it: of two cores a quarter is used for a minute or two.
-
-
-class PostingsFile:
-    """The file of one workspace's index. For the event loop's thread."""
-
-    def __init__(self, context: WorkspaceContext) -> None:
-        self._context = context
-        self._index = context.index
-        self._making = asyncio.Lock()  # one at a time
-        self._not_before = 0.0
-
-    async def renew_if_due(self, *, is_idle: bool) -> None:
-        """Make it anew if that is worth it by now; *is_idle*: nothing else is to be done."""
-        async with self._making:
-            if time.monotonic() > self._not_before and await self._context.write(self._is_due, is_idle):
-                await self._renew(pauses=True)
-
-    async def clean(self) -> None:
-        """Leave nothing in it of what was purged."""
-        async with self._making:
-            if await self._context.write(self._holds_purged):
-                await self._renew(pauses=False)
-            if await self._context.write(self._holds_purged):
-                await self._context.write(self._index.inverted.drop)
-
-    async def _renew(self, *, pauses: bool) -> None:
-        building = await self._context.write(self._index.inverted.begin, self._index.view_apart)
-        try:
-            done = False
-            while not done:
-                done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
-                await asyncio.sleep(BUILD_BUDGET_S if pauses else 0)
-            adopted = await self._context.write(self._index.inverted.adopt, building)
-        except MemdError as error:
-            self._not_before = time.monotonic() + RETRY_S
-            log.warning("postings_not_made", code=error.code)
-        except BaseException:
-            building.abandon()
-            raise
-        else:
-            log.info("postings_made", adopted=adopted)
-
-    def _is_due(self, is_idle: bool) -> bool:  # noqa: FBT001 - `write` hands on what has a place, no name
-        return self._index.inverted.is_due(self._index.snapshot, is_busy=not is_idle)
-
-    def _holds_purged(self) -> bool:
-        return self._index.inverted.holds_purged
-
-
-# Of one core at a time, and as long a pause after it: of two cores a quarter is used for half a minute.
 BUILD_BUDGET_S = 0.1
 RETRY_S = 3600.0  # after one that failed: the disk is full, or worse
 
 
-class FirstPassFile:
-    """The codes of one workspace's index. For the event loop's thread."""
+class DerivedFile(Generic[D]):
+    """The file of one kind of one workspace's index. For the event loop's thread."""
 
-    def __init__(self, context: WorkspaceContext) -> None:
+    def __init__(self, context: WorkspaceContext, keeper: DerivedFileKeeper[D]) -> None:
         self._context = context
-        self._index = context.index
+        self._keeper = keeper
         self._working = asyncio.Lock()  # one at a time
         self._not_before = 0.0
 
     async def load(self) -> None:
-        """Read the file that is there; until then, and where it is damaged, every vector is scanned."""
+        """Read what is there into memory, where that is needed; until then queries do without."""
         async with self._working:
-            read = await self._context.write(self._index.first_pass.stored)
-            if read is None:
+            found = self._keeper.current
+            if found is None or found.is_loaded:
                 return
             try:
-                found = await asyncio.to_thread(read)
-            except (DamagedCodesError, ImportError, OSError) as error:
-                log.warning("codes_not_usable", kind=type(error).__name__)
-                await self._context.write(self._index.first_pass.drop)
+                await asyncio.to_thread(found.load)
+            except UNUSABLE as error:
+                log.warning("derived_file_not_usable", kind=self._kind, error=type(error).__name__)
+                await self._context.write(self._keeper.drop)
             else:
-                await self._context.write(self._index.first_pass.take, found)
+                await self._context.write(self._keeper.loaded, found)
 
     async def renew_if_due(self, *, is_idle: bool) -> None:
         """Make it anew if that is worth it by now; *is_idle*: nothing else is to be done."""
         await self.load()
         async with self._working:
             if time.monotonic() > self._not_before and await self._context.write(self._is_due, is_idle):
-                await self._renew()
+                await self._renew(pauses=True)
 
-    async def _renew(self) -> None:
-        building: CodesBuild = await self._context.write(self._index.first_pass.begin)
+    async def clean(self) -> None:
+        """Leave nothing in it of what was purged."""
+        async with self._working:
+            if await self._context.write(self._is_outdated):
+                await self._renew(pauses=False)
+            if await self._context.write(self._is_outdated):
+                await self._context.write(self._keeper.drop)
+
+    @property
+    def _kind(self) -> str:
+        return self._keeper.kind
+
+    async def _renew(self, *, pauses: bool) -> None:
+        building = await self._context.write(self._keeper.begin)
         try:
             done = False
             while not done:
                 done = await asyncio.to_thread(building.step, BUILD_BUDGET_S)
-                await asyncio.sleep(BUILD_BUDGET_S)
-            adopted = await self._context.write(self._index.first_pass.adopt, building)
-        except (TooRoughError, ImportError) as error:
-            await self._context.write(self._index.first_pass.refuse, building)
-            log.warning("codes_not_made", kind=type(error).__name__)
+                await asyncio.sleep(BUILD_BUDGET_S if pauses else 0)
+            adopted = await self._context.write(self._keeper.adopt, building)
+        except UnderivableError as error:
+            await self._context.write(self._keeper.refuse)
+            log.warning("derived_file_not_made", kind=self._kind, reason=str(error))
         except MemdError as error:
             self._not_before = time.monotonic() + RETRY_S
-            log.warning("codes_not_made", code=error.code)
+            log.warning("derived_file_not_made", kind=self._kind, code=error.code)
         except BaseException:
             building.abandon()
             raise
         else:
-            log.info("codes_made", adopted=adopted, rows=building.rows.count)
+            log.info("derived_file_made", kind=self._kind, adopted=adopted)
 
     def _is_due(self, is_idle: bool) -> bool:  # noqa: FBT001 - `write` hands on what has a place, no name
-        return self._index.first_pass.is_due(is_busy=not is_idle)
+        return self._keeper.is_due(is_busy=not is_idle)
 
+    def _is_outdated(self) -> bool:
+        return self._keeper.is_outdated
 
-log = structlog.get_logger()
 
 # An unmounted disk or a wrong checkout must not cost a new index; a note that was deleted must not stay.
 KEEP_GONE_S = 24 * 3600
@@ -162,8 +128,7 @@ class Maintenance:
         self._index = context.index
         self._vectors = vectors
         self._is_idle = is_idle
-        self._postings = PostingsFile(context)
-        self._first_pass = FirstPassFile(context)
+        self._derived: list[DerivedFile[Any]] = [DerivedFile(context, one) for one in context.index.derived]
 
     @property
     def held(self) -> str:
@@ -178,18 +143,19 @@ class Maintenance:
         """Do what is due when the workspace is idle, for ever."""
         purge_at = 0.0
         await self._context.write(self._begin_to_count)
-        await self._first_pass.load()
+        for file in self._derived:
+            await file.load()
         while True:
             await asyncio.sleep(LOOK_S)
-            await self._postings.renew_if_due(is_idle=self._is_idle())
-            await self._first_pass.renew_if_due(is_idle=self._is_idle())
+            for file in self._derived:
+                await file.renew_if_due(is_idle=self._is_idle())
             if not self._is_idle():
                 continue
             if time.monotonic() > purge_at and self.gone and not self.held:
                 purge_at = time.monotonic() + PURGE_S
                 if await self._purge(int(time.time()) - KEEP_GONE_S):
                     await self._compact()  # as in `purge_now`
-                    await self._postings.clean()
+                    await self._clean()
             if is_worth_it(*await self._context.write(self._index.garbage)):
                 await self._compact()
             await self._context.write(self._index.checkpoint)
@@ -209,9 +175,13 @@ class Maintenance:
         purged = await self._purge(None, path)
         await self._vectors.prune(math.inf)
         await self._compact()  # until then the words stand in the full-text tables, the meaning in the matrix
-        await self._postings.clean()
+        await self._clean()
         await self._context.write(self._index.checkpoint)
         return purged
+
+    async def _clean(self) -> None:
+        for file in self._derived:
+            await file.clean()
 
     async def _purge(self, before_s: int | None, path: str | None = None) -> int:
         purged = 0

@@ -6,7 +6,7 @@ import pytest
 from daemon_process import Daemon, until
 from postings_support import made, the_file
 
-from memd.index import postings_cache
+from memd.index import postings_file
 from memd.index.index import Index
 
 QUESTIONS = ("heron weir", "stork2 heron otter", "浅草", "the quokka smiles at the heron")
@@ -34,7 +34,7 @@ def answers(daemon: Daemon, root: str) -> list[list[tuple[str, float]]]:
 @pytest.fixture
 def root(daemon, tmp_path, monkeypatch):
     """A workspace whose index has a file of postings, with a daemon that answers from it."""
-    monkeypatch.setattr(postings_cache, "MIN_DOCUMENTS", 2)
+    monkeypatch.setattr(postings_file, "MIN_DOCUMENTS", 2)
     root = tmp_path / "notes"
     root.mkdir()
     for number in range(20):

@@ -19,7 +19,7 @@ from daemon_process import Daemon, until
 from faults.site import put, tree_hash
 from faults.steps import word_of
 from memctl.client import RpcError, Unreachable
-from memd.index import postings_cache
+from memd.index import postings_file
 from memd.index.index import Index
 
 NOTES = 24
@@ -225,15 +225,15 @@ class Household:
 
 def _make_postings(folder: Path) -> None:
     """Make the file of postings that only a far larger index would have, with all of its words."""
-    limit, postings_cache.MIN_DOCUMENTS = postings_cache.MIN_DOCUMENTS, 1
+    limit, postings_file.MIN_DOCUMENTS = postings_file.MIN_DOCUMENTS, 1
     index = Index(folder)
     try:
-        building = index.inverted.begin(index.view_apart)
+        building = index.postings.begin()
         while not building.step(1.0):
             pass
-        assert index.inverted.adopt(building)
+        assert index.postings.adopt(building)
     finally:
-        postings_cache.MIN_DOCUMENTS = limit
+        postings_file.MIN_DOCUMENTS = limit
         index.close()
 
 

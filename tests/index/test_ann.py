@@ -9,8 +9,8 @@ pytest.importorskip("faiss")
 
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index import ann
-from memd.index.ann import BLOCK_ROWS, Coder, Codes, Probes
-from memd.index.ann_cache import CANDIDATES
+from memd.index.ann import BLOCK_ROWS, Coder, Codes, Probes, stripes
+from memd.index.codes_file import CANDIDATES
 from memd.index.columns import Columns, mask_of
 
 SAMPLE = Path(__file__).parents[1] / "sample"
@@ -31,10 +31,12 @@ def clustered(count: int, dim: int, seed: int = 1) -> np.ndarray:
 
 def coded(rows: np.ndarray, slice_rows: int = 4 * BLOCK_ROWS) -> Codes:
     coder = Coder(rows)
-    blocks = [coder.coded(rows[at : at + slice_rows]) for at in range(0, len(rows), slice_rows)]
-    made = coder.centroids + b"".join(blocks)
-    assert len(made) == ann.size_bytes(*rows.shape)
-    return Codes(*rows.shape, memoryview(made))
+    written = []
+    for first, end in stripes(len(rows)):
+        for at in range(first, end, slice_rows):
+            coder.add(rows[at : min(at + slice_rows, end)])
+        written.append(coder.taken())
+    return Codes(written)
 
 
 def recall(made: Codes, rows: np.ndarray, queries: np.ndarray, limit: int, mask: np.ndarray) -> float:

@@ -6,17 +6,17 @@ import random
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
-from zlib import crc32
 
+import numpy as np
 import pytest
 from codes_support import answers, loaded, made, the_file
 from tests_support import Notes, OtherHashEmbedder
 
 from memd import fsio
 from memd.errors import NoSpaceError, StorageError
-from memd.index import ann_cache, check
-from memd.index.ann_cache import DATA_AT, TooRoughError
+from memd.index import ann, check, codes_file
+from memd.index.array_file import DATA_AT, ArrayFileWriter
+from memd.index.derived_file import UnderivableError
 from memd.index.repair import repair
 from memd.search.vector import VectorArm
 
@@ -29,9 +29,9 @@ QUERIES = ["heron weir", "bread rye salt", "clay wheel kiln glaze", "word7", "pa
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Files for a handful of rows, and candidates that are few among them."""
-    monkeypatch.setattr(ann_cache, "MIN_ROWS", 40)
-    monkeypatch.setattr(ann_cache, "CANDIDATES", 150)
-    monkeypatch.setattr(ann_cache, "SLICE_ROWS", 32)
+    monkeypatch.setattr(codes_file, "MIN_ROWS", 40)
+    monkeypatch.setattr(codes_file, "CANDIDATES", 150)
+    monkeypatch.setattr(codes_file, "SLICE_ROWS", 32)
     monkeypatch.setattr("memd.search.vector.GATHERED", 3)
     monkeypatch.setattr("memd.search.vector.POOL", 20)
 
@@ -98,7 +98,7 @@ def test_a_few_allowed_chunks_are_looked_at_one_by_one(many, monkeypatch):
     assert agree(many)
 
 
-def test_without_a_first_pass_all_are_scanned_or_the_few_that_may_answer(notes):
+def test_without_codes_all_are_scanned_or_the_few_that_may_answer(notes):
     """A tenth of the rows is the border."""
     notes.save(texts(60))
 
@@ -115,7 +115,7 @@ def test_rows_that_came_later_are_found(many):
     """Those beyond the file are scanned; their order among the others is that of the cosines."""
     many.save(texts(30, first=200, seed=2))
     assert many.index.snapshot.rows.count == 230
-    assert many.index.snapshot.first_pass.facts.rows == 200
+    assert many.index.snapshot.codes.covered == 200
     assert many.found((many.root / "n215.md").read_text(), mode="vector")[0] == "n215.md"
     assert agree(many)
 
@@ -151,22 +151,22 @@ def test_a_deleted_file_is_done_without(many):
     many.reopen()
     assert not loaded(many)
     assert agree(many)
-    assert many.index.first_pass.is_due(is_busy=False)
+    assert many.index.codes.is_due(is_busy=False)
     assert made(many)
     assert agree(many)
 
 
 @pytest.mark.parametrize("place", [0, 9, 13, 20, 40, 70, 80, 90, 100, DATA_AT, DATA_AT + 500, -1])
 def test_a_flipped_bit_is_noticed(many, place):
-    """In the header when the index is opened, in the codes when they are read; then there is no file."""
+    """In header or table when the index is opened, in the codes when they are read; then there is none."""
     block = bytearray(the_file(many).read_bytes())
     block[place] ^= 4
     the_file(many).write_bytes(block)
     many.reopen()
-    assert (many.index.first_pass.stored() is None) == (0 <= place < DATA_AT)
+    assert (many.index.codes.current is None) == (place < DATA_AT)
     assert not loaded(many)
-    assert not list(many.state.glob("first_pass.*"))
-    assert many.index.writer.get(ann_cache.NAMED) is None
+    assert not list(many.state.glob("codes.*"))
+    assert many.index.writer.get("codes_file") is None
     assert agree(many)
     assert made(many)
 
@@ -193,7 +193,7 @@ def test_the_file_of_another_index_is_none(many, tmp_path):
     other.index.close()
     many.reopen()
     assert not loaded(many)
-    assert not list(many.state.glob("first_pass.*"))
+    assert not list(many.state.glob("codes.*"))
     assert agree(many)
 
 
@@ -250,7 +250,7 @@ def test_without_the_library_every_vector_is_scanned(many, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     many.reopen()
     assert not loaded(many)
-    assert not many.index.first_pass.is_due(is_busy=False)
+    assert not many.index.codes.is_due(is_busy=False)
     assert agree(many)
     assert the_file(many)
     monkeypatch.undo()
@@ -274,7 +274,7 @@ def test_a_compaction_begins_without_codes(many):
     many.index.purge(None, 200)
     many.compact()
     assert way(many) == "all"
-    assert not list(many.state.glob("first_pass.*"))
+    assert not list(many.state.glob("codes.*"))
     assert agree(many)
     many.reopen()
     assert not loaded(many)
@@ -288,14 +288,14 @@ def test_a_compaction_after_a_restart_removes_the_file_that_nobody_read(many):
     many.reopen()
     many.index.purge(None, 200)
     many.compact()
-    assert not list(many.state.glob("first_pass.*"))
+    assert not list(many.state.glob("codes.*"))
 
 
 def test_another_model_begins_without_codes(many):
     """Once its vectors answer; until then the old ones have theirs."""
     many.switch(OtherHashEmbedder())
     many.embed()
-    assert many.index.snapshot.first_pass is not None
+    assert many.index.snapshot.codes is not None
     assert many.index.finish_building(frozenset())
     assert way(many) == "all"
     assert agree(many)
@@ -305,14 +305,14 @@ def test_another_model_begins_without_codes(many):
 
 def test_a_file_that_is_being_made_of_an_old_matrix_is_not_taken(many):
     """The matrix changed meanwhile."""
-    building = many.index.first_pass.begin()
+    building = many.index.codes.begin()
     while not building.step(0.0):
         pass
     many.remove(*(f"n{number}.md" for number in range(100)))
     many.index.purge(None, 200)
     many.compact()
-    assert not many.index.first_pass.adopt(building)
-    assert not list(many.state.glob("first_pass.*"))
+    assert not many.index.codes.adopt(building)
+    assert not list(many.state.glob("codes.*"))
     assert agree(many)
 
 
@@ -321,10 +321,10 @@ def test_a_crash_while_it_is_made_leaves_the_old_one(many, tmp_path, slices):
     """What was written of the new one belongs to nothing."""
     many.save(texts(30, first=200))
     made(many, slices)
-    assert len(list(many.state.glob("first_pass.*"))) == 2
+    assert len(list(many.state.glob("codes.*"))) == 2
     (tmp_path / "after").mkdir()
     after = many.crashed(tmp_path / "after")
-    assert len(list(after.state.glob("first_pass.*"))) == 1
+    assert len(list(after.state.glob("codes.*"))) == 1
     assert after.findings() == []
     assert loaded(after)
     assert agree(after)
@@ -335,12 +335,12 @@ def test_one_that_is_given_up_leaves_nothing(many):
     """Whoever gives it up, at any moment."""
     before = the_file(many)
     for slices in range(1, 12):
-        building = many.index.first_pass.begin()
+        building = many.index.codes.begin()
         for _ in range(slices):
             building.step(0.0)
         building.abandon()
         assert building.step(0.0)
-        assert not many.index.first_pass.adopt(building)
+        assert not many.index.codes.adopt(building)
         assert the_file(many) == before
     assert agree(many)
 
@@ -383,31 +383,31 @@ def test_what_the_disk_changes_at_once_is_not_used(many, monkeypatch):
 
 def test_vectors_that_codes_cannot_tell_apart_have_no_file(notes, monkeypatch):
     """Measured before it counts; asked again when there are twice as many."""
-    monkeypatch.setattr(ann_cache, "CANDIDATES", 1)
-    monkeypatch.setattr(ann_cache, "MAX_CANDIDATES", 2)
+    monkeypatch.setattr(codes_file, "CANDIDATES", 1)
+    monkeypatch.setattr(codes_file, "MAX_CANDIDATES", 2)
     notes.save(texts(60))
-    building = notes.index.first_pass.begin()
-    with pytest.raises(TooRoughError):
+    building = notes.index.codes.begin()
+    with pytest.raises(UnderivableError):
         building.step(60.0)
-    notes.index.first_pass.refuse(building)
-    assert not list(notes.state.glob("first_pass.*"))
-    assert not notes.index.first_pass.is_due(is_busy=False)
+    notes.index.codes.refuse()
+    assert not list(notes.state.glob("codes.*"))
+    assert not notes.index.codes.is_due(is_busy=False)
     notes.save(texts(60, first=60))
-    assert notes.index.first_pass.is_due(is_busy=False)
+    assert notes.index.codes.is_due(is_busy=False)
 
 
 def test_more_candidates_are_taken_where_that_helps(notes, monkeypatch):
     """The file says how many."""
-    monkeypatch.setattr(ann_cache, "CANDIDATES", 2)
+    monkeypatch.setattr(codes_file, "CANDIDATES", 2)
     notes.save(texts(200))
     assert made(notes)
-    assert notes.index.snapshot.first_pass.facts.candidates > 8
+    assert notes.index.snapshot.codes.candidates > 8
     assert agree(notes)
 
 
 def test_it_is_due_when_many_rows_came_since(notes):
     """At first when there are many, then when a share is new; a larger one while there is other work."""
-    due = notes.index.first_pass.is_due
+    due = notes.index.codes.is_due
     notes.save(texts(39))
     assert not due(is_busy=False)
     notes.save(texts(161, first=39))
@@ -425,7 +425,7 @@ def test_it_is_due_when_many_rows_came_since(notes):
 
 def test_a_stray_file_is_named_and_removed(many):
     """By the check while the index is open, else by the next start."""
-    stray = many.state / "first_pass.0123456789abcdef.codes"
+    stray = many.state / "codes.0123456789abcdef.bin"
     stray.write_bytes(b"x")
     assert many.findings() == [f"stray: {stray.name} belongs to nothing"]
     mend(many)
@@ -438,12 +438,15 @@ def test_a_stray_file_is_named_and_removed(many):
 
 def test_the_check_finds_codes_that_are_not_those_of_their_rows(many):
     """The file was exchanged for a sound one of other rows; repair drops it."""
-    keeper = many.index.first_pass
-    path, facts = the_file(many), keeper.loaded.facts
-    body = bytearray(path.read_bytes()[DATA_AT:])
-    body[-3_000:] = bytes(3_000)
-    false = ann_cache.header_of(replace(facts, crc=crc32(body)))
-    path.write_bytes(false + body)
+    keeper = many.index.codes
+    path, file = the_file(many), keeper.current.file
+    rows = ann.table(many.index.snapshot.rows.buffer, 200, 64)
+    path.unlink()
+    coder, out = ann.Coder(rows), ArrayFileWriter(path, "codes", file.name)
+    for name, (first, end) in zip(file.names(), ann.stripes(200), strict=True):
+        coder.add(np.flipud(rows[first:end]))
+        out.add(name, end - first, coder.taken())
+    out.finish(file.facts)
     many.reopen()
     assert loaded(many)
     [found] = many.findings()
@@ -460,7 +463,7 @@ def test_the_check_finds_a_damaged_file(many, place):
     block[place] ^= 1
     the_file(many).write_bytes(block)
     [found] = many.findings()
-    assert found.startswith("codes: the codes of the first pass: ")
+    assert found.startswith("codes: the file of codes: ")
     assert found.endswith("not what was written")
     mend(many)
     assert many.findings() == []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder
 
-from memd.index import ann_cache
+from memd.index import codes_file
 from memd.search import vector
 
 pytest.importorskip("faiss")
@@ -39,8 +39,8 @@ WORDS = st.sampled_from(
 )
 TEXTS = st.lists(WORDS, min_size=1, max_size=5).map(" ".join)
 SMALL = {
-    (ann_cache, "MIN_ROWS"): 20,
-    (ann_cache, "SLICE_ROWS"): 32,
+    (codes_file, "MIN_ROWS"): 20,
+    (codes_file, "SLICE_ROWS"): 32,
     (vector, "GATHERED"): 2,
 }
 
@@ -97,7 +97,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.notes.index.snapshot.rows.count >= 20)
     @rule(slices=st.integers(1, 8))
     def make_a_part_of_a_file(self, slices):
-        keeper = self.notes.index.first_pass
+        keeper = self.notes.index.codes
         self.building = self.building or keeper.begin()
         if any(self.building.step(0.0) for _ in range(slices)):
             keeper.adopt(self.building)
@@ -111,14 +111,14 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def drop_the_file(self):
-        self.notes.index.first_pass.drop()
+        self.notes.index.codes.drop()
 
     @rule(chance=st.randoms(use_true_random=False))
     def flip_a_bit(self, chance: random.Random):
         """Of a file that nobody has read yet."""
         self._let_go()
         self._reopen(load=False)
-        for path in self.notes.state.glob("first_pass.*"):
+        for path in self.notes.state.glob("codes.*"):
             block = bytearray(path.read_bytes())
             block[chance.randrange(len(block))] ^= 1 << chance.randrange(8)
             path.write_bytes(block)

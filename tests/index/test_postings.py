@@ -12,9 +12,9 @@ from postings_support import made, the_file, truth, untruths
 
 from memd import fsio
 from memd.errors import MemdError
-from memd.index import postings_cache
+from memd.index import array_file, postings_file
+from memd.index.array_file import DATA_AT, HEADER
 from memd.index.check import Finding
-from memd.index.postings import DATA_AT, HEADER
 from memd.index.repair import repair
 
 WORDS = [f"word{number}" for number in range(12)]
@@ -33,10 +33,10 @@ def texts(first: int, count: int) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def _frequent_is_twice(monkeypatch):
-    monkeypatch.setattr(postings_cache, "MIN_DOCUMENTS", 2)
-    monkeypatch.setattr(postings_cache, "TERMS_AT_ONCE", 5)
-    monkeypatch.setattr(postings_cache, "CHUNKS_AT_ONCE", 7)
-    monkeypatch.setattr(postings_cache, "SYNCED_BYTES", 100)
+    monkeypatch.setattr(postings_file, "MIN_DOCUMENTS", 2)
+    monkeypatch.setattr(postings_file, "TERMS_AT_ONCE", 5)
+    monkeypatch.setattr(postings_file, "CHUNKS_AT_ONCE", 7)
+    monkeypatch.setattr(array_file, "SYNCED_BYTES", 100)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_the_first_answer_is_that_of_a_warm_index_and_of_one_without_a_file(file
     filed.reopen()
     assert uses_file(filed)
     cold = answer()
-    filed.index.inverted.drop()
+    filed.index.postings.drop()
     assert [*warm, cold] == [answer()] * 3
 
 
@@ -112,7 +112,7 @@ def test_a_view_keeps_the_file_that_it_began_with(filed):
         assert filed.index.snapshot.postings.file is not old
         assert untruths(view) == []
     assert wrong(filed) == []
-    assert filed.index.snapshot.postings.file.last > old.last
+    assert filed.index.snapshot.postings.file.covered > old.covered
 
 
 def test_a_view_of_before_a_save_does_not_see_what_a_later_one_has_read(filed):
@@ -136,15 +136,15 @@ def test_a_file_is_made_out_of_the_one_before(filed):
 def test_what_is_saved_while_a_file_is_made_is_not_in_it(filed, is_first):
     """It comes from FTS5, and is counted once."""
     if is_first:
-        filed.index.inverted.drop()
-    building = filed.index.inverted.begin(filed.index.view_apart)
+        filed.index.postings.drop()
+    building = filed.index.postings.begin()
     for number in range(60, 90):
         building.step(0.0)
         filed.save(texts(number, 1), embed=False)
     while not building.step(60.0):
         pass
-    assert filed.index.inverted.adopt(building)
-    assert filed.index.inverted.file.last == 35
+    assert filed.index.postings.adopt(building)
+    assert filed.index.postings.current.covered == 35
     assert wrong(filed) == []
 
 
@@ -215,8 +215,8 @@ def test_a_bit_that_flips_in_the_postings_is_noticed_by_the_first_question(filed
     filed.open()
     assert uses_file(filed), "other terms are sound"
     assert wrong(filed) == []
-    assert filed.index.inverted.file.is_damaged
-    filed.index.inverted.drop()
+    assert filed.index.postings.current.file.is_damaged
+    filed.index.postings.drop()
 
 
 def test_a_bit_that_flipped_since_is_not_copied_into_the_next_file(filed):
@@ -231,7 +231,7 @@ def test_the_check_finds_a_flipped_bit_and_the_repair_drops_the_file(filed):
     """Also one that no question has come across."""
     flip(the_file(filed), DATA_AT + 1)
     [found] = filed.findings()
-    assert found.startswith("postings: 1 terms of the file")
+    assert found.startswith("postings: the file of postings: 1 blocks")
     repair(filed.index, [Finding("postings", found)])
     assert not list(filed.state.glob("postings.*"))
     assert wrong(filed) == []
@@ -240,17 +240,17 @@ def test_the_check_finds_a_flipped_bit_and_the_repair_drops_the_file(filed):
 def test_the_check_finds_a_file_that_was_wrong_from_the_beginning(notes, monkeypatch):
     """Its checksums are right, and FTS5 says something else."""
     notes.save(texts(0, 30), embed=False)
-    real = postings_cache.PostingsBuild._part
+    real = postings_file.PostingsBuild._part
 
-    def without_the_first(building, view, term):
-        part = real(building, view, term)
+    def without_the_first(building, term, *given):
+        part = real(building, term, *given)
         return type(part)(part.ids[1:], part.counts[1:]) if term == ("zebra", False) else part
 
     with monkeypatch.context() as patch:
-        patch.setattr(postings_cache.PostingsBuild, "_part", without_the_first)
+        patch.setattr(postings_file.PostingsBuild, "_part", without_the_first)
         assert made(notes)
     assert [text.split(":")[0] for text in notes.findings()] == ["postings"]
-    notes.index.inverted.drop()
+    notes.index.postings.drop()
 
 
 def test_a_file_that_is_being_made_belongs_to_the_index(filed):
@@ -285,7 +285,7 @@ def test_a_crash_while_a_file_is_made_costs_nothing(filed, tmp_path, slices):
 
 def test_a_crash_before_the_database_names_the_file_costs_nothing(filed, tmp_path):
     """It is whole and nobody's; after the commit it counts."""
-    building = filed.index.inverted.begin(filed.index.view_apart)
+    building = filed.index.postings.begin()
     while not building.step(1.0):
         pass
     for name in ("before", "after"):
@@ -295,7 +295,7 @@ def test_a_crash_before_the_database_names_the_file_costs_nothing(filed, tmp_pat
         assert (path.name == building.path.name) is (name == "after")
         assert wrong(crashed) == []
         crashed.index.close()
-        assert name == "after" or filed.index.inverted.adopt(building)
+        assert name == "after" or filed.index.postings.adopt(building)
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
@@ -324,16 +324,16 @@ def test_each_call_of_the_disk_may_fail(filed, monkeypatch, call, error):
 
 def test_a_file_that_is_given_up_leaves_nothing(filed):
     """Also when a step is running in another thread just then: it ends, and clears up."""
-    building = filed.index.inverted.begin(filed.index.view_apart)
+    building = filed.index.postings.begin()
     building.step(0.0)
     entered, go_on = threading.Event(), threading.Event()
 
-    def waits(_view):
+    def waits():
         entered.set()
         go_on.wait(30)
-        return False
+        yield None
 
-    building._pieces.insert(0, waits)
+    building._pieces = waits()
     running = threading.Thread(target=building.step, args=(0.0,))
     running.start()
     assert entered.wait(30)
@@ -342,7 +342,7 @@ def test_a_file_that_is_given_up_leaves_nothing(filed):
     go_on.set()
     running.join()
     assert not building.path.exists()
-    assert not filed.index.inverted.adopt(building)
+    assert not filed.index.postings.adopt(building)
     assert uses_file(filed)
 
 
@@ -352,31 +352,31 @@ def test_after_a_purge_the_file_is_made_without_what_was_purged(filed):
     filed.save(words, embed=False)
     assert made(filed)
     assert b"canaryword" in the_file(filed).read_bytes()
-    building = filed.index.inverted.begin(filed.index.view_apart)
+    building = filed.index.postings.begin()
     filed.remove(*words)
     assert filed.index.purge(None, 10) == 3
     while not building.step(60.0):
         pass
-    assert not filed.index.inverted.adopt(building)
+    assert not filed.index.postings.adopt(building)
     filed.reopen()
-    assert filed.index.inverted.holds_purged
-    assert filed.index.inverted.is_due(filed.index.snapshot, is_busy=True)
+    assert filed.index.postings.is_outdated
+    assert filed.index.postings.is_due(is_busy=True)
     assert wrong(filed) == []
     assert made(filed)
-    assert not filed.index.inverted.holds_purged
+    assert not filed.index.postings.is_outdated
     assert b"canaryword" not in the_file(filed).read_bytes()
     assert wrong(filed) == []
 
 
 def test_words_that_are_made_anew_have_no_file(filed):
     """What was read of the old ones is forgotten, and a file that was begun before is not used."""
-    building = filed.index.inverted.begin(filed.index.view_apart)
+    building = filed.index.postings.begin()
     repair(filed.index, [Finding("words", "as if it was damaged")])
     assert not [path for path in filed.state.glob("postings.*") if path != building.path]
     assert wrong(filed) == []
     while not building.step(60.0):
         pass
-    assert not filed.index.inverted.adopt(building)
+    assert not filed.index.postings.adopt(building)
     assert made(filed)
     assert wrong(filed) == []
 
@@ -428,11 +428,11 @@ def test_what_is_asked_often_is_not_read_again(filed, monkeypatch):
 )
 def test_a_file_is_due_when_many_chunks_are_beyond_it(notes, monkeypatch, chunks, *, is_filed, busy, due):
     """A twentieth, or a quarter while there is other work; none at all for a small index."""
-    monkeypatch.setattr(postings_cache, "MIN_CHUNKS", 40)
+    monkeypatch.setattr(postings_file, "MIN_CHUNKS", 40)
     notes.save(texts(0, 39 + is_filed), embed=False)
     assert not is_filed or made(notes)
     notes.save(texts(40, chunks - notes.index.snapshot.columns.count), embed=False)
-    assert notes.index.inverted.is_due(notes.index.snapshot, is_busy=busy) is due
+    assert notes.index.postings.is_due(is_busy=busy) is due
 
 
 def test_every_letter_of_every_script_is_the_same_term_when_it_is_asked_for_again(notes):
@@ -458,4 +458,4 @@ def test_truth_is_not_empty(filed):
 
 def test_the_limits_are_those_that_are_documented():
     """Where FTS5 alone is fast enough no file is made."""
-    assert (postings_cache.MIN_CHUNKS, postings_cache.TAIL_SHARE) == (20_000, 1 / 20)
+    assert (postings_file.MIN_CHUNKS, postings_file.TAIL_SHARE) == (20_000, 1 / 20)

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from postings_support import made, untruths
 from tests_support import Notes
 
-from memd.index import postings_cache
+from memd.index import postings_file
 from memd.index.check import Finding
 from memd.index.repair import repair
 
@@ -28,8 +28,8 @@ class Life(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        self.kept = {name: getattr(postings_cache, name) for name in ("MIN_DOCUMENTS", "TERMS_AT_ONCE")}
-        postings_cache.MIN_DOCUMENTS, postings_cache.TERMS_AT_ONCE = 2, 3
+        self.kept = {name: getattr(postings_file, name) for name in ("MIN_DOCUMENTS", "TERMS_AT_ONCE")}
+        postings_file.MIN_DOCUMENTS, postings_file.TERMS_AT_ONCE = 2, 3
         self.folder = Path(tempfile.mkdtemp(prefix="memd-postings-"))
         self.notes = Notes(self.folder)
         self.clock = self.crashes = 0
@@ -65,8 +65,8 @@ class Life(RuleBasedStateMachine):
 
     @rule(slices=SLICES)
     def make_a_part_of_a_file(self, slices):
-        keeper = self.notes.index.inverted
-        self.building = self.building or keeper.begin(self.notes.index.view_apart)
+        keeper = self.notes.index.postings
+        self.building = self.building or keeper.begin()
         if any(self.building.step(0.0) for _ in range(slices)):
             keeper.adopt(self.building)
             self.building = None
@@ -79,13 +79,13 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def drop_the_file(self):
-        self.notes.index.inverted.drop()
+        self.notes.index.postings.drop()
 
     @rule(chance=st.randoms(use_true_random=False))
     def flip_a_bit(self, chance: random.Random):
         """Under a running index, so that it is one that nobody looked at yet."""
         self._let_go()
-        if self.notes.index.inverted.file is None:
+        if self.notes.index.postings.current is None:
             return
         self._reopen()
         for path in self.notes.state.glob("postings.*"):
@@ -148,7 +148,7 @@ class Life(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "notes"):
             for name, value in self.kept.items():
-                setattr(postings_cache, name, value)
+                setattr(postings_file, name, value)
             self._let_go()
             self.notes.index.close()
             shutil.rmtree(self.folder)

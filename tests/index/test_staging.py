@@ -3,7 +3,7 @@
 import pytest
 from postings_support import made, untruths
 
-from memd.index import postings_cache
+from memd.index import postings_file
 from memd.index.staging import CHUNKS_AT_ONCE, STAGED_CHUNKS
 
 CHUNKS = STAGED_CHUNKS + 200
@@ -78,7 +78,7 @@ def test_words_that_were_asked_for_between_two_slices_are_found_in_all_chunks(no
 @pytest.mark.parametrize("adopted_first", [True, False])
 def test_a_file_of_postings_made_between_two_slices_counts_no_more(notes, monkeypatch, adopted_first):
     """Neither one that was adopted meanwhile nor one that is being made hides chunks that came later."""
-    monkeypatch.setattr(postings_cache, "MIN_CHUNKS", 0)
+    monkeypatch.setattr(postings_file, "MIN_CHUNKS", 0)
     notes.save({f"note{number}.md": f"heron {number}" for number in range(300)})
     notes.write("big.md", large("heron"))
     readings = begun(notes, "big.md", slices=1)
@@ -87,11 +87,11 @@ def test_a_file_of_postings_made_between_two_slices_counts_no_more(notes, monkey
         assert made(notes)
         ended(notes, readings)
     else:
-        building = notes.index.inverted.begin(notes.index.view_apart)
+        building = notes.index.postings.begin()
         while not building.step(0.01):
             pass
         ended(notes, readings)
-        assert not notes.index.inverted.adopt(building)
+        assert not notes.index.postings.adopt(building)
     with notes.index.view() as view:
         assert untruths(view) == []
         assert view.postings("heron", prefix=False).document_frequency >= CHUNKS + 301

@@ -181,10 +181,10 @@ def test_a_file_of_postings_is_not_kept(tmp_path):
     """It could not be made anew, so it would still have the words of a note that is forgotten."""
     notes = Notes(tmp_path)
     notes.save(many_notes(30))
-    building = notes.index.inverted.begin(notes.index.view_apart)
+    building = notes.index.postings.begin()
     while not building.step(60.0):
         pass
-    assert notes.index.inverted.adopt(building)
+    assert notes.index.postings.adopt(building)
     notes.index.close()
     assert list(notes.state.glob("postings.*"))
     asked("without", tmp_path)

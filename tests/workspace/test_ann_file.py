@@ -10,7 +10,7 @@ from codes_support import answers, made, the_file
 from tests_support import context_of
 
 from memd import fsio
-from memd.index import ann_cache
+from memd.index import codes_file
 from memd.workspace import maintenance
 from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import EmbedLoop
@@ -25,7 +25,7 @@ LOOKS_S = 1.0  # of housekeeping that looks every 10 ms
 def _small(monkeypatch):
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
     monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.001)
-    monkeypatch.setattr(ann_cache, "MIN_ROWS", 40)
+    monkeypatch.setattr(codes_file, "MIN_ROWS", 40)
     monkeypatch.setattr("memd.search.vector.GATHERED", 3)
 
 
@@ -58,13 +58,13 @@ def test_codes_are_made_in_the_background(notes, keeper):
     """When there are enough rows, and again when enough came since."""
     notes.save(texts(39))
     look_around(keeper)
-    assert notes.index.snapshot.first_pass is None
+    assert notes.index.snapshot.codes is None
     notes.save(texts(21, first=39))
     look_around(keeper)
-    assert notes.index.snapshot.first_pass.facts.rows == 60
+    assert notes.index.snapshot.codes.covered == 60
     notes.save(texts(10, first=60))
     look_around(keeper)
-    assert notes.index.snapshot.first_pass.facts.rows == 70
+    assert notes.index.snapshot.codes.covered == 70
     assert answers(notes, "zebra")
 
 
@@ -76,7 +76,7 @@ def test_the_file_that_is_there_is_read_at_once(notes, monkeypatch):
     notes.reopen()
     monkeypatch.setattr(maintenance, "LOOK_S", 60.0)
     look_around(housekeeping_of(notes))
-    assert notes.index.snapshot.first_pass.facts.rows == 60
+    assert notes.index.snapshot.codes.covered == 60
     assert the_file(notes) == before
 
 
@@ -90,8 +90,32 @@ def test_a_damaged_file_is_made_again(notes):
         stream.write(b"\xfe")
     notes.reopen()
     look_around(housekeeping_of(notes))
-    assert notes.index.snapshot.first_pass.facts.rows == 60
+    assert notes.index.snapshot.codes.covered == 60
     assert the_file(notes) != before
+
+
+def test_a_file_that_cannot_be_read_is_made_again(notes, monkeypatch):
+    """The disk fails just then; until then every vector is scanned."""
+    notes.save(texts(60))
+    assert made(notes)
+    before = the_file(notes)
+    notes.reopen()
+    failed = []
+
+    def failing(file, name):
+        failed.append(name)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memd.index.array_file.ArrayFile.copied", failing)
+        patch.setattr(maintenance, "LOOK_S", 60.0)
+        look_around(housekeeping_of(notes))
+        assert failed
+        assert notes.index.snapshot.codes is None
+        assert answers(notes, "zebra")
+    look_around(housekeeping_of(notes))
+    assert the_file(notes) != before
+    assert notes.index.snapshot.codes.covered == 60
 
 
 def test_a_full_disk_is_tried_again_later(notes, keeper, monkeypatch):
@@ -107,7 +131,7 @@ def test_a_full_disk_is_tried_again_later(notes, keeper, monkeypatch):
         patch.setattr(fsio, "sync", refuse)
         look_around(keeper)
     assert len(tried) == 1
-    assert not list(notes.state.glob("first_pass.*"))
+    assert not list(notes.state.glob("codes.*"))
     assert answers(notes, "zebra")
 
 
@@ -120,8 +144,8 @@ def test_a_library_that_is_missing_or_broken_costs_nothing(notes, keeper, monkey
     else:
         monkeypatch.setattr("memd.index.ann._faiss", broken)
     look_around(keeper)
-    assert notes.index.snapshot.first_pass is None
-    assert notes.index.first_pass.is_due(is_busy=False) is False
+    assert notes.index.snapshot.codes is None
+    assert notes.index.codes.is_due(is_busy=False) is False
     assert answers(notes, "zebra")
 
 
@@ -131,18 +155,18 @@ def broken():
 
 def test_vectors_that_are_too_rough_are_not_tried_again_at_once(notes, keeper, monkeypatch):
     """The exact scan goes on."""
-    monkeypatch.setattr(ann_cache, "RECALL", 1.1)
+    monkeypatch.setattr(codes_file, "RECALL", 1.1)
     notes.save(texts(60))
     look_around(keeper)
-    assert notes.index.snapshot.first_pass is None
-    assert not notes.index.first_pass.is_due(is_busy=False)
-    assert not list(notes.state.glob("first_pass.*"))
+    assert notes.index.snapshot.codes is None
+    assert not notes.index.codes.is_due(is_busy=False)
+    assert not list(notes.state.glob("codes.*"))
 
 
 def test_who_stops_leaves_nothing_half_made(notes, keeper, monkeypatch):
     """A daemon that ends in the middle of it."""
     monkeypatch.setattr(maintenance, "BUILD_BUDGET_S", 0.05)
-    monkeypatch.setattr(ann_cache, "SLICE_ROWS", 32)
+    monkeypatch.setattr(codes_file, "SLICE_ROWS", 32)
     notes.save(texts(400))
     look_around(keeper, for_s=0.15)
-    assert len(list(notes.state.glob("first_pass.*"))) == (notes.index.snapshot.first_pass is not None)
+    assert len(list(notes.state.glob("codes.*"))) == (notes.index.snapshot.codes is not None)

@@ -9,7 +9,7 @@ from postings_support import made, the_file, untruths
 from tests_support import context_of
 
 from memd import fsio
-from memd.index import postings_cache
+from memd.index import postings_file
 from memd.workspace import maintenance
 from memd.workspace.backlog import Backlog
 from memd.workspace.embed_loop import EmbedLoop
@@ -21,8 +21,8 @@ LOOKS = 4
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(maintenance, "LOOK_S", 0.01)
-    monkeypatch.setattr(postings_cache, "MIN_DOCUMENTS", 2)
-    monkeypatch.setattr(postings_cache, "MIN_CHUNKS", 10)
+    monkeypatch.setattr(postings_file, "MIN_DOCUMENTS", 2)
+    monkeypatch.setattr(postings_file, "MIN_CHUNKS", 10)
 
 
 @pytest.fixture
@@ -123,13 +123,13 @@ def test_housekeeping_that_ends_leaves_no_half_made_file(notes, keeper, monkeypa
     """Whoever stops the daemon does not wait for it."""
     notes.save(texts(12))
     begun = asyncio.Event()
-    real = postings_cache.PostingsBuild._write
 
-    def slow(building, view):
+    def endless(_building):
         begun.set()
-        return real(building, view) and False  # it never comes to its end
+        while True:  # it never comes to its end
+            yield []
 
-    monkeypatch.setattr(postings_cache.PostingsBuild, "_write", slow)
+    monkeypatch.setattr(postings_file.PostingsBuild, "_frequent", endless)
 
     async def stopped():
         running = asyncio.create_task(keeper.maintenance.run())

@@ -27,7 +27,7 @@ from memd.search.score import Mode, SearchRequest
 from memd.search.search import search
 from memd.search.vector import vector_arm
 from memd.workspace.context import WorkspaceContext
-from memd.workspace.maintenance import FirstPassFile, PostingsFile
+from memd.workspace.maintenance import DerivedFile
 
 MODEL_ID = "benchmark"
 TODAY = date(2026, 5, 2)
@@ -146,8 +146,8 @@ def _put_vectors(index: Index, corpus: Corpus) -> None:
 async def _derived(index: Index) -> None:
     """Make the files that a daemon makes while it is idle."""
     context = cast("WorkspaceContext", _Alone(index))
-    await PostingsFile(context).renew_if_due(is_idle=True)
-    await FirstPassFile(context).renew_if_due(is_idle=True)
+    for keeper in index.derived:
+        await DerivedFile(context, keeper).renew_if_due(is_idle=True)
 
 
 @dataclass(frozen=True, slots=True)
