@@ -35,7 +35,7 @@ HEADER = struct.Struct("=8sII16s16sQQQQI")
 CHECKED = struct.Struct("=I")  # CRC-32 of the header and the zeros behind it
 DATA_AT = 128  # the header and its checksum, which comes last, are in front
 ENTRY = struct.Struct("=QQII")  # place, size in bytes, note, checksum
-ALIGNED = 64  # bytes, a line of a core's cache: blocks begin at whole numbers
+ALIGNED = 8  # bytes: numbers of a block and of the table begin at whole numbers of their size
 # Written between two syncs: a commit of a save waits for what is being synced just then, some 20 ms.
 SYNCED_BYTES = 16 * 1024 * 1024
 NAME = re.compile(r"[0-9a-f]{16}")

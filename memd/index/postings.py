@@ -83,8 +83,10 @@ def joined(first: Part, second: Part) -> Part:
 def up_to(part: Part, last: int) -> Part:
     """Return what of a part with ids is not beyond the id *last*."""
     ids, counts = listed(part)
+    if not len(ids) or ids[-1] <= last:
+        return part
     end = int(np.searchsorted(ids, last, side="right"))
-    return part if end == len(ids) else Part(ids[:end], counts[:end])
+    return Part(ids[:end], counts[:end])
 
 
 def only(part: Part, kept: Mask) -> Part:
@@ -218,8 +220,9 @@ class TermPostings:
             return Postings((tail,), living(tail, self.columns)), tail.size
         tail = self._tail(term, file.covered, read)
         covered = stored.documents if self._is_whole(file) else living(stored.part, self.columns)
-        found = Postings((stored.part, tail), covered + living(tail, self.columns))
-        return found, tail.size
+        if not tail.size:  # mostly
+            return Postings((stored.part,), covered), 0
+        return Postings((stored.part, tail), covered + living(tail, self.columns)), tail.size
 
     def _tail(self, term: Term, after: int, read: Read) -> Part:
         """Return a term's postings beyond an id; what is known of them is not read again."""
