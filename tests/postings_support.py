@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from memd import analysis
 from memd.index.postings import counted
-from memd.search.bm25 import bm25
+from memd.search.bm25 import ChunkScores
 
 K1, B = 1.2, 0.75
 
@@ -49,7 +49,8 @@ def untruths(view) -> list[str]:
             shown = view.postings(text, prefix=is_beginning)
             if shown.document_frequency != len(counts):
                 wrong.append(f"{text}: {shown.document_frequency} documents, not {len(counts)}")
-            seen, expected = (list(bm25([(1.5, one)], columns, K1, B)) for one in (shown, counted(counts)))
+            both = [ChunkScores([(1.5, one)], columns, K1, B) for one in (shown, counted(counts))]
+            seen, expected = (list(scores.every()) for scores in both)
             if seen != expected:
                 wrong.append(f"{text}: other scores")
     return wrong

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 KIND = "postings"
 # In smaller indexes FTS5 tells of any term within 10 ms, and once for all queries.
 MIN_CHUNKS = 20_000
-# In so many chunks a term stands that is in the file. FTS5 tells of a rarer one within 0.05 ms, of one in 256
-# chunks within 0.2. Of 66,000 terms in 100,000 real chunks 19,300 are left, with 57 MB; from 256 on 5,400, 51 MB.
+# In so many chunks a term stands that is in the file. FTS5 tells of a rarer one within 0.05 ms, of one in
+# 256 chunks within 0.2. Of 66,000 terms in 100,000 real chunks 19,300 are left, with 57 MB; from 256 chunks
+# on 5,400, with 51 MB.
 MIN_DOCUMENTS = 32
 # FTS5 tells of the chunks beyond the file when a word is first asked for after a start, at 0.5 µs for each
 # that it stands in. A new file costs a look at every term and its copy.

@@ -1,4 +1,4 @@
-"""BM25 of every chunk and of whole sources: one pass over an array for each term."""
+"""BM25 of chunks and of whole sources: one pass over an array for each term, or a look at some chunks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from memd.index.columns import Columns, Scores, stretches
+from memd.index.columns import Columns, Mask, Scores, mask_size, stretches
 from memd.index.postings import Ids, Part, Postings, known
+from memd.search.top_k import best, best_of, lower_bound
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -16,22 +17,66 @@ if TYPE_CHECKING:
 
 # Chunks or postings scored at once: what each step makes stays in a core's second cache (1 MB).
 BLOCK = 1 << 16
+# Looked at one by one rather than all together: a gathered chunk costs 20 ns a term, one of a row of them 1.
+FEW = 1 / 64
+ROUNDING = 1e-4  # of sums in float32, as a share; far above it
 
 
-def bm25(terms: Sequence[tuple[float, Postings]], columns: Columns, k1: float, b: float) -> Scores:
-    """Return each chunk's Σ weight · tf / (tf + k1 (1 - b + b · length / average length)).
+class ChunkScores:
+    """BM25 of the chunks: Σ weight · tf / (tf + k1 (1 - b + b · length / average length)). For one thread.
 
-    Each chunk's sum is made of the same float32 numbers in the same order, however the postings are held.
+    Rare terms say most and cost least, so they are added first. What the frequent ones can add is at most
+    their weights, as MaxScore has it (Turtle & Flood 1995): once that cannot bring a chunk among the best,
+    it is not looked for there. Each chunk's sum is made of the same float32 numbers in the same order, the
+    rarest term's first, however postings are held and whichever chunks are asked for.
     """
-    scores = np.zeros(len(columns.length), np.float32)
-    norms = columns.norms(k1, b)
-    for weight, term in terms:
+
+    def __init__(
+        self, terms: Sequence[tuple[float, Postings]], columns: Columns, k1: float, b: float
+    ) -> None:
+        """Add up the terms that are held as ids; the others when they are needed."""
+        self._norms = columns.norms(k1, b)
+        self._sums = np.zeros(len(self._norms), np.float32)  # of the terms that are added
+        self._rest = sorted(terms, key=lambda one: -one[1].document_frequency)  # the next one last
+        self._columns = columns
+        while self._rest and all(part.ids is not None for part in self._rest[-1][1].parts):
+            self._add_next()
+
+    def best(self, mask: Mask, limit: int) -> NDArray[np.int64]:
+        """Return the ids of the *limit* highest scores above 0 under *mask*, best first, ties by id."""
+        is_open = mask_size(mask) == self._columns.count  # all that have a score may be returned
+        while self._rest:
+            least = float(lower_bound(self._sums if is_open else np.where(mask, self._sums, 0), limit))
+            least -= ROUNDING * least + sum(weight for weight, _ in self._rest)
+            if least > 0:
+                ids = np.flatnonzero(self._sums >= least)
+                if len(ids) < FEW * len(self._sums):
+                    return best_of(ids[mask[ids]], self.at(ids[mask[ids]]), limit)
+            self._add_next()
+        return best(self._sums, mask, limit)
+
+    def at(self, ids: NDArray[np.int64]) -> Scores:
+        """Return the scores of some chunks."""
+        found: Scores = self._sums[ids]
+        norms = self._norms[ids]
+        for weight, term in reversed(self._rest):
+            counts = sum((_counts_at(part, ids) for part in term.parts), start=np.zeros(len(ids), np.float32))
+            found += counts / (norms + counts) * np.float32(weight)
+        return found
+
+    def every(self) -> Scores:
+        """Return each chunk's score."""
+        while self._rest:
+            self._add_next()
+        return self._sums
+
+    def _add_next(self) -> None:
+        weight, term = self._rest.pop()
         for part in term.parts:
             if part.ids is None:
-                _add_dense(scores, norms, np.float32(weight), part)
+                _add_dense(self._sums, self._norms, np.float32(weight), part)
             else:
-                _add_sparse(scores, norms, np.float32(weight), *known(part, columns))
-    return scores
+                _add_sparse(self._sums, self._norms, np.float32(weight), *known(part, self._columns))
 
 
 def bm25_of_sources(
@@ -56,6 +101,19 @@ def count_between(term: Postings, first: int, end: int) -> int:
     """Return how often a term stands in the chunks from *first* to before *end*."""
     ends = np.array([first]), np.array([end])
     return int(sum(_between(part, *ends)[0] for part in term.parts))
+
+
+def _counts_at(part: Part, ids: NDArray[np.int64]) -> Scores:
+    """Return how often the term stands in each of some chunks."""
+    if not part.size:
+        return np.zeros(len(ids), np.float32)
+    if part.ids is None:
+        at, is_there = np.minimum(ids, part.size - 1), ids < part.size
+    else:
+        at = np.minimum(np.searchsorted(part.ids, ids.astype(np.int32)), part.size - 1)
+        is_there = part.ids[at] == ids
+    found: Scores = np.where(is_there, part.counts[at], 0).astype(np.float32)
+    return found
 
 
 def _add_dense(scores: Scores, norms: Scores, weight: np.float32, part: Part) -> None:

@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memd import analysis
-from memd.index.columns import Ids, Mask, Scores, stretches, take
+from memd.index.columns import Ids, Mask, stretches, take
 from memd.index.postings import Postings, counted
 from memd.index.snapshot import Snapshot, View
-from memd.search.bm25 import bm25, bm25_of_sources, count_between
+from memd.search.bm25 import ChunkScores, bm25_of_sources, count_between
 from memd.search.query import Query, content_words
 from memd.search.source_scores import Grouped, Shares, grouped, keyword_scores, shares_by, shares_of
-from memd.search.top_k import best, count_above
+from memd.search.top_k import count_above
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -65,7 +65,7 @@ class KeywordArm:
     tier: str
     whole: frozenset[int]  # ids in which all of a CJK query stands whole
     _postings: tuple[Postings, ...]  # of each term
-    _scores: Scores
+    _scores: ChunkScores
     _mask: Mask
     _snapshot: Snapshot
 
@@ -84,10 +84,10 @@ class KeywordArm:
         columns = self._snapshot.columns
         firsts, _ = stretches(columns, chunks.one_each)
         return keyword_scores(
-            self._scores[chunks.ids],
+            self._scores.at(chunks.ids),
             chunks.group,
             shares_by(chunks.days),
-            self._scores[firsts],
+            self._scores.at(firsts),
             bm25_of_sources(self._weighted(), columns, chunks.one_each, K1, B),
             reachable=self.reachable,
         )
@@ -100,7 +100,7 @@ class KeywordArm:
             if term.text.casefold() in texts
         ]
         named, postings = tuple(term for term, _ in kept), tuple(one for _, one in kept)
-        scores = bm25(_weighted(named, postings), self._snapshot.columns, K1, B)
+        scores = ChunkScores(_weighted(named, postings), self._snapshot.columns, K1, B)
         return replace(self, terms=named, _postings=postings, _scores=scores)
 
     def shares_of(self, chunk_id: int) -> Shares:
@@ -114,8 +114,9 @@ class KeywordArm:
         In the pool the order is another one: there the source counts, too.
         """
         [score] = self.scores_of([chunk_id])
-        [own] = take(self._scores, [chunk_id])
-        return 1 + count_above(self._scores, self._mask, own), score
+        scores = self._scores.every()
+        [own] = take(scores, [chunk_id])
+        return 1 + count_above(scores, self._mask, own), score
 
     def counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
         """Return how often each term stands in a chunk."""
@@ -168,8 +169,8 @@ def _arm(
 ) -> KeywordArm:
     named = tuple(term for term, _ in found)
     postings = tuple(one for _, one in found)
-    scores = bm25(_weighted(named, postings), view.snapshot.columns, K1, B)
-    pool = best(scores, mask, POOL)
+    scores = ChunkScores(_weighted(named, postings), view.snapshot.columns, K1, B)
+    pool = scores.best(mask, POOL)
     return KeywordArm(pool, named, tier, whole, postings, scores, mask, view.snapshot)
 
 

@@ -14,14 +14,19 @@ GROUP = 64  # scores of which only the best is compared at first; of a million 1
 
 def best(scores: Scores, mask: Mask, limit: int) -> Ids:
     """Return the ids of the *limit* highest scores above 0 under *mask*, best first, ties by id."""
-    least = _lower_bound(scores, limit)
+    least = lower_bound(scores, limit)
     ids = np.flatnonzero(scores >= least if least > 0 else scores > 0)
     ids = ids[mask[ids]]
     if least > 0 and len(ids) < limit:  # too few of those that reach it are under the mask
         allowed = np.where(mask, scores, np.float32(0))
-        least = _lower_bound(allowed, limit)
+        least = lower_bound(allowed, limit)
         ids = np.flatnonzero(allowed >= least if least > 0 else allowed > 0)
-    order = np.lexsort((ids, -scores[ids]))
+    return best_of(ids, scores[ids], limit)
+
+
+def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:
+    """Return those *ids* that have the *limit* highest *scores*, best first, ties by id."""
+    order = np.lexsort((ids, -scores))
     return ids[order][:limit]
 
 
@@ -30,7 +35,7 @@ def count_above(scores: Scores, mask: Mask, limit: float) -> int:
     return int(np.count_nonzero(mask & (scores > np.float32(limit))))
 
 
-def _lower_bound(scores: Scores, limit: int) -> np.float32:
+def lower_bound(scores: Scores, limit: int) -> np.float32:
     """Return a score that at least *limit* reach, and not many more; 0 where there are few scores.
 
     That of the *limit*-th best group, each with the score of its best member: a maximum of a million takes

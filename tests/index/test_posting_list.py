@@ -21,7 +21,7 @@ from memd.index.postings import (
     part_of,
     up_to,
 )
-from memd.search.bm25 import bm25, bm25_of_sources, count_between
+from memd.search.bm25 import ChunkScores, bm25_of_sources, count_between
 
 K1, B = 1.2, 0.75
 SIZE = 60  # ids of the chunks here are lower
@@ -88,10 +88,12 @@ def test_scores_do_not_depend_on_how_postings_are_held(counts, last, gone):
     beyond = {SIZE + 5: 7}
     split = Postings((held, part_of(packed(high | beyond))), 0)
     whole = counted({number: count for number, count in counts.items() if number not in dead})
-    scores = [list(map(float, bm25([(1.3, one)], table, K1, B))) for one in (split, whole)]
+    every = np.arange(SIZE)
+    scores = [ChunkScores([(1.3, one)], table, K1, B).every().tolist() for one in (split, whole)]
+    assert scores[0] == ChunkScores([(1.3, split)], table, K1, B).at(every).tolist()
     assert scores[0] == scores[1]
     ids = [number for number in range(1, SIZE) if number not in dead]
-    sources = [bm25_of_sources([(1.3, one)], table, ids, K1, B) for one in (split, whole)]
+    sources = [bm25_of_sources([(1.3, one)], table, ids, K1, B).tolist() for one in (split, whole)]
     assert sources[0] == sources[1]
     assert count_between(split, 3, 40) == sum(
         min(count, 255) for number, count in counts.items() if 3 <= number < 40

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memd.index.columns import Columns, stretches, take
 from memd.index.postings import counted
-from memd.search.bm25 import bm25, bm25_of_sources
+from memd.search.bm25 import ChunkScores, bm25_of_sources
 from memd.search.dedup import _near
 from memd.search.source_scores import keyword_scores, places, vector_scores
 
@@ -63,7 +63,7 @@ def test_a_source_is_scored_as_one_long_chunk(sources, seed):
         for _ in range(3)
     ]
     scores = bm25_of_sources(words, table, np.array(every), 1.2, 0.75)
-    own = take(bm25(words, table, 1.2, 0.75), every)
+    own = take(ChunkScores(words, table, 1.2, 0.75).every(), every)
     alone = [number for number, one in enumerate(every) if [one] in ids.values()]
     assert [scores[at] for at in alone] == pytest.approx([own[at] for at in alone], abs=1e-5)
     assert len(bm25_of_sources(words, table, np.zeros(0, np.int64), 1.2, 0.75)) == 0

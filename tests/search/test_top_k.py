@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memd.index.columns import Columns, mask_of
 from memd.index.cosine import by_chunk, cosines
 from memd.index.postings import counted
-from memd.search.bm25 import bm25
+from memd.search.bm25 import ChunkScores
 from memd.search.top_k import best
 
 
@@ -25,7 +25,7 @@ def columns(count: int, rng: random.Random):
 def test_ties_are_cut_by_id():
     """Equal scores at the edge of the cut: the lower ids stay."""
     table = columns(30, random.Random(1))
-    scores = bm25([], table, 1.2, 0.75)
+    scores = ChunkScores([], table, 1.2, 0.75).every()
     for number in range(1, 30):
         scores[number] = 0.5
     assert best(scores, mask_of(table, None), 4).tolist() == [1, 2, 3, 4]
@@ -42,7 +42,7 @@ def test_a_chunk_without_a_row_has_no_cosine():
 def test_bm25_is_the_formula():
     """Σ weight · tf / (tf + k1 (1 - b + b · length / average))."""
     table = Columns.empty().changed(removed=[], added=[(1, 1, -1, 10), (2, 1, -1, 30)], embedded=[])
-    scores = bm25([(2.0, counted({2: 2}))], table, 1.2, 0.75)
+    scores = ChunkScores([(2.0, counted({2: 2}))], table, 1.2, 0.75).every()
     assert scores[1] == 0
     assert scores[2] == pytest.approx(2.0 * 2 / (2 + 1.2 * (0.25 + 0.75 * 30 / 20)))
 
