@@ -35,6 +35,11 @@ class Scrub:
         stop = time.monotonic() + budget_s
         return all(time.monotonic() <= stop for _ in self._steps)
 
+    @property
+    def damaged_count(self) -> int:
+        """How many rows were found damaged."""
+        return sum(len(damaged) for _, damaged in self._damaged)
+
     def forget(self) -> int:
         """Drop the rows that were found damaged, so that their texts are embedded again; return how many."""
         return sum(self._index.forget_damaged(rows, damaged) for rows, damaged in self._damaged)

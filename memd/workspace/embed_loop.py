@@ -75,6 +75,12 @@ class EmbedLoop:
         if self._embedding is not None:
             self._note_counts(*await self._context.write(self._counts))
 
+    def expect(self, chunks: int) -> None:
+        """Take note that about so many are to wait in a moment; `count` follows, and knows."""
+        if self.wanted:
+            self.pending += chunks
+            self.total = max(self.total, self.pending)
+
     def wake(self, first: Iterable[str] = ()) -> None:
         """Say that there are new chunks; those of the *first* paths were saved a moment ago."""
         self._first |= set(first)

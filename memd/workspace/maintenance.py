@@ -234,8 +234,11 @@ class DamagedRows:
         while not done:
             done = await asyncio.to_thread(scrub.step, SCRUB_BUDGET_S)
             await asyncio.sleep(SCRUB_BUDGET_S if pauses and not self._met.is_set() else 0)
-        if lost := await self._context.write(scrub.forget):
-            log.warning("rows_damaged", rows=lost)
+        if scrub.damaged_count:
+            # Before the commit: no answer may be without them and say that none is missing.
+            self._vectors.expect(scrub.damaged_count)
+            if lost := await self._context.write(scrub.forget):
+                log.warning("rows_damaged", rows=lost)
             await self._vectors.count()
             self._vectors.wake()
 
