@@ -1,10 +1,12 @@
 """The providers of embeddings: from a configuration to one queue a model, shared by its workspaces."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from memd.config import BUILTIN_MODEL, UserConfig, WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
+from memd.embedding.model import MAX_SEQUENCE, SPECIAL_TOKENS
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
@@ -64,14 +66,11 @@ class Providers:
             from memd.embedding.ollama import max_tokens_of  # noqa: PLC0415 - as below
 
             return self._shipped, max_tokens_of(config.model)
-        folder = SHIPPED
         if config.provider == "onnx" and config.model != BUILTIN_MODEL:
-            try:
+            with suppress(UnavailableError):
                 folder = read_folder(Path(config.model).expanduser())
                 return _measured(folder, WordPieces(folder.tokenizer_file))
-            except UnavailableError:
-                folder = SHIPPED
-        return _measured(folder, self._shipped)
+        return self._shipped, MAX_SEQUENCE - SPECIAL_TOKENS
 
     def close(self) -> None:
         """Free every model."""

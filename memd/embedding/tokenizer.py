@@ -3,6 +3,8 @@
 The one importer of ``tokenizers``. Knows nothing of models, vectors or chunks.
 """
 
+import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +23,32 @@ _BERT = ["BertNormalizer", "BertPreTokenizer"]
 
 
 class WordPieces:
-    """One tokenizer.json. Safe to call from several threads: nothing changes after the constructor."""
+    """One tokenizer.json, which is read when it is first needed: a start that embeds nothing does without.
+
+    Safe to call from several threads: nothing changes once it is read. Whatever reads it raises
+    UnavailableError where it cannot be read.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._tokenizer = _load(path)
-        # The published file truncates at 128 and pads to 128 on its own account, whatever the model
-        # reads: a third of all chunks would lose their end in silence.
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        # BERT's cuts at white space before anything else; SentencePiece and byte-level ones join over it.
+        self._reading = threading.Lock()
+        self._read: Any = None
+
+    def load(self) -> "WordPieces":
+        """Read it now, and return it."""
+        _ = self._tokenizer
+        return self
+
+    @cached_property
+    def parts_at_spaces(self) -> bool:
+        """Whether it cuts at white space before anything else, as BERT's does; others join over it."""
         steps = (self._tokenizer.normalizer, self._tokenizer.pre_tokenizer)
-        self.parts_at_spaces = [type(step).__name__ for step in steps] == _BERT
-        self.special_tokens = int(self._tokenizer.num_special_tokens_to_add(False))  # noqa: FBT003
+        return [type(step).__name__ for step in steps] == _BERT
+
+    @cached_property
+    def special_tokens(self) -> int:
+        """How many tokens it puts around a text."""
+        return int(self._tokenizer.num_special_tokens_to_add(False))  # noqa: FBT003
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return [start, end) character offsets of each word piece, special tokens excluded."""
@@ -55,6 +70,14 @@ class WordPieces:
         encoding.truncate(max_tokens)
         return list(self._tokenizer.post_process(encoding).ids)
 
+    @property
+    def _tokenizer(self) -> Any:
+        if self._read is None:
+            with self._reading:
+                if self._read is None:
+                    self._read = _load(self.path)
+        return self._read
+
 
 def _encodable(text: str) -> str:
     """Return *text* without lone surrogates, each character where it was."""
@@ -73,8 +96,13 @@ def _load(path: Path) -> Any:
             MODEL_FAILED, f"The package tokenizers cannot be imported ({error}). Install memd's dependencies."
         ) from error
     try:
-        return Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # tokenizers raises plain Exception for a file it cannot read
         raise UnavailableError(
             MODEL_FAILED, f"{path} is not a tokenizer that can be read: {error}. Export the model again."
         ) from error
+    # The published file truncates at 128 and pads to 128 on its own account, whatever the model reads:
+    # a third of all chunks would lose their end in silence.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

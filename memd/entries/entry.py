@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-import yaml
-
 from memd.entries import place as files
 from memd.entries.checksum import flaw, with_checksum
 from memd.entries.secrets import find_secrets
@@ -169,6 +167,8 @@ def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
 
 
 def _render(front: Mapping[str, object], content: str) -> bytes:
+    import yaml  # noqa: PLC0415 - only for a write: a start answers without it
+
     header = yaml.safe_dump(dict(front), allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
     end = "" if content.endswith("\n") else "\n"
     return with_checksum(header, f"\n{content}{end}")

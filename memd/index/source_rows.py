@@ -13,7 +13,6 @@ from memd.index import chunk_text
 from memd.index.signature import signature
 from memd.records import Chunk, ChunkLimits, Document, FileStamp, SourceText, Tokenizer
 from memd.scripts import scripts_of
-from memd.sources.chunk import parse
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
 
@@ -64,6 +63,9 @@ def prepare(
         limits: of a chunk.
         plain: take neither Markdown nor front matter for what they are.
     """
+    # Markdown and YAML: a start with nothing new to index answers without them.
+    from memd.sources.chunk import parse  # noqa: PLC0415
+
     document = parse(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
     name = PurePosixPath(source.path).stem
     named = NAME_DAY.match(name)

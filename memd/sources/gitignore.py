@@ -10,9 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pathspec.patterns.gitignore.base import GitIgnorePatternError
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
 # What pathspec puts behind a pattern that names a file, or a folder with all that is in it.
 _FILE_OR_FOLDER: Final = "(?:(?P<ps_d>/)|$)"
 _STARS: Final = re.compile(r"(?<![^/])\*{3,}(?![^/])")  # a whole name of them is as good as two
@@ -60,6 +57,10 @@ def translated(line: str) -> Rule | None:
     """Return what a line says; None of a comment, an empty one, and one that can match nothing."""
     if is_comment(line):
         return None
+    # Where a folder has rules: a start answers before it has looked.
+    from pathspec.patterns.gitignore.base import GitIgnorePatternError  # noqa: PLC0415
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
+
     line = _trimmed(line.encode("utf-8", "surrogateescape").decode("latin-1").partition("\0")[0])
     try:
         plain, literals = _plain(line.removesuffix("/"))

@@ -78,7 +78,7 @@ def main() -> None:
     while (frame := receive(sys.stdin.buffer)) is not None:
         job = msgspec.msgpack.decode(frame, type=Job)
         if not tokenizers:
-            tokenizers[job.tokenizer] = WordPieces(Path(job.tokenizer))
+            tokenizers[job.tokenizer] = WordPieces(Path(job.tokenizer)).load()
             _limit_memory()
         elif job.tokenizer not in tokenizers:
             tokenizers[job.tokenizer] = WordPieces(Path(job.tokenizer))

@@ -68,7 +68,7 @@ def test_a_broken_file_is_named(tmp_path: Path):
     path = tmp_path / "tokenizer.json"
     path.write_text("{}")
     with pytest.raises(UnavailableError, match=r"tokenizer\.json is not a tokenizer") as caught:
-        WordPieces(path)
+        WordPieces(path).load()
     assert caught.value.reason == "model-failed"
 
 

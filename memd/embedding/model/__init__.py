@@ -17,4 +17,5 @@ MODEL_SHA256 = "49c51f0b42ab26a578ce13264f3b2a83bacdef2666ddb7952a43c867617a1eb8
 TOKENIZER_SHA256 = "5fd1c882abbd30517dced455a2c9768945ec726b96727927e4959348d9de550b"
 
 MAX_SEQUENCE = 256  # word pieces, [CLS] and [SEP] included: max_seq_length as it was published
+SPECIAL_TOKENS = 2  # these two; known here so that a start need not read the tokenizer
 SCRIPTS = frozenset({"Latin"})  # it was trained on English; in other scripts a neighbour by meaning is chance
