@@ -1,6 +1,7 @@
 """Entry point of the daemon: ``memd`` or ``python -m memd``, as systemd, launchd and memctl start it."""
 
 import argparse
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +23,10 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="log each connection and request, too")
     parser.add_argument("--ready-fd", type=int, metavar="N", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    gc.disable()  # until all is loaded, which stays: to look for garbage in it is a tenth of a start
     # structlog loads rich where it finds it, for tracebacks that memd never draws: a fifth of all imports.
-    with _without("rich"):
+    # asyncio does so with OpenSSL, for which a Unix socket has no use.
+    with _without("rich"), _without("ssl"):
         from memd import daemon, logs  # noqa: PLC0415 - --help and --version load no libraries
 
     logs.configure(sys.stderr, terminal=sys.stderr.isatty(), verbose=arguments.verbose)

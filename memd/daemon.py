@@ -1,4 +1,4 @@
-"""The life of the daemon in reading order: lock, listen, open, ready, watch over itself, stop.
+"""The life of the daemon in reading order: lock, listen, load, ready, watch over itself, stop.
 
 A daemon whose socket or lock was deleted or replaced looks alive and serves nobody, and a second one may
 write to the same index. So it ends itself, and the next client starts one that can be reached
@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import faulthandler
 import fcntl
+import gc
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -26,11 +28,12 @@ from memctl import paths
 from memctl.lock import LOCK_NAME
 from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
 from memd import diagnostics, logs, systemd, temporary
-from memd.api.methods import Dispatcher, deadline_s
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.rpc.server import BACKLOG, Server, serve
 from memd.sources.filesystem import unsafe_for_database
-from memd.workspace.workspaces import Workspaces
+
+if TYPE_CHECKING:
+    from memd.workspace.workspaces import Workspaces
 
 PING_S = 5.0  # a loop so slow is the watchdog's business; it is no sign of another daemon
 
@@ -156,12 +159,6 @@ def run(tell_starter: Callable[[str], None]) -> int:
     """Live; return the exit code. *tell_starter* gets "READY" or why there is no daemon."""
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_S)
-    log.info(
-        "start",
-        pid=os.getpid(),
-        telemetry_disabled=diagnostics.telemetry_disabled(),
-        **diagnostics.all_of_them(),
-    )
     try:
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
@@ -194,8 +191,21 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
     listeners, bound = _listen()
     holder = lock_file.newly_taken(os.getpid())._replace(socket=str(listeners[0].getsockname()))
     try:
+        log.info(
+            "start",
+            pid=os.getpid(),
+            telemetry_disabled=diagnostics.telemetry_disabled(),
+            **diagnostics.all_of_them(),
+        )
+        # Only now: they load numpy and SQLite, which takes a fifth of a second. Who connects meanwhile waits
+        # in the socket, for that alone.
+        from memd.api.methods import Dispatcher, deadline_s  # noqa: PLC0415
+        from memd.workspace.workspaces import Workspaces  # noqa: PLC0415
+
+        gc.freeze()
+        gc.enable()
         workspaces = Workspaces(state_dir, paths.config_dir() / "config.toml")
-        await workspaces.open_all()
+        workspaces.begin()
         reach = Reachability(
             listeners, lock=lock, lock_path=state_dir / LOCK_NAME, instance_id=workspaces.instance_id
         )
@@ -204,7 +214,7 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
         systemd.ready(_summary(workspaces))
         lock_file.write(lock, holder)  # not before the socket answers
         tell_starter("READY")
-        log.info("ready", workspaces=len(workspaces.opened))
+        log.info("ready", workspaces=len(workspaces.roots))
         if not sys.stderr.isatty():  # there it means that the terminal is gone
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, workspaces.reload)
         beats = [
@@ -229,7 +239,7 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
     return code
 
 
-async def _beat(workspaces: Workspaces) -> None:
+async def _beat(workspaces: "Workspaces") -> None:
     """Tell systemd's watchdog that loop and writing thread still turn; a hang in either is a restart.
 
     A model that hangs costs meaning alone, which each answer says, and a watch that is blind is found by its
@@ -242,24 +252,24 @@ async def _beat(workspaces: Workspaces) -> None:
         await asyncio.sleep(pause_s)
 
 
-async def _tell_status(workspaces: Workspaces) -> None:
+async def _tell_status(workspaces: "Workspaces") -> None:
     """Keep the line of `systemctl status` up to date."""
     while True:
         systemd.status(_summary(workspaces))
         await asyncio.sleep(LOOK_S)
 
 
-def _summary(workspaces: Workspaces) -> str:
+def _summary(workspaces: "Workspaces") -> str:
     """Return a line for `systemctl status`: how many workspaces are in which state, and how much waits."""
-    states = Counter(opened.sync.state for opened in workspaces.opened) + Counter(
-        error=len(workspaces.faults)
-    )
+    opened = Counter(opened.sync.state for opened in workspaces.opened)
+    starting = len(workspaces.roots) - opened.total() - len(workspaces.faults)
+    states = opened + Counter(error=len(workspaces.faults), starting=starting)
     pending = sum(opened.sync.facts["pending"] for opened in workspaces.opened)
     told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     return f"workspaces: {told or 'none'}" + (f"; {pending:,} files and vectors wait" if pending else "")
 
 
-async def _look_around(workspaces: Workspaces) -> None:
+async def _look_around(workspaces: "Workspaces") -> None:
     """Notice lost time, and try again to open what could not be opened."""
     clocks = Clocks()
     while True:
@@ -289,7 +299,7 @@ def _soon(end: Callable[[], None]) -> None:
     asyncio.get_running_loop().call_later(0.05, end)
 
 
-async def _stop(server: Server, workspaces: Workspaces) -> None:
+async def _stop(server: Server, workspaces: "Workspaces") -> None:
     log.info("stopping")
     systemd.stopping()
     # A thread of its own, in C: the loop may be what hangs. It tells places in the code, and no values.

@@ -1,6 +1,7 @@
 """``workspace.add``, ``list``, ``remove`` and ``configure``: the registered workspaces."""
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from memd.api.results import (
     WorkspaceSummary,
 )
 from memd.api.status import counts, not_open
-from memd.errors import ConfigError, InvalidError, NestedError
+from memd.errors import ConfigError, InvalidError, MemdError, NestedError
 from memd.registry import root_for
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
@@ -27,11 +28,11 @@ from memd.workspace.workspaces import Workspaces
 async def add(workspaces: Workspaces, asked: WorkspaceAddParams, call: Call) -> WorkspaceAddResult:
     """``workspace.add``: make a folder a workspace."""
     if not asked.nested:
-        _refuse_to_take(workspaces, asked.path)
+        await _refuse_to_take(workspaces, asked.path)
     adding = workspaces.add(asked.path, force=asked.force)
     root, created = await call.to_the_end(adding, f"the folder may be added all the same, {SEE}")
     if created:
-        for outer in _around(workspaces, root):
+        for outer in await _around(workspaces, root):
             outer.sync.rescan()  # these notes are not its own any more
 
     async def looked_through(opened: OpenWorkspace) -> OpenWorkspace:
@@ -83,7 +84,7 @@ async def list_all(workspaces: Workspaces, _asked: NoParams, _call: Call) -> Wor
     return WorkspaceListResult(workspaces=[*opened, *not_open(workspaces, WorkspaceSummary)])
 
 
-def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
+async def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
     """Refuse a folder whose notes another workspace has indexed.
 
     Raises:
@@ -92,7 +93,7 @@ def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
     root = root_for(path)
     if root in workspaces.roots:
         return
-    for opened in _around(workspaces, root):
+    for opened in await _around(workspaces, root):
         prefix = f"{root.relative_to(opened.workspace.root).as_posix()}/"
         taken = sum(one.path.startswith(prefix) for one in opened.index.snapshot.sources.values())
         if taken:
@@ -103,9 +104,14 @@ def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
             )
 
 
-def _around(workspaces: Workspaces, root: Path) -> list[OpenWorkspace]:
-    """Return the open workspaces that a folder is in."""
-    return [opened for opened in workspaces.opened if opened.workspace.root in root.parents]
+async def _around(workspaces: Workspaces, root: Path) -> list[OpenWorkspace]:
+    """Return the workspaces that a folder is in, but those that cannot be opened."""
+    found = []
+    for outer in workspaces.roots:
+        if outer in root.parents:
+            with suppress(MemdError):
+                found.append(await workspaces.find(str(outer)))
+    return found
 
 
 async def _configure(workspaces: Workspaces, root: Path, changed: dict[str, Any], call: Call) -> None:

@@ -14,7 +14,14 @@ from memd.config import WorkspaceConfig, write_settings
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.entries import clear_leftovers
-from memd.errors import IndexClosedError, IndexDamagedError, MemdError, StorageError, WorkspaceError
+from memd.errors import (
+    IndexClosedError,
+    IndexDamagedError,
+    MemdError,
+    StoppingError,
+    StorageError,
+    WorkspaceError,
+)
 from memd.events import EventBus
 from memd.logs import log_unforeseen
 from memd.registry import Registry, Workspace
@@ -66,6 +73,8 @@ class Workspaces:
             self._providers, self._watcher, user_config_path, self.threads, self._process, self.feed
         )
         self._changing = asyncio.Lock()  # one open, close or reopen at a time
+        self._openings: dict[Path, asyncio.Task[None]] = {}
+        self._recovered: set[Path] = set()  # roots that were looked at for what a killed rebuild left
         self._background: set[asyncio.Task[None]] = set()
         self._unhurried: set[asyncio.Task[Any]] = set()  # nobody waits for their end
         self._reopening: set[Path] = set()  # soon
@@ -129,15 +138,24 @@ class Workspaces:
         return task
 
     def let_nobody_wait(self) -> None:
-        """Say that the daemon stops: `within` waits no more."""
+        """Say that the daemon stops: `within` waits no more, and nothing more is opened."""
         self._stopping.set()
 
-    async def open_all(self) -> None:
-        """Open every registered workspace; one that cannot be opened does not stop the others."""
+    def begin(self) -> None:
+        """Read the registry, and begin to open what is in it.
+
+        One after the other; a workspace that a request names is the next one. One that cannot be opened does
+        not stop the others.
+
+        Raises:
+            StorageError: the registry is there and cannot be read.
+        """
         self._set_roots(self._registry.read())
-        for root in self._roots:
-            await self.write(recover, folders.workspace_at(root, self._state_dir).index_dir)
-            await self._try_open(root)
+        self._later(self._open_all())
+
+    async def _open_all(self) -> None:
+        for root in list(self._roots):
+            await self._opening(root)
             self._later(self._clear_leftovers(root))
 
     def _set_roots(self, roots: list[Path]) -> None:
@@ -182,10 +200,12 @@ class Workspaces:
             ConfigError and others: why that one is not open.
         """
         root = await self.root_of(path)
-        if root not in self._opened:
-            await self._try_open(root)  # being reopened, or its configuration may have been mended
+        if root not in self._opened:  # the start, a reopening, or its configuration may have been mended
+            await self._opening(root)
         if root in self._faults:
             raise self._faults[root]
+        if root not in self._opened and self._stopping.is_set():
+            raise StoppingError("memd is stopping: ask again when it is back")
         if root not in self._opened:
             raise WorkspaceError(f"{root} is not registered any more: memctl init {root}")
         return self._opened[root]
@@ -219,7 +239,7 @@ class Workspaces:
             if root not in self._roots:
                 self._registry.write([*self._roots, root])
                 self._set_roots([*self._roots, root])
-        await self._try_open(root)
+        await self._opening(root)
         return root, created
 
     async def remove(self, path: str) -> Path:
@@ -325,6 +345,7 @@ class Workspaces:
 
     async def close(self) -> None:
         """Stop all sync, write everything back, close every file."""
+        self.let_nobody_wait()
         for task in self._unhurried:
             task.cancel()
         for root in list(self._rebuilds):
@@ -338,11 +359,21 @@ class Workspaces:
         await asyncio.to_thread(self._watcher.close)
         self.threads.close()
 
+    async def _opening(self, root: Path) -> None:
+        """Open a workspace; whoever waits may leave, and it goes on: it must not be left half open."""
+        task = self._openings.get(root)
+        if task is None or task.done():
+            task = self._openings[root] = asyncio.get_running_loop().create_task(self._try_open(root))
+        await asyncio.shield(task)
+
     async def _try_open(self, root: Path) -> None:
         async with self._changing:
-            if root in self._opened or root not in self._roots:
+            if root in self._opened or root not in self._roots or self._stopping.is_set():
                 return
             try:
+                if root not in self._recovered and root not in self._rebuilds:
+                    await self.write(recover, folders.workspace_at(root, self._state_dir).index_dir)
+                self._recovered.add(root)
                 self._opened[root] = await open_workspace(
                     folders.workspace_at(root, self._state_dir), self._context, self
                 )
