@@ -3,7 +3,6 @@
 One file a terminal in the folder of the socket, for this user alone; removed once its shell has ended.
 """
 
-import json
 import os
 import sys
 from contextlib import suppress
@@ -26,6 +25,8 @@ def keep(places: list[Place]) -> None:
     name = _name()
     if name is None:
         return
+    import json  # only on a terminal
+
     with suppress(OSError, PathError):  # the hits are on the screen, and more was not asked for
         make_private_dir(runtime_dir())
         _remove_old()
@@ -41,6 +42,8 @@ def kept() -> list[Place]:
     name = _name()
     if name is None:
         return []
+    import json  # as above
+
     try:
         check_private_dir(runtime_dir())
         found = json.loads((runtime_dir() / name).read_bytes())

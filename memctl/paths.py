@@ -1,14 +1,20 @@
 """The places of socket, state and configuration, and whether each is safe.
 
-The one reader of MEMD_* and XDG_* variables. Standard library only, because both sides import it.
+The one reader of MEMD_* and XDG_* variables. Standard library only, because both sides import it. What each
+command of memctl needs works on plain texts: pathlib, which brings urllib, is a fifth of a start.
 """
+
+from __future__ import annotations
 
 import errno
 import os
 import stat
 import sys
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # The smallest sun_path that we run on is macOS's: 104 bytes with the closing NUL.
 MAX_SOCKET_PATH_BYTES = 103
@@ -27,34 +33,46 @@ def socket_path() -> Path:
     Raises:
         PathError: the path is longer than a socket's may be.
     """
+    return _path(socket_place()[0])
+
+
+def socket_place() -> tuple[str, bool]:
+    """Return the same as text, and whether it is in the runtime directory. Raises as `socket_path`."""
+    runtime = _runtime_dir()
     named = os.environ.get("MEMD_SOCKET")
-    path = Path(named).absolute() if named else runtime_dir() / "memd.sock"
+    path = os.path.join(os.getcwd(), named) if named else f"{runtime}/memd.sock"  # noqa: PTH109, PTH118
     size_bytes = len(os.fsencode(path))
     if size_bytes > MAX_SOCKET_PATH_BYTES:
         raise PathError(
             f"the socket's path has {size_bytes} bytes, {MAX_SOCKET_PATH_BYTES} are possible: {path}. "
             f"Choose a shorter one: export MEMD_SOCKET=/tmp/memd-{os.getuid()}/memd.sock"
         )
-    return path
+    return path, os.path.dirname(path) == runtime  # noqa: PTH120 - as above
 
 
 def runtime_dir() -> Path:
     """Return the folder of the socket: $XDG_RUNTIME_DIR/memd, else memd-<uid> among temporary files."""
+    return _path(_runtime_dir())
+
+
+def _runtime_dir() -> str:
     if runtime := _from_env("XDG_RUNTIME_DIR"):
-        return runtime / "memd"
-    return (_from_env("TMPDIR") or Path("/tmp")) / f"memd-{os.getuid()}"  # noqa: S108 - checked before use
+        return f"{runtime.rstrip('/')}/memd"
+    temporary = _from_env("TMPDIR") or "/tmp"  # noqa: S108 - checked before use
+    return f"{temporary.rstrip('/')}/memd-{os.getuid()}"
 
 
 def state_dir() -> Path:
     """Return the folder of lock, registry, indexes and log."""
     if state := _from_env("XDG_STATE_HOME"):
-        return state / "memd"
+        return _path(state) / "memd"
     return _home() / ("Library/Application Support/memd" if _MACOS else ".local/state/memd")
 
 
 def config_dir() -> Path:
     """Return the folder of the user's own config.toml."""
-    return (_from_env("XDG_CONFIG_HOME") or _home() / ".config") / "memd"
+    config = _from_env("XDG_CONFIG_HOME")
+    return (_path(config) if config else _home() / ".config") / "memd"
 
 
 def make_private_dir(path: Path) -> None:
@@ -73,7 +91,7 @@ def make_private_dir(path: Path) -> None:
     check_private_dir(path)
 
 
-def check_private_dir(path: Path) -> None:
+def check_private_dir(path: Path | str) -> None:
     """
     Refuse *path* unless it is a real directory of this user that nobody else may enter.
 
@@ -82,11 +100,18 @@ def check_private_dir(path: Path) -> None:
         FileNotFoundError: it is not there.
     """
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise PathError(f"can't look at {path}: {reason_and_cure(path, error)}") from error
+        raise PathError(f"can't look at {path}: {reason_and_cure(_path(path), error)}") from error
+    is_sound = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    if not is_sound or stat.S_IMODE(found.st_mode) & 0o777 != stat.S_IRWXU:
+        _refuse_dir(_path(path), found)
+
+
+def _refuse_dir(path: Path, found: os.stat_result) -> None:
+    """Say what is wrong with a folder, and which command mends it."""
     uid = os.getuid()
     if stat.S_ISLNK(found.st_mode):
         raise PathError(f"{path} is a symbolic link; memd needs a real directory: rm {_quoted(path)}")
@@ -114,7 +139,7 @@ def check_private_dir(path: Path) -> None:
         raise PathError(f"{path} can't be used by yourself (mode {mode}): chmod 700 {_quoted(path)}")
 
 
-def check_socket(path: Path) -> None:
+def check_socket(path: Path | str) -> None:
     """
     Refuse *path* where something else than a socket stands; nothing at all is fine.
 
@@ -122,9 +147,9 @@ def check_socket(path: Path) -> None:
         PathError: with the command that takes it away.
     """
     with suppress(FileNotFoundError):
-        mode = path.lstat().st_mode
+        mode = os.lstat(path).st_mode
         if not stat.S_ISSOCK(mode):
-            raise PathError(f"{path} is {_kind(mode)} and no socket: {_out_of_the_way(path, mode)}")
+            raise PathError(f"{path} is {_kind(mode)} and no socket: {_out_of_the_way(_path(path), mode)}")
 
 
 def open_own(path: Path, flags: int) -> int:
@@ -154,8 +179,9 @@ def open_own(path: Path, flags: int) -> int:
     return descriptor
 
 
-def reason_and_cure(path: Path, error: OSError) -> str:
+def reason_and_cure(path: Path | str, error: OSError) -> str:
     """Return why memd can't use *path*, and the command that mends it."""
+    path = _path(path)
     if error.errno in {errno.EACCES, errno.EPERM}:
         return _cure_of_rights(path)
     if error.errno == errno.EROFS:
@@ -222,17 +248,25 @@ def _another_place(path: Path) -> str:
     return f"export MEMD_SOCKET=/tmp/memd-{os.getuid()}/memd.sock"
 
 
+def _path(path: Path | str) -> Path:
+    from pathlib import Path  # see above
+
+    return Path(path)
+
+
 def _home() -> Path:
+    from pathlib import Path
+
     try:
         return Path.home()
     except RuntimeError:  # no HOME, and no line for this user in /etc/passwd
         raise PathError("there is no home directory for this user: export HOME=/a/folder/of/yours") from None
 
 
-def _from_env(name: str) -> Path | None:
+def _from_env(name: str) -> str | None:
     """Return an absolute path out of the environment; the XDG specification says to ignore relative ones."""
     value = os.environ.get(name, "")
-    return Path(value) if value.startswith("/") else None
+    return value if value.startswith("/") else None
 
 
 def _quoted(path: Path) -> str:

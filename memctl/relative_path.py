@@ -7,7 +7,6 @@ What a query has behind `path:`, and all that goes over the wire, counts from th
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from memctl import exits, workspaces
 from memctl.exits import CommandError
@@ -17,7 +16,7 @@ _MAGIC = "*?["
 
 def root_of(workspace: str) -> str:
     """Return the root, without links, of the workspace that a folder in it names."""
-    return str((workspaces.above(Path(workspace)) or Path(workspace)).resolve())
+    return os.path.realpath(workspaces.above(workspace) or workspace)
 
 
 def source(typed: str, workspace: str, *, outside: bool = False) -> str:
@@ -119,7 +118,7 @@ def _within(typed: str, root: str) -> list[str] | None:
             is_above = inside(root, os.path.realpath(full)) is not None
             return [] if is_above else None
         return _literal(path) if path else []
-    here = "" if typed.startswith(("/", "~")) else f"{_escaped(str(workspaces.current_directory()))}/"
+    here = "" if typed.startswith(("/", "~")) else f"{_escaped(workspaces.current_directory())}/"
     pattern = os.path.normpath(f"{here}{os.path.expanduser(typed)}")  # noqa: PTH111 - as in workspaces.absolute
     found = _rest(pattern, root)
     return _rest(_without_links(pattern), root) if found is None else found

@@ -7,7 +7,6 @@ daemon's answer.
 
 import os
 import sys
-from pathlib import Path
 
 from memctl import exits, paths
 from memctl.exits import CommandError
@@ -33,7 +32,7 @@ def find(named: str | None) -> str:
     here, known = current_directory(), registered()
     if len(known) == 1:
         # Not an error, and nobody should take its notes for those of the folder they are in.
-        print(f"memctl: workspace {safe(known[0])}, the only one: none is in {safe(str(here))} or above it",
+        print(f"memctl: workspace {safe(known[0])}, the only one: none is in {safe(here)} or above it",
               file=sys.stderr)  # fmt: skip
         return known[0]
     from shlex import quote  # only for messages
@@ -41,7 +40,7 @@ def find(named: str | None) -> str:
     listed = f"Registered: {', '.join(known)}. " if known else ""
     every = ", or search all of them: memctl search --all" if known else ""
     raise CommandError(
-        f"no workspace in {here} or above it. {listed}Make one: memctl init {quote(str(here))}. "
+        f"no workspace in {here} or above it. {listed}Make one: memctl init {quote(here)}. "
         f"Or name one: --workspace DIR, or MEMD_WORKSPACE=DIR{every}",
         exits.WORKSPACE,
     )
@@ -52,7 +51,7 @@ def if_any(named: str | None) -> str | None:
     if named := named or os.environ.get("MEMD_WORKSPACE"):
         return absolute(named)
     root = above(current_directory())
-    return absolute(str(root)) if root else None
+    return absolute(root) if root else None
 
 
 def registered() -> list[str]:
@@ -73,13 +72,15 @@ def is_copy(root: str) -> bool:
     return root.startswith(f"{os.path.realpath(paths.state_dir())}/")
 
 
-def above(start: Path) -> Path | None:
-    """Return *start* or the nearest folder above it that holds memory/config.toml."""
+def above(start: str | os.PathLike[str]) -> str | None:
+    """Return *start*, an absolute path, or the nearest folder above it that holds memory/config.toml."""
+    folder = os.fspath(start)
     # os.path and not Path: a folder that may not be entered is none of ours, and no reason to stop.
-    return next(
-        (folder for folder in (start, *start.parents) if os.path.isfile(folder / CONFIG)),  # noqa: PTH113
-        None,
-    )
+    while not os.path.isfile(os.path.join(folder, CONFIG)):  # noqa: PTH113, PTH118
+        inner, folder = folder, os.path.dirname(folder)  # noqa: PTH120
+        if folder == inner:
+            return None
+    return folder
 
 
 def absolute(path: str) -> str:
@@ -94,10 +95,10 @@ def absolute(path: str) -> str:
     return full
 
 
-def current_directory() -> Path:
+def current_directory() -> str:
     """Return the current directory; CommandError where it was deleted below us."""
     try:
-        return Path.cwd()
+        return os.getcwd()  # noqa: PTH109
     except FileNotFoundError:
         raise CommandError(
             "the current directory no longer exists: cd to another, or use --workspace DIR",

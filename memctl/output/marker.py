@@ -5,6 +5,7 @@ a matter of display only: the daemon knows what matched, this marks the words th
 """
 
 import re
+from collections.abc import Sequence
 
 # SGR numbers; path, line and match as grep colours them.
 PATH, LINE, HEADING, FAINT, MATCH = "35", "32", "1", "2", "1;31"
@@ -14,6 +15,7 @@ SENTENCE, CODE = "1", "36"  # bold, cyan
 _FILTER = r"(?<!\S)(?:path|tag|since|until|after|before):\S*|(?<!\S)-\w\S*"
 # Scripts without spaces between words: Han, kana, Hangul.
 _UNSPACED = "\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+_FIRST_UNSPACED = _UNSPACED[0]
 _RUN = f"[{_UNSPACED}]+"
 # A word ends where letters of another kind begin: \b would not see the end of "API" in "API設計".
 _EDGE_LEFT, _EDGE_RIGHT = rf"(?<![^\W{_UNSPACED}])", rf"(?![^\W{_UNSPACED}])"
@@ -57,13 +59,21 @@ def pattern_of(query: str) -> re.Pattern[str] | None:
     import unicodedata
 
     composed = unicodedata.normalize("NFC", re.sub(_FILTER, " ", query))
-    words = {word for word in re.findall(r"\w+", re.sub(_RUN, " ", composed)) if len(word) > 1}
-    alternatives = [
-        rf"{_EDGE_LEFT}{re.escape(word)}{_EDGE_RIGHT}" for word in sorted(words, key=len, reverse=True)
-    ]
-    alternatives += [re.escape(piece) for run in re.findall(_RUN, composed) for piece in _pieces(run)]
-    alternatives = alternatives[:_MAX_WORDS]
-    return re.compile(f"({'|'.join(alternatives)})", re.IGNORECASE) if alternatives else None
+    # Most queries have none of these, and their ranges take longer to compile than all else.
+    has_runs = any(one >= _FIRST_UNSPACED for one in composed)
+    runs = re.findall(_RUN, composed) if has_runs else []
+    spaced = re.sub(_RUN, " ", composed) if has_runs else composed
+    words = sorted({word for word in re.findall(r"\w+", spaced) if len(word) > 1}, key=len, reverse=True)
+    words = words[:_MAX_WORDS]
+    pieces = [piece for run in runs for piece in _pieces(run)][: _MAX_WORDS - len(words)]
+    # Case is ignored in the words alone: in the edges it would be looked up for each character of the ranges.
+    whole = f"{_EDGE_LEFT}(?i:{_any_of(words)}){_EDGE_RIGHT}" if words else ""
+    alternatives = "|".join(filter(None, [whole, f"(?i:{_any_of(pieces)})" if pieces else ""]))
+    return re.compile(f"({alternatives})") if alternatives else None
+
+
+def _any_of(texts: Sequence[str]) -> str:
+    return "|".join(map(re.escape, texts))
 
 
 def _pieces(run: str) -> list[str]:
