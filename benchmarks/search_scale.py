@@ -53,7 +53,7 @@ def of_one_size(
     made_index.ready(home, chunks, vectors=options.vectors, texts=options.texts)
     texts = questions(options)
     place = Home(home)
-    times: dict[str, list[float]] = {}
+    times = from_exec(place, texts)
     starts, firsts = [], []
     for number in range(STARTS):
         starts.append(1000 * place.start())
@@ -80,6 +80,25 @@ def of_one_size(
     rows.append(latency.figure(f"{chunks:,}: anonymous memory, MB", memory))
     rows.append(latency.figure(f"{chunks:,}: idle, % of a core", idle))
     return rows, {"start": starts, "first": firsts, **times, "anonymous_mb": memory, "idle_percent": idle}
+
+
+def from_exec(place: Home, texts: list[str]) -> dict[str, list[float]]:
+    """Start again and again; return the milliseconds until somebody who waits for it has an answer."""
+    times: dict[str, list[float]] = {}
+    for number in range(STARTS):
+        for what, mode in (("words", "keyword"), ("meaning", "hybrid")):
+            started = perf_counter()
+            place.start()
+            try:
+                with place.client() as client:
+                    asked = {"workspace": str(place.notes), "query": texts[number], "mode": mode}
+                    assert client.call("search", asked)["mode"] == mode
+                    times.setdefault(f"exec to first answer, {what}", []).append(
+                        1000 * (perf_counter() - started)
+                    )
+            finally:
+                place.stop()
+    return times
 
 
 def questions(options: argparse.Namespace) -> list[str]:
