@@ -438,8 +438,8 @@ class Connection(asyncio.Protocol):
         most_s = budget_s(request, self._shared.deadline_s(request.method))
         deadline = None if most_s is None else exchange.started + most_s
         call = Call(
-            request.id, self._client, exchange.started, deadline, partial(self._notify, exchange),
-            self._follow, left=self.closed.done, outlives=exchange.say_goes_on,
+            request.id, self._client, deadline, partial(self._notify, exchange), self._follow,
+            left=self.closed.done, outlives=exchange.say_goes_on, started=exchange.started,
         )  # fmt: skip
         task = asyncio.ensure_future(self._in_turn(exchange, call))
         if most_s is not None:

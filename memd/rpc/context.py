@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from memd.events import Listener, Unlisten
@@ -40,13 +40,13 @@ class Call:
 
     id: int
     client: dict[str, Any]  # uid and pid; one dict a connection, memd.hello may add to it
-    started: float  # when it came, in loop.time()
     deadline: float | None  # in loop.time(), which is time.monotonic(); None: as long as it takes
     notify: Callable[[dict[str, Any]], None]
     # Begins to listen for this connection, which sends what it hears until it ends or follows something else.
     follow: Callable[[Callable[[Listener], Unlisten]], None]
     left: Callable[[], bool]  # whether the client is gone; from any thread
     outlives: Callable[[str], None]  # says what goes on after the deadline, for the error's text
+    started: float = field(default_factory=time.monotonic)  # when it came, in loop.time()
 
     def age_ms(self) -> float:
         """Return how long ago the request came. From any thread."""
