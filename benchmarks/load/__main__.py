@@ -10,6 +10,7 @@ from benchmarks import made_notes, report
 from benchmarks.home import Home, home
 from benchmarks.load import honest, hostile
 from benchmarks.load.honest import Tally
+from benchmarks.load.pinging import Pinging
 
 SETTLE_S = 12.0  # longer than a client that does not read is borne
 
@@ -58,14 +59,14 @@ async def run(
     before = place.memory_mb("VmRSS"), hostile.descriptors(place.pid)
     stop = asyncio.Event()
     crowd = asyncio.create_task(hostile.crowd(place.socket, workspace, stop)) if bad else None
-    pings = asyncio.create_task(honest.ping_all_along(place.socket, stop))
+    pings = Pinging(place.socket)
     await asyncio.sleep(1.0)
     tally = await honest.load(
         place.socket, workspace,
         clients=options.clients, in_flight=options.in_flight, seconds=options.seconds, repeated=repeated,
     )  # fmt: skip
     stop.set()
-    ping_ms = await pings
+    ping_ms = await asyncio.to_thread(pings.end)
     if crowd:
         await crowd
     await asyncio.sleep(SETTLE_S)

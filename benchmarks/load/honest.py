@@ -133,17 +133,6 @@ async def load(
     return tally
 
 
-async def ping_all_along(socket: Path, stop: asyncio.Event) -> list[float]:
-    """Ping from a connection of its own, fifty times a second; return the milliseconds."""
-    tally = Tally()
-    client = await Client.connect(socket)
-    while not stop.is_set():
-        await client.ask("ping", {}, tally)
-        await asyncio.sleep(0.02)
-    await client.close()
-    return tally.ms["ping"]
-
-
 def _query(chance: random.Random) -> str:
     # Ranks as people use words: common ones more often, never only the commonest.
     return " ".join(word(int(VOCABULARY ** chance.random())) for _ in range(WORDS_A_QUERY))
