@@ -85,7 +85,13 @@ def index_dir(home: Path) -> Path:
 
 
 def ready(
-    home: Path, chunks: int, *, seed: int = SEED, vectors: Path | None = None, texts: Path | None = None
+    home: Path,
+    chunks: int,
+    *,
+    seed: int = SEED,
+    vectors: Path | None = None,
+    texts: Path | None = None,
+    copies: int = 1,
 ) -> Path:
     """Return the folder of an index with so many chunks, in *home*; what is missing there is made.
 
@@ -96,6 +102,7 @@ def ready(
         vectors: .npy file of float32 (n, dimensions) that the shipped model made of some texts; each chunk
             gets one, whatever its words are. None: it has none.
         texts: JSON lines of strings, to draw words from. None: they are made.
+        copies: sources in a row that have the same text.
     """
     folder = index_dir(home)
     for private in (home, folder.parent.parent, folder.parent, folder):  # else no daemon would take it
@@ -106,7 +113,7 @@ def ready(
     Registry(folder.parent).write([home.resolve() / "notes"])
     index = Index(folder)
     try:
-        _fill(index, chunks, seed, texts)
+        _fill(index, chunks, seed, texts, copies)
         if vectors is not None:
             _embed(index, vectors)
     finally:
@@ -114,9 +121,9 @@ def ready(
     return folder
 
 
-def source(words: Words | Texts, number: int, seed: int = SEED) -> NewSource:
+def source(words: Words | Texts, number: int, seed: int = SEED, copies: int = 1) -> NewSource:
     """Return the source of that number; it is the same whichever others are made."""
-    chance = random.Random(seed * 1_000_003 + number)
+    chance = random.Random(seed * 1_000_003 + number // copies)
     return source_of(number, [words.draw(chance, WORDS_A_CHUNK) for _ in range(CHUNKS_A_SOURCE)])
 
 
@@ -138,7 +145,7 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
     )
 
 
-def _fill(index: Index, chunks: int, seed: int, texts: Path | None) -> None:
+def _fill(index: Index, chunks: int, seed: int, texts: Path | None, copies: int) -> None:
     wanted = -(-chunks // CHUNKS_A_SOURCE)
     if len(index.snapshot.sources) >= wanted:
         return
@@ -148,7 +155,7 @@ def _fill(index: Index, chunks: int, seed: int, texts: Path | None) -> None:
     for start in range(len(index.snapshot.sources), wanted, SOURCES_A_COMMIT):
         with index.changes() as changes:
             for number in range(start, min(start + SOURCES_A_COMMIT, wanted)):
-                changes.put(source(words, number, seed))
+                changes.put(source(words, number, seed, copies))
         now = index.snapshot.columns.count
         if now - told >= REPORT_EVERY:
             told = now

@@ -2,8 +2,8 @@
 
 A chunk is stored with its signature: a hash of its text, one of its numbers, how many word triples it has at
 most, and a bitmap of some of them. Nothing is estimated. A bit that only one of two bitmaps has stands for a
-triple that only one of the two texts has, and of such near-duplicates have few: see `most_differing`. Texts
-that have nothing to do with each other differ in a hundred bits. What this leaves open the texts decide.
+triple that only one of the two texts has, and of such near-duplicates have few. Texts that have nothing to do
+with each other differ in a hundred bits. What this leaves open the texts decide.
 
 Pure, and without numpy: notes are also parsed by a process that does not import it.
 """
@@ -18,6 +18,9 @@ from memd import analysis
 
 SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 to 10 on whole pages)
 MIN_JACCARD = 0.8  # of the triples; of 200 words, seven may differ
+# Of the triples of two near-duplicates together, as many at most does only one of them have. With s in common
+# of a and b, J = s / (a + b - s), and only one has a + b - 2 s.
+MOST_DIFFERING = (1 - MIN_JACCARD) / (1 + MIN_JACCARD)
 BITS = 256  # of a bitmap; those of 200 words set a third of them
 # Hash of the text, hash of its numbers, triples at most, bitmap: in all a thirtieth of an average text.
 FORM = struct.Struct(f"<8sII{BITS // 8}s")
@@ -51,14 +54,6 @@ def signature(heading: str, text: str) -> bytes:
         max(len(found) - SHINGLE + 1, 1) if found else 0,
         _bitmap(found),
     )
-
-
-def most_differing(one: int, other: int) -> float:
-    """Return in how many triples two near-duplicates differ at most, by how many each has at most.
-
-    With s in common of a and b, J = s / (a + b - s), and they differ in a + b - 2 s.
-    """
-    return (one + other) * (1 - MIN_JACCARD) / (1 + MIN_JACCARD)
 
 
 def _bitmap(found: Sequence[str]) -> bytes:

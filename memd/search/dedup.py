@@ -8,16 +8,16 @@ vectors and signatures leave it open whether two are alike, and compared only wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from memd.index.columns import HAS_NUMPY, Columns
+from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
-from memd.index.signature import BITS, MIN_JACCARD, SHINGLE, most_differing, words
+from memd.index.signature import BITS, MIN_JACCARD, MOST_DIFFERING, SHINGLE, words
 from memd.index.snapshot import View
 from memd.search.ranking import PER_SOURCE, Candidate, Candidates
 
@@ -31,7 +31,9 @@ with suppress(ImportError):  # then search.fallback answers, and nothing here is
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memd.index.columns import Ids, Mask
+    from memd.index.columns import Ids
+
+Verdict = Literal["alike", "open"]  # what is known of two texts without a look at them
 
 WINDOW = 100  # first candidates that are looked at for what a hit stands for, whatever the limit
 MIN_COSINE = 0.95  # 94 of 100 pairs of manual pages that are nearly the same have it; others differ in title
@@ -72,100 +74,141 @@ def fold(view: View, candidates: Candidates, limit: int, alive: Callable[[str], 
     window = max(WINDOW, limit)
     ids, sources = candidates.numbers()
     likeness = _Likeness(view, ids[:window], sources)
+    kept_places: list[int] = []
     for place, (number, source) in enumerate(zip(ids, sources, strict=True)):
         if place == window:
             if len(found.kept) == limit:
                 break
             likeness = _Likeness(view, ids, sources)
-        kept = likeness.first_like(found.kept, number)
-        if kept is None and len(found.kept) == limit:
+            for before in kept_places:
+                likeness.keep(before)
+        like = likeness.first_like(place)
+        if like is None and len(found.kept) == limit:
             continue
         if not alive(view.snapshot.sources[source].path):
             continue
-        if kept is not None:
-            found.folded.setdefault(kept, []).append(number)
+        if like is not None:
+            found.folded.setdefault(ids[like], []).append(number)
         elif taken[source] == PER_SOURCE:
             found.crowded.add(number)
         else:
             taken[source] += 1
             found.kept.append(candidates[place])
+            kept_places.append(place)
+            likeness.keep(place)
     return found
 
 
 class _Likeness:
-    """Tells which candidates are nearly the same; reads the texts that are needed for that, once."""
+    """Tells which of some candidates are nearly the same; they are named by their places."""
 
     def __init__(self, view: View, ids: Sequence[int], sources: Sequence[int]) -> None:
-        # Chunk → the better ones that it may be like → whether it is; None: their texts will tell.
-        self._pairs: dict[int, dict[int, bool | None]] = {}
+        self._view = view
+        self._ids = ids
+        self._sources = sources
+        self._better: dict[int, list[tuple[int, Verdict]]] = {}  # place → what is kept that it may be like
+        self._signatures: dict[int, bytes] = {}  # by place
+        self._texts: dict[int, _Text] = {}  # by place
+        if HAS_NUMPY:
+            self._facts = _Facts.of(view, np.asarray(ids, np.int64))
+
+    def keep(self, place: int) -> None:
+        """Note that a candidate is kept, and which of those behind it may be like it."""
         if not HAS_NUMPY:
             return
-        self._view = view
-        day_of = _days(view, dict(zip(ids, sources, strict=False)))
-        for better, other, verdict in _pairs(view, ids):
-            if day_of(better) == day_of(other):
-                self._pairs.setdefault(other, {})[better] = verdict
+        others = self._facts.comparable(place, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE)
+        day = self._day(place)
+        for other, verdict in self._compared(place, others) if len(others) else ():
+            if self._day(other) == day:
+                self._better.setdefault(other, []).append((place, verdict))
 
-    def first_like(self, kept: Sequence[Candidate], other: int) -> int | None:
-        """Return the first of those that are *kept* that *other* is nearly the same as."""
-        pairs = self._pairs.get(other)
-        return next((one.id for one in kept if self._is_like(one.id, other, pairs)), None) if pairs else None
+    def first_like(self, other: int) -> int | None:
+        """Return the best one that is kept that a candidate is nearly the same as."""
+        better = self._better.get(other, ())
+        return next((place for place, verdict in better if self._is_like(place, other, verdict)), None)
 
-    def _is_like(self, better: int, other: int, pairs: dict[int, bool | None]) -> bool:
-        verdict = pairs.get(better, False)
-        if verdict is not None:
-            return verdict
+    def _compared(self, place: int, others: Ids) -> Iterator[tuple[int, Verdict]]:
+        """Yield those of the *others* that signatures do not tell from the one at *place*."""
+        has_row = self._facts.row[others] >= 0
+        same_row = (self._facts.row[others] == self._facts.row[place]) & has_row
+        asked = others[~same_row].tolist()
+        yield from ((other, "alike") for other in others[same_row].tolist())  # the model read the same
+        if not asked:
+            return
+        self._load_signatures([place, *asked])
+        table = np.frombuffer(b"".join([self._signatures[one] for one in [place, *asked]]), SIGNATURE)
+        one, rest = table[0], table[1:]
+        possible = (rest["numbers"] == one["numbers"]) & (rest["triples"] > 0)
+        triples = rest["triples"].astype(np.float64) + one["triples"]
+        possible &= _set_bits(rest["bitmap"] ^ one["bitmap"]) <= MOST_DIFFERING * triples
+        equal = (rest["text"] == one["text"])[possible].tolist()
+        for at, is_equal in zip(np.flatnonzero(possible).tolist(), equal, strict=True):
+            yield asked[at], "alike" if is_equal else "open"
+
+    def _is_like(self, better: int, other: int, verdict: Verdict) -> bool:
+        if verdict == "alike":
+            return True
+        if better not in self._texts or other not in self._texts:
+            # With all others that may be like this one: most of them will be asked about.
+            open_to = [one for one, known in self._better.items() if (better, "open") in known]
+            self._load_texts([better, *open_to])
         one, two = self._texts[better], self._texts[other]
         return one.is_roughly(two) and is_near(one.fingerprint, two.fingerprint)
 
-    @cached_property
-    def _texts(self) -> dict[int, _Text]:
-        unsure = {
-            number
-            for other, pairs in self._pairs.items()
-            for better, verdict in pairs.items()
-            if verdict is None
-            for number in (better, other)
-        }
-        return {number: _Text(chunk) for number, chunk in self._view.chunks(sorted(unsure)).items()}
+    def _load_signatures(self, places: list[int]) -> None:
+        by_id = {self._ids[place]: place for place in places if place not in self._signatures}
+        if by_id:
+            stored = self._view.signatures(list(by_id))
+            self._signatures.update((place, stored[number]) for number, place in by_id.items())
 
+    def _load_texts(self, places: list[int]) -> None:
+        by_id = {self._ids[place]: place for place in places if place not in self._texts}
+        stored = self._view.chunks(list(by_id))
+        self._texts.update((place, _Text(stored[number])) for number, place in by_id.items())
 
-def _days(view: View, owners: Mapping[int, int]) -> Callable[[int], date | None]:
-    """Return what tells the day that a chunk's source is of, None where it is of no day."""
-
-    def day_of(chunk: int) -> date | None:
-        source = view.snapshot.sources[owners[chunk]]
+    def _day(self, place: int) -> date | None:
+        """Return the day that a candidate's source tells of, None where it is of no day."""
+        source = self._view.snapshot.sources[self._sources[place]]
         return source.day if source.dated else None
 
-    return day_of
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What tells of candidates without a look at the database whether they may be alike."""
 
-def _pairs(view: View, ids: Sequence[int]) -> Iterator[tuple[int, int, bool | None]]:
-    """Yield pairs of chunks that may be alike, the better first, and whether they are; None: not known."""
-    columns, rows = view.snapshot.columns, view.snapshot.rows
-    at = np.asarray(ids, np.int64)
-    at = at[columns.length[at] >= MIN_TERMS]
-    pairs = _near(rows.buffer, rows.count, rows.dim, columns, at, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE)
-    row = columns.row[at]
-    same_row = (row[pairs[:, 0]] == row[pairs[:, 1]]) & (row[pairs[:, 0]] >= 0)  # the model reads the same
-    open_pairs = pairs[~same_row]
-    equal, possible = _compared(view, at, open_pairs)
-    for better, other in at[np.concatenate([pairs[same_row], open_pairs[equal]])].tolist():
-        yield better, other, True
-    for better, other in at[open_pairs[possible & ~equal]].tolist():
-        yield better, other, None
+    source: NDArray[np.int32]
+    row: NDArray[np.int32]
+    length: NDArray[np.int32]
+    vectors: NDArray[np.float32]  # any where there is no row
 
+    @staticmethod
+    def of(view: View, ids: Ids) -> _Facts:
+        """Collect them."""
+        columns, rows = view.snapshot.columns, view.snapshot.rows
+        table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
+        row = columns.row[ids]
+        vectors = table[np.maximum(row, 0)] if rows.count else np.zeros((len(ids), 0), np.float32)
+        return _Facts(columns.source[ids], row, columns.length[ids], vectors)
 
-def _compared(view: View, at: Ids, pairs: Ids) -> tuple[Mask, Mask]:
-    """Return of which *pairs* of places in *at* the signatures say that they are alike, and may be."""
-    different, places = np.unique(pairs, return_inverse=True)
-    stored = view.signatures(at[different].tolist()) if len(different) else {}
-    table = np.frombuffer(b"".join([stored[number] for number in at[different].tolist()]), SIGNATURE)
-    one, other = table[places.reshape(pairs.shape)].T
-    numbers = (one["numbers"] == other["numbers"]) & (one["triples"] > 0)
-    differing = _set_bits(one["bitmap"] ^ other["bitmap"])
-    most = most_differing(one["triples"].astype(np.int64), other["triples"].astype(np.int64))
-    return numbers & (one["text"] == other["text"]), numbers & (differing <= most)
+    def comparable(self, place: int, *, cosine: float, share: float) -> Ids:
+        """Return the places behind *place* of other sources' candidates that may be like that one.
+
+        Those that have the same row; and those of which the shorter has at least *share* of the longer's
+        length and, where both have a row, these have at least that *cosine*. What is very short is like none.
+        """
+        row, length = self.row[place], self.length[place]
+        if length < MIN_TERMS:
+            return np.zeros(0, np.int64)
+        behind = slice(place + 1, None)
+        lengths, rows = self.length[behind], self.row[behind]
+        alike = np.minimum(lengths, length) >= share * np.maximum(lengths, length)
+        if row >= 0:
+            # Not by BLAS, which wakes a thread of every core and on a busy machine waits for each.
+            cosines = np.einsum("ij,j->i", self.vectors[behind], self.vectors[place])
+            alike &= (rows < 0) | (cosines >= np.float32(cosine))
+            alike |= rows == row
+        alike &= (self.source[behind] != self.source[place]) & (lengths >= MIN_TERMS)
+        return np.flatnonzero(alike) + place + 1
 
 
 def _set_bits(words: NDArray[np.uint64]) -> Ids:
@@ -221,20 +264,3 @@ def is_near(one: Fingerprint, other: Fingerprint) -> bool:
         return False
     shared = len(one.shingles & other.shingles)
     return shared >= MIN_JACCARD * (len(one.shingles) + len(other.shingles) - shared)
-
-
-def _near(matrix: Any, rows: int, dim: int, columns: Columns, at: Ids, *, cosine: float, share: float) -> Ids:
-    """Return pairs of places in *at*, the lower first, of chunks of two sources that may be alike.
-
-    Those that have the same row; and those of which the shorter has at least *share* of the longer's length
-    and, where both have a row, these have at least that *cosine*.
-    """
-    source, row, length = columns.source[at], columns.row[at], columns.length[at]
-    alike = np.minimum(length[:, None], length) >= share * np.maximum(length[:, None], length)
-    known = np.flatnonzero(row >= 0)
-    if len(known):
-        vectors = np.frombuffer(matrix, np.float32, rows * dim).reshape(rows, dim)[row[known]]
-        alike[np.ix_(known, known)] &= vectors @ vectors.T >= np.float32(cosine)
-    alike |= (row[:, None] == row) & (row >= 0)
-    alike &= source[:, None] != source
-    return np.argwhere(np.triu(alike, 1))

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.index.signature import FORM, most_differing, signature
+from memd.index.signature import FORM, MOST_DIFFERING, signature
 from memd.search.dedup import fingerprint, is_near
 
 WORDS = [
@@ -32,7 +32,7 @@ def rejects(one: bytes, other: bytes) -> bool:
     _, numbers, triples, bitmap = FORM.unpack(one)
     _, other_numbers, other_triples, other_bitmap = FORM.unpack(other)
     differing = int.from_bytes(bitmap, "little") ^ int.from_bytes(other_bitmap, "little")
-    return numbers != other_numbers or differing.bit_count() > most_differing(triples, other_triples)
+    return numbers != other_numbers or differing.bit_count() > MOST_DIFFERING * (triples + other_triples)
 
 
 @given(

@@ -1,9 +1,7 @@
 """What the sources of chunks add to them, and which chunks may be alike."""
 
-import array
 import math
 import random
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from memd.index.columns import Columns, stretches, take
 from memd.index.postings import counted
 from memd.search.bm25 import ChunkScores, bm25_of_sources
-from memd.search.dedup import _near
+from memd.search.dedup import MIN_TERMS, _Facts
 from memd.search.source_scores import keyword_scores, places, vector_scores
 
 DIM = 8
@@ -90,35 +88,31 @@ def test_the_same_pairs_may_be_alike(sources, seed, cosine, share):
     rng = random.Random(seed)
     table, ids = columns(sources, rng)
     rows = [[rng.gauss(1, 1) for _ in range(DIM)] for _ in range(len(table.source) + 1)]
-    units = [[value / sum(v * v for v in row) ** 0.5 for value in row] for row in rows]
-    matrix = array.array("f", [value for row in units for value in row]).tobytes()
+    units = np.array([[value / sum(v * v for v in row) ** 0.5 for value in row] for row in rows], np.float32)
     every = [number for own in ids.values() for number in own]
     rng.shuffle(every)
-    near = _near(matrix, len(rows), DIM, table, np.array(every), cosine=cosine, share=share)
-    found = list(map(tuple, near.tolist()))
+    facts = _Facts(table.source[every], table.row[every], table.length[every], units[table.row[every]])
     owner = {number: source for source, own in ids.items() for number in own}
-    assert all(one < two and owner[every[one]] != owner[every[two]] for one, two in found)
-    nobody = np.zeros(0, np.int64)
-    assert len(_near(matrix, len(rows), DIM, table, nobody, cosine=cosine, share=share)) == 0
     lengths = table.length.tolist()
 
     def alike(one, two):
         either_row = table.row[one], table.row[two]
+        if min(lengths[one], lengths[two]) < MIN_TERMS:
+            return False
         if either_row[0] == either_row[1] >= 0:
             return True
         if min(lengths[one], lengths[two]) < share * max(lengths[one], lengths[two]):
             return False
         return min(either_row) < 0 or np.dot(units[either_row[0]], units[either_row[1]]) >= cosine
 
-    pairs = combinations(range(len(every)), 2)
-    expected = {(a, b) for a, b in pairs if owner[every[a]] != owner[every[b]] and alike(every[a], every[b])}
-    assert set(found) == expected
+    for place, one in enumerate(every):
+        behind = range(place + 1, len(every))
+        expected = [two for two in behind if owner[one] != owner[every[two]] and alike(one, every[two])]
+        assert facts.comparable(place, cosine=cosine, share=share).tolist() == expected
 
 
 def test_chunks_of_one_row_are_alike_whatever_their_lengths():
     """The name of a file counts for the length of its first chunk."""
-    added = [(1, 1, 0, 10), (2, 2, 0, 30), (3, 3, 1, 10)]
-    table = Columns.empty().changed(removed=[], added=added, embedded=[])
-    matrix = array.array("f", [1.0, 0.0, 0.0, 1.0]).tobytes()
-    near = _near(matrix, 2, 2, table, np.array([1, 2, 3]), cosine=0.9, share=0.8)
-    assert near.tolist() == [[0, 1]]
+    source, row, length = (np.array(one, np.int32) for one in ([1, 2, 3], [0, 0, 1], [10, 30, 10]))
+    facts = _Facts(source, row, length, np.array([[1, 0], [1, 0], [0, 1]], np.float32))
+    assert facts.comparable(0, cosine=0.9, share=0.8).tolist() == [1]
