@@ -8,12 +8,11 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
-from datetime import date
 from typing import Any
 
 from memctl import exits
 from memctl.commands import COMMANDS
-from memctl.filter_keys import DAY, OPTIONS, REPEATABLE
+from memctl.filter_keys import OPTIONS, REPEATABLE
 from memctl.output.text import any_text
 
 MAX_SECONDS = 86_400.0  # arbitrary: a day; who waits longer has left
@@ -159,7 +158,7 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
         repeated = " (repeatable)" if one.several in REPEATABLE else ""
         group.add_argument(
             f"--{one.key}",
-            type=day if one.value == DAY else text,
+            type=text,
             action="append" if repeated else "store",
             metavar=one.value,
             help=f"{one.help}{from_here}{repeated}",
@@ -233,11 +232,3 @@ def seconds(raw: str) -> float:
     if not 0 < value <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"{raw!r} is not a number of seconds, as 2.5")
     return value
-
-
-def day(raw: str) -> str:
-    """A day as YYYY-MM-DD."""
-    try:
-        return date.fromisoformat(raw).isoformat()
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{raw!r} is not a day like 2026-05-01") from None

@@ -13,7 +13,6 @@ class FilterKey(NamedTuple):
     several: str  # which of several values count: "any", "all", or of days one
 
 
-DAY = "YYYY-MM-DD"
 FILTER_KEYS = (
     FilterKey(
         key="path",
@@ -31,28 +30,28 @@ FILTER_KEYS = (
     ),
     FilterKey(
         key="since",
-        value="YYYY-MM-DD",
-        help="only notes of this day or later",
+        value="DATE",
+        help="only notes of this day or later, as 2026-05-01, yesterday, 7d or last-week",
         option=True,
         several="latest",
     ),
     FilterKey(
         key="until",
-        value="YYYY-MM-DD",
-        help="only notes of this day or earlier",
+        value="DATE",
+        help="only notes of this day or earlier, as 2026-05-31, or 2026-05: that month included",
         option=True,
         several="earliest",
     ),
     FilterKey(
         key="after",
-        value="YYYY-MM-DD",
+        value="DATE",
         help="only notes of a later day",
         option=False,
         several="latest",
     ),
     FilterKey(
         key="before",
-        value="YYYY-MM-DD",
+        value="DATE",
         help="only notes of an earlier day",
         option=False,
         several="earliest",

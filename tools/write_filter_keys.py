@@ -27,7 +27,6 @@ class FilterKey(NamedTuple):
     several: str  # which of several values count: "any", "all", or of days one
 
 
-DAY = "YYYY-MM-DD"
 FILTER_KEYS = (
 {keys}
 )

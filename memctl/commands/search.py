@@ -46,7 +46,7 @@ their own, each of at most N.
 
 examples:
   memctl search breast cancer gene
-  memctl search --mode keyword --path 'daily/*.md' --since 2026-01-01 standup
+  memctl search --mode keyword --path 'daily/*.md' --since 'last week' standup
   memctl search --json -n 3 "error budget" | jq -r '.hits[].path'
   memctl search --explain --limit 3 retry policy
   memctl search -- '"release notes"' -draft

@@ -12,7 +12,7 @@ PATH, LINE, HEADING, FAINT, MATCH = "35", "32", "1", "2", "1;31"
 SENTENCE, CODE = "1", "36"  # bold, cyan
 
 # Texts until a query is to be marked: compiling them would cost each start a millisecond.
-_FILTER = r"(?<!\S)(?:path|tag|since|until|after|before):\S*|(?<!\S)-\w\S*"
+_FILTER = r"(?<!\S)(?:path|tag|since|until|after|before):(?:\"[^\"]*\"|\S*)|(?<!\S)-\w\S*"
 # Scripts without spaces between words: Han, kana, Hangul.
 _UNSPACED = "\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
 _FIRST_UNSPACED = _UNSPACED[0]

@@ -1,7 +1,6 @@
 """The parameters of every method, as structs; `convert` checks them, with exact places in its errors."""
 
 from collections.abc import Collection
-from datetime import date
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -49,8 +48,8 @@ class FilteredParams(Params, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
     min_score: Share | None = None
     tag: str | list[str] = []
-    since: date | None = None
-    until: date | None = None
+    since: str | None = None  # a day or a span of days, as `since:` in a query takes it
+    until: str | None = None
     sync: bool | Annotated[int, Meta(ge=1)] = False  # wait for what is saved; a number: so many ms at most
     wait: bool = True  # for a model that loads, and the few vectors of a small first index: 2 s each at most
 

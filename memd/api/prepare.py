@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Protocol
 
 from memd import scripts
@@ -17,10 +17,13 @@ from memd.api.results import IndexState, LeftSeconds
 from memd.config import WorkspaceConfig
 from memd.embedding import NUMPY_MISSING, UnavailableError
 from memd.embedding.queue import EmbeddingQueue
+from memd.errors import InvalidError
 from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
 from memd.registry import Workspace
 from memd.rpc.context import Call
+from memd.search.dates import MAX_CHARS
+from memd.search.filters import BY_KEY
 from memd.search.identifiers import Word, spelled
 from memd.search.query import Query, parse, restricted
 from memd.search.score import SearchRequest
@@ -104,7 +107,7 @@ def parsed(
     opened: Askable, question: params.QueryParams, expired: Expired, *, glob: params.Globs, limit: int | None
 ) -> SearchRequest:
     """Parse and decide, as `decided`; the query has no vector yet."""
-    query = narrowed(parse(question.query), question, glob)
+    query = narrowed(question.query, question, glob)
     return replace(
         request_of(opened, question, query, expired),
         mode=question.mode,
@@ -153,19 +156,40 @@ def plain_request(opened: Askable) -> SearchRequest:
     )
 
 
-def narrowed(query: Query, asked: params.FilteredParams, glob: params.Globs) -> Query:
-    """Return *query* with the filters of its request.
+def narrowed(text: str, asked: params.FilteredParams, glob: params.Globs) -> Query:
+    """Return the query that was typed with the filters of its request.
 
     Raises:
-        InvalidError: a pattern of paths cannot be used.
+        InvalidError: a pattern of paths cannot be used, or a day is none.
     """
+    today = datetime.now().astimezone().date()
     tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, glob))
     with_filters = restricted(
-        query, {"path": globs, "tag": tags, "since": [asked.since], "until": [asked.until]}
+        parse(text, today),
+        {
+            "path": globs,
+            "tag": tags,
+            "since": [_day("since", asked.since, today)],
+            "until": [_day("until", asked.until, today)],
+        },
     )
     for condition in with_filters.filters:
         condition.matcher()  # before anything is waited for
     return with_filters
+
+
+def _day(key: str, text: str | None, today: date) -> date | None:
+    """Return the day that a parameter stands for, as behind a colon of a query; "" is as good as none."""
+    if not text:
+        return None
+    try:
+        day: date = BY_KEY[key].parse(text, today)
+    except (ValueError, OverflowError):
+        raise InvalidError(
+            f"$.{key}: {text[:MAX_CHARS]!r} is no day: expected one like 2026-05-01, 2026-05, yesterday, 7d "
+            "or last week"
+        ) from None
+    return day
 
 
 def frame(

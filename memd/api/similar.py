@@ -23,7 +23,6 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.rpc.context import Call
 from memd.rpc.encode import Packed
-from memd.search.query import Query
 from memd.search.similar import similar as most_similar
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -92,7 +91,7 @@ def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Simila
 def _similar(
     opened: OpenWorkspace, asked: SimilarParams, call: Call, waited: Waited
 ) -> Packed[SimilarResult]:
-    request = request_of(opened, asked, narrowed(Query(""), asked, asked.glob), call.is_over)
+    request = request_of(opened, asked, narrowed("", asked, asked.glob), call.is_over)
     with opened.index.view(request.expired) as view:
         waited_ms = call.age_ms()
         chunk = _named(view, opened, asked)

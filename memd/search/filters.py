@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from memd.records import Source
-from memd.search import globs
+from memd.search import dates, globs
 
 V = TypeVar("V")  # what the text behind a key is parsed to
 Matches = Callable[[Source], bool]
@@ -34,7 +34,9 @@ class FilterKey(Generic[V]):
 
     key: str
     name: str  # of the filter that it makes, as an explanation has it: `after` makes a `since`
-    parse: Callable[[str], V]  # raises ValueError or OverflowError: then what was typed is words
+    # Of a text and the day it is (None: dates are ISO's alone). Raises ValueError or OverflowError: then what
+    # was typed is words.
+    parse: Callable[[str, date | None], V]
     matcher: Callable[[Sequence[V]], Matches]  # of one condition; InvalidError: a value cannot be used
     several: Literal["any", "all", "latest", "earliest"]  # which of several values count
     told: str  # of a source that it keeps out, with {value} and {source}
@@ -131,12 +133,24 @@ def _to_day(days: Sequence[date]) -> Matches:
     return lambda source: source.day <= last
 
 
-def _day_after(text: str) -> date:
-    return date.fromisoformat(text) + DAY  # OverflowError: the last day there is has none
+def _as_it_is(text: str, _today: date | None) -> str:
+    return text
 
 
-def _day_before(text: str) -> date:
-    return date.fromisoformat(text) - DAY
+def _since(text: str, today: date | None) -> date:
+    return dates.span(text, today).first
+
+
+def _until(text: str, today: date | None) -> date:
+    return dates.span(text, today).last
+
+
+def _after(text: str, today: date | None) -> date:
+    return dates.span(text, today).last + DAY  # OverflowError: the last day there is has none
+
+
+def _before(text: str, today: date | None) -> date:
+    return dates.span(text, today).first - DAY
 
 
 def _nfc(name: str) -> str:
@@ -146,20 +160,20 @@ def _nfc(name: str) -> str:
 
 _EARLY = "it is of {source.day}, before {value}"
 _LATE = "it is of {source.day}, after {value}"
-_ISO = "YYYY-MM-DD"
+_DATE = "DATE"
 # One line a key, in the order in which they are offered and explained.
 FILTER_KEYS: Final[tuple[FilterKey[Any], ...]] = (
-    FilterKey("path", "path", str, _by_path, "any", "its path does not match {value!r}", "GLOB",
+    FilterKey("path", "path", _as_it_is, _by_path, "any", "its path does not match {value!r}", "GLOB",
               "only notes whose path matches, as daily/*.md", completes="paths"),
-    FilterKey("tag", "tag", str, _by_tag, "all", "it does not have the tag {value!r}", "TAG",
+    FilterKey("tag", "tag", _as_it_is, _by_tag, "all", "it does not have the tag {value!r}", "TAG",
               "only notes with this tag"),
-    FilterKey("since", "since", date.fromisoformat, _from_day, "latest", _EARLY, _ISO,
-              "only notes of this day or later"),
-    FilterKey("until", "until", date.fromisoformat, _to_day, "earliest", _LATE, _ISO,
-              "only notes of this day or earlier"),
-    FilterKey("after", "since", _day_after, _from_day, "latest", _EARLY, _ISO,
+    FilterKey("since", "since", _since, _from_day, "latest", _EARLY, _DATE,
+              "only notes of this day or later, as 2026-05-01, yesterday, 7d or last-week"),
+    FilterKey("until", "until", _until, _to_day, "earliest", _LATE, _DATE,
+              "only notes of this day or earlier, as 2026-05-31, or 2026-05: that month included"),
+    FilterKey("after", "since", _after, _from_day, "latest", _EARLY, _DATE,
               "only notes of a later day", option=False),
-    FilterKey("before", "until", _day_before, _to_day, "earliest", _LATE, _ISO,
+    FilterKey("before", "until", _before, _to_day, "earliest", _LATE, _DATE,
               "only notes of an earlier day", option=False),
 )  # fmt: skip
 BY_KEY: Final = {one.key: one for one in FILTER_KEYS}

@@ -7,11 +7,14 @@ Words are looked for, ``"a phrase"`` must stand in the chunk, ``-word`` must not
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from memd import analysis
 from memd.search.filters import BY_KEY, Filters, conditions, joined
 
+# Filters of a query among which days are read that are no dates of ISO, at up to 12 ms each. Arbitrary.
+MAX_RELATIVE = 16
 MAX_QUERY_CHARS = 10_000  # arbitrary; more than a page of text as a question
 # A question's function words: they stand in most chunks of a large workspace, where their idf is next to
 # 0 anyway; in a small one they would let "the paper" find "execute the pipeline". Kept when there is
@@ -43,14 +46,20 @@ class Query:
     filters: Filters = ()
 
 
-def parse(raw: str) -> Query:
-    """Parse what was typed; never fails."""
+def parse(raw: str, today: date | None = None) -> Query:
+    """Parse what was typed; never fails.
+
+    *today*: what days count from that are no dates of ISO; None: such text is words.
+    """
     words: list[str] = []
     phrases: list[str] = []
     excluded: list[str] = []
     given: dict[str, list[Any]] = {}  # name of a filter → its values
+    keyed = 0
     for token in _TOKEN.finditer(analysis.clean(raw[:MAX_QUERY_CHARS])):
-        if token["key"] and (value := _value(token["key"], token["value"].strip('"'))) is not None:
+        keyed += bool(token["key"])
+        day = today if keyed <= MAX_RELATIVE else None
+        if token["key"] and (value := _value(token["key"], token["value"].strip('"'), day)) is not None:
             given.setdefault(BY_KEY[token["key"]].name, []).append(value)
         elif token["phrase"]:
             (excluded if token["minus"] else phrases).append(token["phrase"])
@@ -72,10 +81,10 @@ def content_words(pieces: tuple[str, ...]) -> tuple[str, ...]:
     return kept or pieces
 
 
-def _value(key: str, text: str) -> Any:
+def _value(key: str, text: str, today: date | None) -> Any:
     """Return the value that is typed behind a key, None where the key cannot have it."""
     try:
-        return BY_KEY[key].parse(text)
+        return BY_KEY[key].parse(text, today)
     except (ValueError, OverflowError):
         return None
 
