@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from memctl import exits
-from memctl.arguments import overview, parse, parser_of
+from memctl.arguments import named_parameter, overview, parse, parser_of
 from memctl.client import MustMendError, RpcError, Unreachable
 from memctl.commands import COMMANDS
 from memctl.exits import CommandError
@@ -62,8 +62,9 @@ def _run(argv: list[str]) -> int:
 
 def _command(name: str, argv: list[str]) -> int:
     module = import_module(f"memctl.commands.{name}")
+    parser = parser_of(name, module.arguments)
     try:
-        args = parse(parser_of(name, module.arguments), argv)
+        args = parse(parser, argv)
     except SystemExit as leaving:  # argparse has said what is wrong, or printed the help
         return int(leaving.code or 0)
     run: Callable[[Namespace], int] = module.run
@@ -79,7 +80,9 @@ def _command(name: str, argv: list[str]) -> int:
         from memctl.versions import mismatch
 
         hint = mismatch() if error.code in {"MEMD_METHOD", "MEMD_INVALID"} else None
-        return _fail("\n".join(filter(None, [str(error), hint])), exits.of(error.code))
+        return _fail(
+            "\n".join(filter(None, [named_parameter(str(error), parser), hint])), exits.of(error.code)
+        )
 
 
 def _fail(message: str, status: int) -> int:

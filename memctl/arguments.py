@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from memctl import exits
 from memctl.commands import COMMANDS
@@ -80,6 +80,28 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             formatter_class=_Page,
         )
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with 2; an unknown option is told with the one that may be meant."""
+        unknown = message.removeprefix(_UNKNOWN) if message.startswith(_UNKNOWN) else ""
+        typed = [word.partition("=")[0] for word in unknown.split() if word.startswith("--")]
+        if close := [near for word in typed for near in _close(word, self)]:
+            message = f"{message}; did you mean {' and '.join(close)}?"
+        super().error(message)
+
+
+_UNKNOWN = "unrecognized arguments: "
+
+
+def _close(word: str, parser: argparse.ArgumentParser) -> list[str]:
+    """Return the option of *parser*, or of its actions, that is spelled most like *word*."""
+    from difflib import get_close_matches  # only for messages
+
+    there = list(parser._option_string_actions)  # noqa: SLF001 (no public way to ask)
+    for action in parser._actions:  # noqa: SLF001 (the same)
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 (the same)
+            there += [flag for inner in action.choices.values() for flag in inner._option_string_actions]  # noqa: SLF001
+    return get_close_matches(word, there, n=1)
 
 
 class _Page(argparse.RawDescriptionHelpFormatter):
@@ -198,6 +220,22 @@ def nearest_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nearest", action="store_true", help="where there is no good match, show the nearest there is"
     )
+
+
+def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:
+    """Return memd's *message* with the parameter that it begins with as it is typed: `$.limit` is --limit."""
+    place, colon, rest = message.partition(":")
+    if not colon or not place.startswith("$."):
+        return message
+    name = place[2:].partition("[")[0]
+    name = {"glob": "path", "budget_tokens": "budget"}.get(name, name)
+    for action in parser._actions:  # noqa: SLF001 (no public way to ask)
+        if name == action.dest and action.option_strings:
+            return f"{action.option_strings[-1]}:{rest}"
+    return f"{_OTHERS.get(name, name)}:{rest}"
+
+
+_OTHERS = {"path": "PATH", "query": "the query"}  # what is no option
 
 
 def text(raw: str) -> str:

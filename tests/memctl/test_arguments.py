@@ -111,6 +111,26 @@ def test_impossible_values_and_abbreviations_are_refused(argv, capsys):
     assert argv[0] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "argv", "meant"),
+    [
+        (search_arguments, ["x", "--limt", "3"], "--limit"),
+        (search_arguments, ["x", "--limt=3"], "--limit"),
+        (search_arguments, ["--expain", "--sinse", "x"], "--explain and --since"),
+        (search_arguments, ["x", "--js"], "--json"),
+        (workspaces_arguments, ["list", "--jsn"], "--json"),
+        (search_arguments, ["x", "--frobnicate"], None),
+    ],
+)
+def test_a_mistyped_option_is_told_with_the_one_that_may_be_meant(command, argv, meant, capsys):
+    """Also one of an action; where none is like it nothing is offered."""
+    with pytest.raises(SystemExit):
+        parse(parser_of("search", command), argv)
+    error = capsys.readouterr().err
+    assert (f"; did you mean {meant}?\n" in error) == (meant is not None)
+    assert ("did you mean" in error) == (meant is not None)
+
+
 def test_recall_has_a_budget_and_the_same_filters():
     """--budget is a whole number; --tag and --since are known."""
     args = parse(parser_of("recall", recall_arguments), ["x", "--budget", "800", "--tag", "t"])
