@@ -11,6 +11,7 @@ from memctl.arguments import (
 )
 from memctl.client import Client, NoDaemonError, RpcError
 from memctl.exits import CommandError
+from memctl.filter_keys import OPTIONS
 from memctl.output import hits
 from memctl.output.text import any_text, one_line, safe, to_json
 from memctl.progress import Progress
@@ -162,7 +163,8 @@ def status_of(answer: dict[str, Any]) -> int:
 
 def _query(args: Namespace) -> str:
     query = words_of(args)
-    if not query.strip():
+    is_narrowed = any(getattr(args, one.key) for one in OPTIONS)  # then the newest are listed
+    if not query.strip() and not is_narrowed:
         raise CommandError("what should be looked for? memctl search WORD… (--help has examples)")
     if pattern := relative_path.expanded_by_the_shell(args.path or (), args.words):
         raise CommandError(

@@ -109,11 +109,14 @@ def _groups(answers: list[Answer]) -> list[list[Hit]]:
     for answer in answers:
         about = {"workspace": answer["workspace"], "model_id": answer.get("model_id")}
         groups.setdefault(about["model_id"], []).extend({**hit, **about} for hit in answer["hits"])
-    return [sorted(group, key=_rank) for group in groups.values()]
+    return [_ranked(group) for group in groups.values()]
 
 
-def _rank(hit: Hit) -> tuple[Any, ...]:
-    return -hit["score"], hit["workspace"], hit["path"], hit["start_line"]
+def _ranked(group: list[Hit]) -> list[Hit]:
+    """Return the best first, of equal scores the newest."""
+    by_place = sorted(group, key=lambda hit: (hit["workspace"], hit["path"], hit["start_line"]))
+    by_day = sorted(by_place, key=lambda hit: str(hit.get("date")), reverse=True)
+    return sorted(by_day, key=lambda hit: -hit["score"])
 
 
 def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:

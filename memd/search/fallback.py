@@ -14,7 +14,7 @@ from memd.errors import DeadlineError
 from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.records import Source
-from memd.search import filters, ranking
+from memd.search import filters, newest, ranking
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate, CandidateList
@@ -39,6 +39,8 @@ def candidates(view: View, request: SearchRequest) -> tuple[CandidateList, bool]
     Raises:
         DeadlineError: the caller's deadline passed.
     """
+    if newest.is_asked(request.query):
+        return newest.candidates(view, request.query), False
     sources = view.snapshot.sources
     live = {number: (source, row) for number, source, row in view.reader.each(ROWS) if source in sources}
     allowed = _allowed(view, request, {number: sources[source] for number, (source, _) in live.items()})

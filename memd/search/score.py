@@ -11,7 +11,7 @@ from typing import Literal
 from memd.config import Weights
 from memd.index.columns import Mask, mask_of, require_numpy, restrict
 from memd.index.snapshot import View
-from memd.search import filters
+from memd.search import filters, newest
 from memd.search.fusion import fused
 from memd.search.identifiers import NOTHING, Named, Word, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
@@ -106,7 +106,9 @@ def _judged(view: View, request: SearchRequest, words: Words, lap: Lap) -> Judge
         named(view, request.spelled, keyword, vector) if vector and keyword and request.spelled else NOTHING
     )
     knows = len(keyword.pool) > 0 if keyword else knows_a_word(view, request.query)
-    candidates = fused(view.snapshot, request, vector, keyword, names)
+    candidates: Candidates = fused(view.snapshot, request, vector, keyword, names)
+    if newest.is_asked(request.query):
+        candidates = newest.candidates(view, request.query)
     return Judgement(mask, vector, keyword, names, knows, candidates)
 
 

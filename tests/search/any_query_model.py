@@ -115,6 +115,9 @@ def expected_of(known: list[Note], raw: str) -> set[str]:
     """Return which notes a query must find, by the words of README: an OR of words, narrowed."""
     query = understood(raw)
     allowed = [note for note in known if _is_allowed(note, query)]
+    is_narrowed = query.paths or query.tags or query.first > date.min or query.last < date.max
+    if is_narrowed and not "".join([*query.words, *query.phrases]).strip():
+        return {note.path for note in allowed}  # the newest are listed
     pieces = [analysis.fold(piece) for piece in analysis.pieces(" ".join([*query.words, *query.phrases]))]
     runs = [bare(piece) for piece in pieces if analysis.is_spaceless(piece)]
     wanted = set(map(bare, _content([piece for piece in pieces if not analysis.is_spaceless(piece)])))
@@ -145,11 +148,15 @@ def _has_some(note: Note, words: set[str], pairs: set[str]) -> bool:
 def _is_allowed(note: Note, query: Understood) -> bool:
     return (
         (not query.paths or any(_is_below(note.path, one.strip("/")) for one in query.paths))
-        and all(tag.casefold() in note.tags for tag in query.tags)
+        and all(_has_tag(note, tag.casefold().removeprefix("#").strip("/")) for tag in query.tags)
         and query.first <= note.day <= query.last
         and all(_has_phrase(note, phrase) for phrase in query.phrases)
         and not any(_has_phrase(note, word) for word in query.excluded)
     )
+
+
+def _has_tag(note: Note, tag: str) -> bool:
+    return any(one == tag or one.startswith(f"{tag}/") for one in note.tags)
 
 
 def _is_below(path: str, pattern: str) -> bool:

@@ -1,0 +1,46 @@
+"""A query of filters alone lists the newest sources that meet them."""
+
+import pytest
+
+
+@pytest.fixture
+def diary(notes):
+    """Dated notes, some of them with a tag."""
+    tagged = "---\ntags: [alpha]\n---\n# The day {0}\n\nFirst of {0}.\n\n# Later\n\nSecond of {0}.\n"
+    texts = {f"daily/{day}.md": tagged.format(day) for day in ("2026-05-01", "2026-11-20", "2026-02-03")}
+    texts |= {"daily/2026-11-21.md": "No tag at all here.\n", "daily/2026-11-22.md": ""}
+    notes.save(texts)
+    return notes
+
+
+def test_the_newest_come_first(diary):
+    """Each source once, by its first chunk; what has no text is no hit."""
+    tagged = ["daily/2026-11-20.md", "daily/2026-05-01.md", "daily/2026-02-03.md"]
+    assert diary.found("tag:alpha") == tagged
+    assert diary.found("path:daily/") == ["daily/2026-11-21.md", *tagged]
+    assert diary.found("tag:alpha before:2026-11-20") == tagged[1:]
+    assert diary.found("tag:alpha", limit=1) == tagged[:1]
+    assert "First of" in diary.search("tag:alpha").hits[0].chunk.text
+    assert diary.found("tag:none") == []
+
+
+def test_the_list_is_sure_and_does_not_depend_on_the_arms(diary):
+    """Every mode gives the same, with the score 1 and the confidence of a good match."""
+    for mode in ("keyword", "hybrid", "vector"):
+        answer = diary.search("tag:alpha", mode=mode, query_vec=None, min_score=0.9)
+        assert [hit.candidate.score for hit in answer.hits] == [1.0, 1.0, 1.0]
+        assert answer.confidence == "strong"
+    assert diary.search("tag:none").confidence == "none"
+
+
+def test_words_beside_a_filter_are_searched_as_ever(diary):
+    """Also stop words; and a query without filters and words finds nothing."""
+    assert diary.search("tag:alpha second").hits[0].candidate.score < 1
+    assert diary.found("tag:alpha zebra") == []
+    assert diary.found("") == []
+
+
+def test_what_is_gone_from_the_disk_is_in_no_list(diary):
+    """Between its removal and the next look at the folder."""
+    (diary.root / "daily/2026-11-20.md").unlink()
+    assert diary.found("tag:alpha", limit=1) == ["daily/2026-05-01.md"]
