@@ -13,9 +13,7 @@ def lines(answer: dict[str, Any]) -> str:
 
 def verdict(answer: dict[str, Any], *, repair: bool) -> str:
     """Return what was compared and how it stands now, on one line."""
-    amounts = ", ".join(
-        f"{amount:,} {one_line(noun)}" for noun, amount in (answer.get("checked") or {}).items()
-    )
+    amounts = _amounts(dict(answer.get("checked") or {}))
     checked = f"{amounts or 'everything'} checked in {answer['took_ms'] / 1000:.1f} s"
     left = sum(not finding.get("repaired") for finding in answer["findings"])
     if answer["ok"]:
@@ -23,6 +21,15 @@ def verdict(answer: dict[str, Any], *, repair: bool) -> str:
         return f"{checked}: {counted(mended, 'finding') + ' repaired' if mended else 'nothing is wrong'}"
     way_out = "memctl index --rebuild makes the index anew" if repair else "memctl check --repair mends it"
     return f"{checked}: {counted(left, 'finding')} left; {way_out}"
+
+
+def _amounts(checked: dict[str, int]) -> str:
+    """Return what was compared; of rows also why they are fewer than the chunks."""
+    sharing, rowless = checked.pop("sharing", 0), checked.pop("rowless", 0)
+    reasons = [f"{counted(sharing, 'chunk')} of a text that has one already"] if sharing else []
+    reasons += [f"{counted(rowless, 'chunk')} without one"] if rowless else []
+    fewer = {"rows": f" ({', '.join(reasons)})"} if reasons else {}
+    return ", ".join(f"{amount:,} {one_line(noun)}{fewer.get(noun, '')}" for noun, amount in checked.items())
 
 
 def _line(finding: dict[str, Any]) -> str:

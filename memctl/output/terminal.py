@@ -38,18 +38,20 @@ _LABEL_STYLES = {"error": "bold red", "degraded": "yellow"}
 
 def status(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
     """Return the daemon's facts, a table of the workspaces, and below it what is worth a line of its own."""
-    return _drawn(_status_parts(answer), width=width, colour=colour)
+    return _drawn(_status_parts(answer, width), width=width, colour=colour)
 
 
-def _status_parts(answer: dict[str, Any]) -> list[RenderableType]:
-    """Return what `status` draws, from top to bottom."""
+def _status_parts(answer: dict[str, Any], width: int) -> list[RenderableType]:
+    """Return what `status` draws, from top to bottom; without a table where that would be too narrow."""
     known = answer["workspaces"]
     server = facts.server(answer)
     # Text, never markup: a folder may be named "[red]".
-    parts: list[RenderableType] = [Text(server.title, "bold"), _table(server), Text()]
-    parts += [_workspaces(known)] if known else [Text(pages.NO_WORKSPACES)]
+    parts: list[RenderableType] = [Text(server.title, "bold"), _table(server)]
+    is_narrow = _narrowest(known) > width
+    if not is_narrow:
+        parts += [Text(), _workspaces(known) if known else Text(pages.NO_WORKSPACES)]
     for one in known:
-        section = facts.beyond_row(one, ordinary=len(known) == 1)
+        section = facts.workspace(one) if is_narrow else facts.beyond_row(one, ordinary=len(known) == 1)
         parts += [Text(), Text(section.title, "bold"), _table(section)] if section.facts else []
     return parts
 
@@ -83,6 +85,16 @@ def workspaces(answer: dict[str, Any], *, width: int, colour: bool = True) -> st
             Text(f"{known.get('chunks', 0):,}"),
         )
     return _drawn([table], width=width, colour=colour)
+
+
+def _narrowest(known: list[dict[str, Any]]) -> int:
+    """Return how wide the table of workspaces is where their folders take no more than `_ROOT_WIDTH`."""
+    rows = [facts.COLUMNS, *(tuple(map(str, facts.row(one))) for one in known)] if known else []
+    wide = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return sum(wide) - wide[0] + min(wide[0], _ROOT_WIDTH) + 2 * (len(wide) - 1) if wide else 0
+
+
+_ROOT_WIDTH = 20  # columns for a folder's name, below which it is cut into too many lines; arbitrary
 
 
 def _workspaces(known: list[dict[str, Any]]) -> Table:
@@ -168,7 +180,7 @@ class LiveStatus:
         """Put *lines*, and below them the status, in the place of the last page."""
         size = _size()
         self._console.size = size.columns, size.lines  # rich would believe $COLUMNS, which stays as it was
-        self._page = _Page([*map(Text, lines), *(_status_parts(answer) if answer else [])])
+        self._page = _Page([*map(Text, lines), *(_status_parts(answer, size.columns) if answer else [])])
         self._live.update(self._page, refresh=True)
 
     def pause(self, seconds: float) -> None:

@@ -165,7 +165,8 @@ def findings(
         rules: which of its files are sources; needed with *root*.
         skipped: paths that are known not to be indexable.
         expired: asked while it works; once it says True, as `Index.log_is_long`, it ends.
-        counts: filled with how many sources, chunks, rows, terms and files were looked at.
+        counts: filled with how many sources, chunks, rows, terms and files were looked at; how many chunks
+            share their row with an equal text, or have none.
 
     Raises:
         DeadlineError: it was *expired*.
@@ -267,6 +268,13 @@ def _waiting(view: View) -> Iterator[Finding]:
             yield Finding("waiting", f"chunks {what}: {_some(row[0] for row in wrong)}")
 
 
+# Why a matrix has fewer rows than there are chunks: equal texts have one, and some have none (yet).
+_ROWLESS = """
+    SELECT count(row) - count(DISTINCT row), count(*) - count(row) FROM chunks
+    LEFT JOIN vectors ON vectors.hash = chunks.hash AND matrix = ?
+"""
+
+
 def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
     """Compare each vector with its checksum."""
     matrices = view.reader.each(
@@ -287,6 +295,8 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
         bad = {row for row, _ in crcs if row >= next_row}.union(matrix.damaged(crcs))
         matrix.close()
         counts["rows"] += len(crcs)
+        [(shared, bare)] = view.reader.each(_ROWLESS, (number,))
+        counts.update({"sharing": shared, "rowless": bare})
         if bad:
             text = f"rows of {path.name} are not what was stored: {_some(bad)}"
             yield Finding("rows", text, (), number, tuple(sorted(bad)))

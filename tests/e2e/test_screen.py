@@ -38,6 +38,10 @@ class Screen:
             time.sleep(0.05)
         raise AssertionError("\n".join(rows))
 
+    def resize(self, columns):
+        """Make the terminal so wide."""
+        self._tmux("resize-window", "-x", str(columns), "-y", "24")
+
     def close(self):
         """End the server and what runs in it."""
         self._tmux("kill-server")
@@ -117,3 +121,17 @@ def test_a_pager_can_be_refused(screen):
     for typed in ("memctl search --no-pager", "MEMCTL_PAGER=cat memctl search"):
         screen.type(f"clear; {typed} -n 20 --min-score 0 --nearest --lines 4 note; echo done")
         screen.until(lambda rows: "done" in rows)
+
+
+def test_the_status_is_readable_on_fifty_columns(screen, sample):
+    """A fact a line in place of a table of seven columns: no name and no number is cut into pieces."""
+    screen.resize(50)
+    screen.type("clear; memctl status; echo done")
+    rows = screen.until(lambda rows: "done" in rows)
+    assert max(map(len, rows)) <= 50
+    assert any(row.split()[:2] == ["state", "ready"] for row in rows)
+    assert any(row.split()[0] == "content" and row.split()[2] == "sources," for row in rows if row.strip())
+    assert "".join(rows).replace(" ", "").count(sample[1]) == 1
+    screen.resize(80)
+    screen.type("clear; memctl status; echo done")
+    assert any(row.startswith("workspace ") for row in screen.until(lambda rows: "done" in rows))

@@ -168,6 +168,15 @@ def test_a_check_that_finds_nothing_is_0(root, peer, capsys):
     assert err.endswith("memctl: 3 sources, 9 chunks checked in 1.2 s: nothing is wrong\n")
 
 
+def test_a_check_says_why_there_are_fewer_rows_than_chunks(peer, capsys):
+    """Equal texts share one; and one may be without, as while it waits for the model."""
+    checked = {"rows": 4087, "sharing": 1, "rowless": 2, "chunks": 4090}
+    peer(check=CHECKED | {"checked": checked})
+    assert main(["check"]) == exits.OK
+    said = "4,087 rows (1 chunk of a text that has one already, 2 chunks without one), 4,090 chunks checked"
+    assert said in capsys.readouterr().err
+
+
 def test_each_finding_is_a_line_and_the_exit_code_9(peer, capsys):
     """With the command that mends it."""
     peer(check=CHECKED | {"ok": False, "findings": [STALE, STALE | {"kind": "fts", "text": "a\nb\x1b"}]})
