@@ -59,7 +59,7 @@ class Chunk:
     heading: str  # the headings above and of it, outermost first, joined by " > "; "" without
     text: str  # a contiguous stretch of those lines; only the last one may be cut, or the only one
     start_byte: int  # of the first line, that the text begins at: not 0 only in a line too long for one chunk
-    context: str  # what the model reads in front of it: title and tags, headings the text does not show
+    context: str  # what the model reads in front of it: title, aliases, tags, headings the text does not show
 
     @property
     def embed_text(self) -> str:
@@ -72,7 +72,7 @@ class Document:
     """One parsed source."""
 
     title: str  # front matter, else the first heading of level 1, else ""
-    tags: tuple[str, ...]
+    tags: tuple[str, ...]  # of the front matter, then those that stand in the text
     front_matter: dict[str, object]  # every key as text, lists and maps of text; {} without
     chunks: tuple[Chunk, ...]
     warnings: tuple[str, ...] = field(default=())

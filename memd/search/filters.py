@@ -119,8 +119,14 @@ def _by_path(patterns: Sequence[str]) -> Matches:
 
 
 def _by_tag(tags: Sequence[str]) -> Matches:
-    wanted = {_nfc(tag).casefold() for tag in tags}
-    return lambda source: any(_nfc(tag).casefold() in wanted for tag in source.tags)
+    wanted = {_nfc(tag).casefold().removeprefix("#").strip("/") for tag in tags}
+    within = tuple(f"{tag}/" for tag in wanted)
+
+    def matches(source: Source) -> bool:
+        # A nested tag is also of those above it: project/alpha of project.
+        return any(f"{_nfc(tag).casefold()}/".startswith(within) for tag in source.tags)
+
+    return matches
 
 
 def _from_day(days: Sequence[date]) -> Matches:

@@ -27,6 +27,7 @@ from memd.sources.markdown import (
     Block,
     FrontMatter,
     Lines,
+    inline_tags,
     read_blocks,
     read_front_matter,
     read_plain,
@@ -411,7 +412,7 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool =
     lines, line breaks included; only where a line is itself too long, the text is a part of it (the first
     part may have the line's headings in front). No chunk is blank, none has more than
     ``limits.max_tokens`` word pieces in what the model reads. A note of nothing but front matter is one
-    chunk if that has a title or tags, else none.
+    chunk if that has a title, aliases or tags, else none.
 
     Args:
         text: of a source, without its BOM; ``\n`` and ``\r\n`` end lines.
@@ -436,9 +437,14 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool =
         warnings += (f"too-complex: from line {number} on it is cut into short chunks",)
     chunks = tuple(_chunks(page, measure, blocks) if blocks else _front_matter_chunk(page))
     level_1 = (block.title for block in blocks if block.level == 1 and block.title)
-    return Document(
-        front.title or next(level_1, ""), front.tags, front.values, chunks, front.warnings + warnings
-    )
+    tags = front.tags if plain else _merged(front.tags, inline_tags(lines, found))
+    return Document(front.title or next(level_1, ""), tags, front.values, chunks, front.warnings + warnings)
+
+
+def _merged(tags: tuple[str, ...], inline: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tags of front matter and text, each once, whichever its case."""
+    known = {tag.casefold() for tag in tags}
+    return (*tags, *(tag for tag in inline if tag.casefold() not in known))
 
 
 def _chunks(page: _Page, measure: Measure, blocks: list[Block]) -> Iterator[Chunk]:
@@ -510,7 +516,7 @@ def _blank_head(text: str) -> int:
 
 
 def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: bool) -> str:
-    """Return what the stretch does not show itself: its headings, and for the first one title and tags."""
+    """Return what the stretch does not show itself: its headings; the first one's front matter, too."""
     starts = page.lines.starts
     hidden = [block.title for block in section.trail if not begin <= starts[block.start] < stop]
     share = int(page.limits.max_tokens * PREFIX_SHARE)
@@ -520,7 +526,8 @@ def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: b
     title = page.front.title
     shown = f"{path}\n{page.lines.text[begin:stop]}".casefold()
     about = [] if title.casefold() in shown else [title]
-    top = _clipped(page, "\n".join([*about, ", ".join(page.front.tags)]).strip(), share)
+    front = page.front
+    top = _clipped(page, "\n".join([*about, ", ".join([*front.aliases, *front.tags])]).strip(), share)
     return "\n".join(part for part in (top, path) if part)
 
 
@@ -548,9 +555,9 @@ def _clipped(page: _Page, text: str, pieces: int) -> str:
 
 
 def _front_matter_chunk(page: _Page) -> Iterator[Chunk]:
-    """Make a note that is all front matter findable by its title and tags."""
+    """Make a note that is all front matter findable by its title, aliases and tags."""
     lines, front = page.lines, page.front
-    about = "\n".join([front.title, ", ".join(front.tags)]).strip()
+    about = "\n".join([front.title, ", ".join([*front.aliases, *front.tags])]).strip()
     if not about:
         return
     context = _clipped(page, about, page.limits.max_tokens // 2) + "\n\n"

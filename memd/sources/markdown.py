@@ -113,6 +113,24 @@ MAX_TITLE_BRACKETS = 12
 TOO_LONG = f"too-complex: more than {MAX_MARKDOWN_LINES:,} lines; all is indexed as plain text"
 TOO_COMPLEX = "too-complex: all is indexed as plain text"
 
+# Inline tags of a note, and the characters of one: far more than anybody writes. Arbitrary.
+MAX_INLINE_TAGS = 1_000
+MAX_TAG_CHARS = 200
+
+# As Obsidian ends one: at white space and punctuation, of Chinese and Japanese, too.
+_TAG = re.compile(
+    r"""(?<!\S)#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"""
+    r"""'!"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+)"""
+)
+_SAYS = re.compile(r"[^\d/_-]")  # #1984 is a number
+# Three, six or eight hexadecimal digits of which some are digits, or all are one letter: #e2e, #bad and
+# #facade are words.
+_COLOUR = re.compile(
+    r"([a-f])\1{2}(?:\1{3})?|(?=(?:\D?\d){2})[0-9a-f]{3}|(?=.*\d)(?:[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE
+)
+_BACKTICKS = re.compile("`+")
+_NO_TAGS = frozenset({"fence", "code_block", "html_block"})
+
 _INLINE = MarkdownIt("commonmark")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _MARKUP = re.compile(r"[\\`*_\[\]<&!]")
@@ -158,6 +176,47 @@ def read_blocks(lines: Lines, first: int) -> tuple[list[Block], tuple[str, ...]]
 def read_plain(lines: Lines) -> tuple[list[Block], tuple[str, ...]]:
     """Return stretches of lines as if there were no Markdown, and the warning that says so."""
     return list(_coarse(lines, 0, len(lines))), (TOO_COMPLEX,)
+
+
+def inline_tags(lines: Lines, blocks: Sequence[Block]) -> tuple[str, ...]:
+    """Return the tags that are written into a text as Obsidian takes them: `#project/alpha`, each once.
+
+    A tag stands behind white space and has a sign that is no digit. None is in code, HTML or a link, and
+    none is a colour.
+    """
+    found: dict[str, str] = {}
+    waiting = list(reversed(blocks)) if "#" in lines.text else []
+    while waiting and len(found) < MAX_INLINE_TAGS:
+        block = waiting.pop()
+        if block.children:
+            waiting += reversed(block.children)
+        elif block.kind not in _NO_TAGS and block.end > block.start:
+            text = lines.text[lines.starts[block.start] : lines.ends[block.end - 1]]
+            if "#" in text:
+                for match in _TAG.finditer(_without_code(text)):
+                    tag = match[1].strip("/")
+                    if len(tag) <= MAX_TAG_CHARS and _SAYS.search(tag) and not _COLOUR.fullmatch(tag):
+                        found.setdefault(tag.casefold(), tag)
+    return tuple(found.values())[:MAX_INLINE_TAGS]
+
+
+def _without_code(text: str) -> str:
+    """Return a paragraph with blanks in place of its code spans, which end at as many backticks again."""
+    runs = [match.span() for match in _BACKTICKS.finditer(text)]
+    closing: dict[int, int] = {}  # length → the next run of it
+    closed_by = [0] * len(runs)
+    for number in range(len(runs) - 1, -1, -1):
+        length = runs[number][1] - runs[number][0]
+        closed_by[number] = closing.get(length, 0)
+        closing[length] = number
+    parts, at, number = [], 0, 0
+    while number < len(runs):
+        last = closed_by[number]
+        if last:
+            parts += [text[at : runs[number][0]], "`"]
+            at, number = runs[last][1], last
+        number += 1
+    return "".join([*parts, text[at:]])
 
 
 def segments(lines: Lines, block: Block) -> Iterator[Block]:
@@ -377,12 +436,19 @@ class FrontMatter:
     @property
     def tags(self) -> tuple[str, ...]:
         """The tags of a list or of a comma-separated text, each once, without a leading ``#``."""
-        given = self.values.get("tags")
+        return tuple(dict.fromkeys(filter(None, (tag.lstrip("#").strip() for tag in self._listed("tags")))))
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names of the note, of a list or of a comma-separated text, each once; Obsidian's."""
+        return tuple(dict.fromkeys(filter(None, self._listed("aliases"))))
+
+    def _listed(self, key: str) -> Iterator[str]:
+        given = self.values.get(key)
         raw: Iterable[object] = given.split(",") if isinstance(given, str) else ()
         if isinstance(given, list):
             raw = given
-        cleaned = (" ".join(tag.split()).lstrip("#").strip() for tag in raw if isinstance(tag, str))
-        return tuple(dict.fromkeys(tag for tag in cleaned if tag))
+        return (" ".join(one.split()) for one in raw if isinstance(one, str))
 
 
 def read_front_matter(lines: Lines) -> FrontMatter:

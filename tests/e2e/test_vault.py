@@ -1,0 +1,83 @@
+"""A folder that Obsidian keeps: what is a note is found by tags and aliases, what is none is passed by."""
+
+import re
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+
+from memctl import exits
+
+REPOSITORY = Path(exits.__file__).parents[1]
+FILES = {
+    "Herons.md": "---\naliases: [Ardea cinerea, Grey Bird]\n---\nIt waits. #project/alpha #Wetland\n",
+    "Weir.md": "The weir was mended. #project\n",
+    "Other.md": "Nothing here is of that. `#project` #projects\n",
+    "Board.canvas": '{"nodes":[{"id":"1","type":"text","text":"heron #project"}],"edges":[]}',
+    "attachments/heron.png": b"\x89PNG\r\n\x1a\n\0\0",
+    "attachments/heron.pdf": b"%PDF-1.7\n\xff\xfe",
+    ".obsidian/app.json": '{"heron": true}',
+    ".obsidian/plugins/x/README.md": "A heron of a plugin. #project\n",
+    ".trash/Deleted.md": "A heron that was thrown away. #project\n",
+}
+
+
+@pytest.fixture
+def vault(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, str]:
+    """A daemon with a vault."""
+    root = tmp_path / "vault"
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return daemon, daemon.add(root)
+
+
+def test_what_is_no_note_is_passed_by_in_peace(vault):
+    """No file of Obsidian's, canvas or attachment is counted, skipped or warned of."""
+    daemon, root = vault
+    [known] = daemon.call("status")["workspaces"]
+    assert (known["sources"], known["skipped"], known["warnings"]) == (3, [], [])
+    assert set(daemon.found("heron", workspace=root, limit=99)) <= {"Herons.md", "Weir.md", "Other.md"}
+
+
+def test_a_tag_finds_what_is_nested_in_it(vault):
+    """Written in the text or in front matter, with or without its hash, whichever its case."""
+    daemon, root = vault
+
+    def found(query):
+        return sorted(daemon.found(query, workspace=root))
+
+    assert found("tag:project") == ["Herons.md", "Weir.md"]
+    assert found("tag:#project/") == ["Herons.md", "Weir.md"]
+    assert found("tag:Project/Alpha") == ["Herons.md"]
+    assert found("tag:wetland") == ["Herons.md"]
+    assert found("tag:projects") == ["Other.md"]
+    assert found("tag:proj") == []
+    [hit] = daemon.call("search", query="tag:wetland", workspace=root)["hits"]
+    assert hit["tags"] == ["project/alpha", "Wetland"]
+
+
+def test_a_note_is_found_by_an_alias(vault):
+    """By its words, and by a name that stands nowhere in its text."""
+    daemon, root = vault
+    assert daemon.found("Ardea cinerea", workspace=root, mode="keyword")[0] == "Herons.md"
+    assert daemon.found('"grey bird"', workspace=root)[0] == "Herons.md"
+
+
+def test_other_kinds_of_text_are_sources_where_the_settings_say_so(vault):
+    """With the line that the README shows; each is found by its words and named by its lines."""
+    daemon, root = vault
+    [line] = re.findall(
+        r"^sources = .*$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    texts = {
+        "notes.txt": "Plain egrets stand here.\n",
+        "todo.org": "* Egrets\n** TODO count them\n   DEADLINE: <2026-05-01>\n",
+        "manual.rst": "Egrets\n======\n\n.. note:: they are white\n",
+    }
+    for name, text in texts.items():
+        Path(root, name).write_text(text)
+    Path(root, "memory", "config.toml").write_text(f"{line}\n")
+    until(lambda: set(daemon.found("egrets", workspace=root, mode="keyword")) == set(texts))
+    [known] = daemon.call("status")["workspaces"]
+    assert (known["sources"], known["skipped"], known["warnings"]) == (6, [], [])
