@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ from memd.config import WorkspaceConfig
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index.index import Index
 from memd.index.indexer import Indexer
+from memd.index.snapshot import View
 from memd.records import ChunkLimits
 from memd.search.identifiers import spelled
 from memd.search.query import parse
 from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
+from memd.search.spelling import corrected, spelling
 
 TODAY = date(2026, 1, 1)  # arbitrary: benchmarks have no dated notes
 FILES_AT_ONCE = 200  # in a commit
@@ -36,8 +38,11 @@ class Indexed:
     embedder: OnnxEmbedder
     vectors: dict[str, bytes | None]  # what was asked → its vector, None where the model cannot read it
 
-    def ask(self, text: str, **changes: Any) -> Answer:
-        """Answer as a daemon would, with the default configuration but for the *changes* of the request."""
+    def ask(self, text: str, *, correct: bool = True, **changes: Any) -> Answer:
+        """Answer as a daemon would, with the default configuration but for the *changes* of the request.
+
+        *correct*: take words that nobody knows for others.
+        """
         config, query = WorkspaceConfig(), parse(text)
         fields: dict[str, Any] = {
             "query": query,
@@ -54,8 +59,18 @@ class Indexed:
             "expired": lambda: False,
             "spelled": spelled(query.text, self.embedder.tokenizer),
         }
+        request = SearchRequest(**fields | changes)
         with self.index.view() as view:
-            return search(view, SearchRequest(**fields | changes))
+            return search(view, self._respelled(view, request) if correct else request)
+
+    def _respelled(self, view: View, request: SearchRequest) -> SearchRequest:
+        view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
+        found = spelling(view, request.query, self.embedder.tokenizer, request.expired)
+        query = corrected(request.query, found.corrected)
+        if query is request.query:
+            return request
+        vector = None if request.query_vec is None else self._vector(query.text)
+        return replace(request, query=query, corrected_vec=vector)
 
     def _vector(self, text: str) -> bytes | None:
         if text not in self.vectors:

@@ -76,6 +76,7 @@ class SearchAnswer(TypedDict):
 
     hits: list[AnswerHit]
     confidence: str
+    corrected: dict[str, str]
     mode: str
     degraded: list[str]
     complete: bool
@@ -92,6 +93,7 @@ class RecallAnswer(TypedDict):
     sources: list[types.RecallSource]
     omitted: list[types.RecallOmission]
     confidence: Literal["strong", "weak", "none"]
+    corrected: NotRequired[dict[str, str]]
     degraded: list[str]
     note: str
 
@@ -238,6 +240,7 @@ class Memory:
         return {
             "hits": [_hit(hit) for hit in answer["hits"]],
             "confidence": answer.get("confidence", "unknown"),  # an older daemon says nothing of it
+            "corrected": answer.get("corrected", {}),
             "mode": answer["mode"],
             "degraded": answer["degraded"],
             "complete": hits.is_complete(answer["index"]),

@@ -265,6 +265,7 @@ class TermPart(TypedDict):
     times: int  # in the query
     document_frequency: int  # chunks that it stands in
     idf: float
+    share: float  # of that in the parts; below 1 where a word of the query was taken for it
     count: int  # in the chunk
     first_count: int  # in the first chunk of its source
     file_count: int  # in all of them
@@ -374,6 +375,7 @@ class Term(TypedDict):
     times: int  # in the query
     document_frequency: int  # chunks that it stands in
     idf: float
+    share: float  # of that in a chunk's score; below 1 where a word was taken for it
 
 
 class Word(TypedDict):
@@ -448,6 +450,7 @@ class SearchResult(TypedDict):
     timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
     hits: list[SearchHit]
     confidence: Literal["strong", "weak", "none"]  # how good the best match is
+    corrected: dict[str, str]  # words that nobody knows, as they were typed → what was looked for as well
     model_id: str | None  # of the query's vector
     explanation: NotRequired[AnswerExplanation]  # with `explain`
 
@@ -492,6 +495,7 @@ class RecallResult(TypedDict):
     sources: list[RecallSource]
     omitted: list[RecallOmission]
     confidence: Literal["strong", "weak", "none"]
+    corrected: dict[str, str]
     model_id: str | None
 
 
@@ -575,6 +579,7 @@ class WhyResult(TypedDict):
     advice: str
     facts: WhyFacts
     confidence: Literal["strong", "weak", "none"] | None  # of the answer; null where the source is not in it
+    corrected: dict[str, str]  # as in a search
 
 
 class GetResult(TypedDict):

@@ -54,7 +54,17 @@ BESIDE = {
 # Search reads an index through a view of one moment, and the arithmetic on its columns.
 VIEW = {
     f"memd.index.{name}"
-    for name in ("ann", "columns", "cosine", "postings", "reader", "signature", "snapshot", "vectors")
+    for name in (
+        "ann",
+        "columns",
+        "cosine",
+        "postings",
+        "reader",
+        "signature",
+        "snapshot",
+        "vectors",
+        "vocabulary",
+    )
 }
 # Modules without I/O and clock, and what they may not import.
 PURE = [
@@ -81,6 +91,7 @@ ONE_IMPORTER = {
     "onnxruntime": {"memd.embedding.onnx"},
     "pathspec": {"memd.sources.gitignore"},
     "re2": {"memd.search.globs", "memd.sources.ignore"},
+    "rapidfuzz": {"memd.search.spelling"},
     "rich": {"memctl.output.terminal", "memctl.progress"},
     "safetensors": set(),
     "tokenizers": {"memd.embedding.tokenizer"},

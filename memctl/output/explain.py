@@ -6,7 +6,7 @@ Every line is a sum or a product that a reader can do again; the sums are of num
 from collections.abc import Iterable
 from typing import Any
 
-from memctl.output.hits import DEGRADED
+from memctl.output.hits import DEGRADED, corrected
 from memctl.output.marker import FAINT, HEADING, Marker
 from memctl.output.text import one_line
 
@@ -64,6 +64,7 @@ def summary(answer: Fields, marker: Marker) -> str:
     weights = made["weights"]
     facts = [
         ("for", _looked_for(made)),
+        ("also for", corrected(answer.get("corrected") or {})),
         ("filters", filters(made["filters"])),
         ("meaning", _arm(made, "vector_pool", f"model {one_line(made['model_id'] or '')}")),
         ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),

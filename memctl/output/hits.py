@@ -25,6 +25,7 @@ DEGRADED = {
     "no-provider": "this workspace's config.toml says provider = none",
     "numpy-missing": "numpy is not installed",
     "root-missing": "the folder is gone: this is what was indexed",
+    "vocabulary-loading": "the notes' words are still being read: what is misspelled was not corrected",
     "vectors-building": "the notes are still being embedded with this model",
     "vectors-corrupt": "vectors on the disk were overwritten; they are made again",
     "vectors-incomplete": "the model failed while it embedded the notes",
@@ -43,7 +44,7 @@ class PageStyle(NamedTuple):
 
 def people(answer: Answer, *, query: str, style: PageStyle) -> str:
     """Return the hits as a page; the words of *query* are marked in the snippets."""
-    marker = Marker(query, colour=style.colour)
+    marker = Marker(" ".join([query, *(answer.get("corrected") or {}).values()]), colour=style.colour)
     entries = [
         _entry(rank, hit, hit.get("workspace", answer["workspace"]), marker, style)
         for rank, hit in enumerate(answer["hits"], 1)
@@ -125,8 +126,10 @@ def _lags(index: dict[str, Any]) -> bool:
 
 
 def notes(answer: Answer) -> str | None:
-    """Return one line that says why the answer is less than one could wish; None when it is all well."""
+    """Return one line that says how the answer is not what one might take it for; None when it is."""
     parts = []
+    if corrections := answer.get("corrected"):
+        parts.append(f"searched also for {corrected(corrections)}")
     if is_nearest(answer):
         parts.append("no good match: this is only the nearest there is")
     if codes := answer.get("degraded"):
@@ -142,6 +145,11 @@ def notes(answer: Answer) -> str | None:
     if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":
         parts.append(_embedding(waiting, index))
     return "; ".join(parts) or None
+
+
+def corrected(corrections: dict[str, str]) -> str:
+    """Return what was looked for beside words that nobody knows, these in brackets."""
+    return ", ".join(f"{one_line(term)} ({one_line(typed)})" for typed, term in corrections.items())
 
 
 def is_nearest(answer: Answer) -> bool:

@@ -20,6 +20,8 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.errors import InvalidError
 from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
+from memd.index.snapshot import View
+from memd.records import Tokenizer
 from memd.registry import Workspace
 from memd.rpc.context import Call
 from memd.search.dates import MAX_CHARS
@@ -27,11 +29,13 @@ from memd.search.filters import BY_KEY
 from memd.search.identifiers import Word, spelled
 from memd.search.query import Query, parse, restricted
 from memd.search.score import SearchRequest
+from memd.search.spelling import NOTHING_UNKNOWN, corrected, spelling
 from memd.workspace.open import OpenWorkspace
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5
 MODEL_WAIT_S = 2.0  # for a model that loads: the shipped one takes half a second
+VOCABULARY_LOADING = "vocabulary-loading"  # a word is unknown, and what it may be is still being read
 LOADING_POLL_S = 0.01  # it is loaded by a thread that knows no loop
 # A first index of so few chunks is waited for, too: the shipped model embeds them in about that time.
 FEW_VECTORS = 160
@@ -48,6 +52,7 @@ class Askable(Protocol):
     workspace: Workspace
     config: WorkspaceConfig
     index: Index
+    tokenizer: Tokenizer  # of its chunks: the model's, or the shipped one in its place
     embedding: EmbeddingQueue | None
 
 
@@ -69,6 +74,19 @@ class Asked:
 
     request: SearchRequest
     meaning: QueryVector
+    degraded: tuple[str, ...] = ()  # codes of what its words lacked
+    spelling_ms: dict[str, float] = field(
+        default_factory=dict
+    )  # step → how long; {} where all words are known
+
+
+@dataclass(frozen=True, slots=True)
+class Respelled:
+    """A query whose words were looked up."""
+
+    query: Query  # with what they are taken for in their place
+    degraded: tuple[str, ...] = ()
+    took_ms: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +139,27 @@ def with_vector(request: SearchRequest, meaning: QueryVector) -> Asked:
     """Return a question whose vector is known, or why it has none."""
     found = replace(request, query_vec=meaning.vector, model_id=meaning.model_id, spelled=meaning.spelled)
     return Asked(found, meaning)
+
+
+def looked_up(opened: Askable, view: View, query: Query, expired: Expired) -> Respelled:
+    """Look up the words of a query that nobody knows."""
+    started = time.perf_counter()
+    found = spelling(view, query, opened.tokenizer, expired)
+    if found is NOTHING_UNKNOWN:
+        return Respelled(query)
+    missing = () if found.is_complete else (VOCABULARY_LOADING,)
+    return Respelled(corrected(query, found.corrected), missing, {"spelling": ms_since(started)})
+
+
+def respelled(opened: Askable, asked: Asked, found: Respelled) -> Asked:
+    """Return *asked* with its words corrected; what the model reads then is embedded, too."""
+    vector = None
+    if found.query.corrected and asked.meaning.vector is not None:
+        meaning = embedded(opened, replace(asked.request, query=found.query))
+        if meaning.model_id == asked.request.model_id:  # else the text as it was typed is left
+            vector = meaning.vector
+    request = replace(asked.request, query=found.query, corrected_vec=vector)
+    return replace(asked, request=request, degraded=found.degraded, spelling_ms=found.took_ms)
 
 
 def request_of(

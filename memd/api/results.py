@@ -169,6 +169,7 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
 
     hits: list[SearchHit]
     confidence: Confidence  # how good the best match is
+    corrected: dict[str, str]  # words that nobody knows, as they were typed → what was looked for as well
     model_id: str | None  # of the query's vector
     explanation: AnswerExplanation | UnsetType = UNSET  # with `explain`
 
@@ -197,6 +198,7 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     sources: list[RecallSource]
     omitted: list[RecallOmission]
     confidence: Confidence
+    corrected: dict[str, str]
     model_id: str | None
 
 
@@ -254,6 +256,7 @@ class WhyResult(SearchedResult, frozen=True, kw_only=True):
     advice: str
     facts: WhyFacts
     confidence: Confidence | None  # of the answer; null where the source is not in it
+    corrected: dict[str, str]  # as in a search
 
 
 class GetResult(Result, frozen=True, kw_only=True):

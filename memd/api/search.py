@@ -8,10 +8,13 @@ from memd.api.params import RecallParams, SearchParams
 from memd.api.prepare import (
     Asked,
     Fields,
+    Respelled,
     Waited,
     embedded,
     frame,
+    looked_up,
     parsed,
+    respelled,
     wait_for,
     why_off,
     with_vector,
@@ -32,7 +35,8 @@ from memd.rpc.encode import Packed
 from memd.search import search as pipeline
 from memd.search.explain import Explanation, explain
 from memd.search.recall import recall as fit
-from memd.search.search import Answer
+from memd.search.score import SearchRequest
+from memd.search.search import NOTHING_BEGUN, Answer, Begun
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.threads import Threads
 from memd.workspace.workspaces import Workspaces
@@ -91,10 +95,17 @@ class Answered:
             meaning,
             mode=answer.mode,
             generation=answer.generation,
-            timings_ms={"wait": self.waited_ms, "embed": meaning.took_ms, **answer.timings_ms},
-            degraded=answer.degraded,
+            timings_ms={
+                "wait": self.waited_ms,
+                "embed": meaning.took_ms,
+                **self.asked.spelling_ms,
+                **answer.timings_ms,
+            },
+            degraded=(*self.asked.degraded, *answer.degraded),
         )
-        return {"confidence": answer.confidence, "model_id": meaning.model_id or None, **made}
+        corrected = dict(self.asked.request.query.corrected)
+        model_id = meaning.model_id or None
+        return {"confidence": answer.confidence, "corrected": corrected, "model_id": model_id, **made}
 
 
 # In a reading thread
@@ -110,18 +121,24 @@ def answered(question: Question[SearchParams] | Question[RecallParams], limit: i
 
 def _asked(
     view: View, question: Question[SearchParams] | Question[RecallParams], limit: int | None
-) -> tuple[Asked, pipeline.Begun]:
+) -> tuple[Asked, Begun]:
     """Look up the words while the model embeds the query."""
     opened, asked = question.opened, question.params
     request = parsed(opened, asked, question.call.is_over, glob=asked.path, limit=limit)
     if request.mode == "keyword":
-        return with_vector(request, embedded(opened, request)), pipeline.NOTHING_BEGUN
-    begun = question.threads.beside(pipeline.begin, view, request)
+        found = looked_up(opened, view, request.query, request.expired)
+        return respelled(opened, with_vector(request, embedded(opened, request)), found), NOTHING_BEGUN
+    begun = question.threads.beside(_begin, view, opened, request)
     try:
         meaning = embedded(opened, request)
     finally:
-        words = begun()  # whatever the model does: a view must not end while another thread reads it
-    return with_vector(request, meaning), words
+        found, words = begun()  # whatever the model does: a view must not end while another thread reads it
+    return respelled(opened, with_vector(request, meaning), found), words
+
+
+def _begin(view: View, opened: OpenWorkspace, request: SearchRequest) -> tuple[Respelled, Begun]:
+    found = looked_up(opened, view, request.query, request.expired)
+    return found, pipeline.begin(view, dataclasses.replace(request, query=found.query))
 
 
 def _search(question: Question[SearchParams]) -> Packed[SearchResult]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from memd.api import why_text
 from memd.api.params import WhyParams
-from memd.api.prepare import Asked, decided, frame, wait_for, why_off
+from memd.api.prepare import Asked, decided, frame, looked_up, respelled, wait_for, why_off
 from memd.api.resolve import below
 from memd.api.results import WhyResult
 from memd.api.why_text import Diagnosis
@@ -69,11 +69,18 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         asked.meaning,
         mode=mode,
         generation=seen.generation,
-        timings_ms={"wait": seen.waited_ms, "embed": asked.meaning.took_ms},
-        degraded=seen.degraded,
+        timings_ms={"wait": seen.waited_ms, "embed": asked.meaning.took_ms, **asked.spelling_ms},
+        degraded=(*asked.degraded, *seen.degraded),
     )
     told = why_text.told(finding)
-    return WhyResult(path=finding.path, line=finding.line, **told, confidence=seen.confidence, **made)
+    return WhyResult(
+        path=finding.path,
+        line=finding.line,
+        **told,
+        confidence=seen.confidence,
+        corrected=dict(asked.request.query.corrected),
+        **made,
+    )
 
 
 def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
@@ -85,6 +92,8 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
         seen = _Seen(asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.meaning.took_ms)
         if path is None:
             return seen
+        words = looked_up(opened, view, asked.request.query, call.is_over)
+        seen = replace(seen, asked=respelled(opened, asked, words))
         seen = _walked(view, seen, path, question.line)
     is_there = opened.workspace.is_there()
     if seen.confidence is not None or not is_there:

@@ -209,6 +209,7 @@ def _why(
     path = new_names.get(own_path, own_path)
     asked = index.decide(SearchParams(query=query))
     with index.index.view() as view:
+        asked = index.respelled(view, asked)
         source = view.snapshot.source_at(path)
         verdict = why(view, asked.request, source, None) if source else None
     # What is no source is looked for among the notes themselves; a copy has sources alone.

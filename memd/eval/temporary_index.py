@@ -24,7 +24,8 @@ from memd.embedding.queue import EmbeddingQueue
 from memd.errors import ConfigError, EmbedderError, IndexDamagedError, ModelMismatchError, StorageError
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.indexer import Indexer
-from memd.records import ChunkLimits
+from memd.index.snapshot import View
+from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Registry, Workspace
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
@@ -78,11 +79,14 @@ class TemporaryIndex:
         config: WorkspaceConfig,
         index: Index,
         indexer: Indexer,
+        *,
+        tokenizer: Tokenizer,
         embedding: EmbeddingQueue | None,
     ) -> None:
         self.workspace = workspace
         self.config = config
         self.index = index
+        self.tokenizer = tokenizer
         self.embedding = embedding
         self._indexer = indexer
 
@@ -99,7 +103,13 @@ class TemporaryIndex:
     def answer(self, asked: Asked) -> Answer:
         """Return the hits."""
         with self.index.view() as view:
-            return search(view, asked.request)
+            return search(view, self.respelled(view, asked).request)
+
+    def respelled(self, view: View, asked: Asked) -> Asked:
+        """Return a question with its words corrected, as the daemon does once it has read the vocabulary."""
+        view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
+        words = prepare.looked_up(self, view, asked.request.query, asked.request.expired)
+        return prepare.respelled(self, asked, words)
 
     def update(self, rules: Rules, told: Told, announce: Announce) -> None:
         """Bring words and vectors up to date with the folder.
@@ -208,7 +218,9 @@ def temporary_index(notes: Notes, root: Path, folder: Path) -> Iterator[Temporar
             limits=ChunkLimits(config.chunk_words, config.chunk_overlap, max_tokens),
         )
         indexer.begin()
-        made = TemporaryIndex(Workspace(root, index.folder), config, index, indexer, embedding)
+        made = TemporaryIndex(
+            Workspace(root, index.folder), config, index, indexer, tokenizer=tokenizer, embedding=embedding
+        )
         with closing(made):
             yield made
 

@@ -353,7 +353,7 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
         read = chunk_text.read_by_model(context, text)
         words, trigrams = chunk_text.full_texts(read, path, first=source not in seen)
         seen.add(source)
-        length = view.reader.words_in(words)
+        length = len(view.reader.indexed_terms(words))
         scripts = " ".join(scripts_of(read))
         if [chunk_text.hash_of(read), signature(heading, text), length, scripts] != stored:
             wrong.add(path)

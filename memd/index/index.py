@@ -28,6 +28,7 @@ from memd.index.source_rows import NewSource
 from memd.index.staging import WASTE_CHUNKS, Staged
 from memd.index.transaction import Transaction
 from memd.index.vectors import Rows
+from memd.index.vocabulary import Vocabulary
 from memd.index.writer import Writer
 
 
@@ -122,6 +123,7 @@ class Index:
             )
             self.publish_again()
             self._pool = Pool(folder / DATABASE)
+            self._vocabulary = Vocabulary(self._pool.apart)
             self._parts = opened.pop_all()
 
     # For any thread
@@ -156,7 +158,7 @@ class Index:
                 DeadlineError.
         """
         with self._pool.borrowed(expired) as reader:
-            view = View(self._same_moment(reader), reader)
+            view = View(self._same_moment(reader), reader, self._vocabulary)
             yield view
         if view.damaged:
             self.tell_damaged()
@@ -165,7 +167,7 @@ class Index:
     def view_apart(self, expired: Callable[[], bool] | None = None) -> Iterator[View]:
         """Hand out one moment as `view` does, by a connection that no query waits for: for long reading."""
         with self._pool.apart(expired) as reader:
-            yield View(self._same_moment(reader), reader)
+            yield View(self._same_moment(reader), reader, self._vocabulary)
 
     def owns(self, path: Path) -> bool:
         """Tell whether a file in the folder is one of the matrices, or a derived one that counts."""
@@ -386,6 +388,7 @@ class Index:
 
     def close(self) -> None:
         """Close every part; waits for the views in use, later ones raise IndexClosedError."""
+        self._vocabulary.close()
         self._pool.close()
         self._abandon_compaction()
         self._parts.close()  # the matrices, then the database

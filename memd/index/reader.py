@@ -190,9 +190,9 @@ class Reader:
         with decoded(self._path):
             yield from self._db.execute(statement, values)
 
-    def words_in(self, prepared: str) -> int:
-        """Return how many terms FTS5 makes of a prepared text when it is indexed."""
-        return len(self._indexed_terms(prepared))
+    def indexed_terms(self, prepared: str) -> list[str]:
+        """Return the terms that FTS5 makes of a prepared text when it is indexed."""
+        return self._indexed_terms(prepared)
 
     def close(self) -> None:
         """Close the connection."""

@@ -12,6 +12,7 @@ from memd.index.postings import Part, Postings, TermPostings
 from memd.index.reader import Reader, StoredChunk
 from memd.index.sources import Sources
 from memd.index.vectors import Rows
+from memd.index.vocabulary import Vocabulary
 from memd.records import Source
 
 
@@ -51,6 +52,7 @@ class View:
 
     snapshot: Snapshot
     reader: Reader
+    vocabulary: Vocabulary
     damaged: set[int] = field(default_factory=set)  # rows that were met and are not what was written
 
     def has_damaged(self, ids: Sequence[int]) -> bool:

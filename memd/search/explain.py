@@ -46,6 +46,7 @@ class TermPart:
     times: int  # in the query
     document_frequency: int  # chunks that it stands in
     idf: float
+    share: float  # of that in the parts; below 1 where a word of the query was taken for it
     count: int  # in the chunk
     first_count: int  # in the first chunk of its source
     file_count: int  # in all of them
@@ -350,14 +351,16 @@ def _length(lengths: Sequence[int], average: float) -> Length:
 
 def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> TermPart:
     """Return what a term says by how often it stands in the chunk, the first chunk and the file."""
-    weight = term.idf * term.times
-    parts = [weight * count / (count + length.norm) for count, length in zip(counts, lengths, strict=True)]
+    parts = [
+        term.weight * count / (count + length.norm) for count, length in zip(counts, lengths, strict=True)
+    ]
     return TermPart(
         term=term.text,
         prefix=term.prefix,
         times=term.times,
         document_frequency=term.document_frequency,
         idf=term.idf,
+        share=term.share,
         count=counts[0],
         first_count=counts[1],
         file_count=counts[2],

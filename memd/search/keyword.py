@@ -41,6 +41,8 @@ POOL = 150
 # A query of one run is a word: where it stands whole counts as two more terms, so that those chunks come
 # first (179 of 180 made queries, without it 160). A question's runs don't: there it costs .03 of nDCG@10.
 WHOLE_TIMES = 2
+# Of the weight of a term that was typed as it stands: what a word is taken for comes below that.
+CORRECTED_SHARE = 0.7
 MIN_SUBSTRING = 3  # shorter pieces of other scripts than CJK would match almost everything
 MAX_SUBSTRING_CHUNKS = 5_000  # of one piece that are read to count it; more are a piece of every word
 
@@ -54,6 +56,12 @@ class Term:
     times: int  # in the query
     document_frequency: int  # chunks that it stands in
     idf: float
+    share: float = 1.0  # of that in a chunk's score; below 1 where a word was taken for it
+
+    @property
+    def weight(self) -> float:
+        """What it adds to the score of a chunk that is full of it."""
+        return self.idf * self.times * self.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +183,7 @@ def _arm(
 
 
 def _weighted(named: Sequence[Term], postings: Sequence[Postings]) -> list[tuple[float, Postings]]:
-    return [(term.idf * term.times, one) for term, one in zip(named, postings, strict=True)]
+    return [(term.weight, one) for term, one in zip(named, postings, strict=True)]
 
 
 def phrase_expression(phrase: str) -> str:
@@ -203,17 +211,27 @@ def _terms(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], froze
     words = content_words(tuple(piece for piece in query.pieces if not analysis.is_spaceless(piece)))
     exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in analysis.pairs(run))]))
     single = view.reader.terms(" ".join(run for run in runs if len(run) == 1))
+    taken = set(query.corrected.values())
     counted = Counter([(term, False) for term in exact] + [(term, True) for term in single])
     found = []
     for (text, prefix), times in sorted(counted.items()):
         postings = view.postings(text, prefix=prefix)
-        found.append((_term(view, text, postings, prefix=prefix, times=times), postings))
+        share = CORRECTED_SHARE if text in taken else 1.0
+        found.append((_term(view, text, postings, prefix=prefix, times=times, share=share), postings))
     return found, _whole_runs(view, runs, words)
 
 
-def _term(view: View, text: str, postings: Postings, *, prefix: bool = False, times: int = 1) -> Term:
+def _term(
+    view: View,
+    text: str,
+    postings: Postings,
+    *,
+    prefix: bool = False,
+    times: int = 1,
+    share: float = 1.0,
+) -> Term:
     frequency = postings.document_frequency
-    return Term(text, prefix, times, frequency, idf(view.snapshot.columns.count, frequency))
+    return Term(text, prefix, times, frequency, idf(view.snapshot.columns.count, frequency), share)
 
 
 def idf(chunks: int, document_frequency: int) -> float:

@@ -6,7 +6,7 @@ Words are looked for, ``"a phrase"`` must stand in the chunk, ``-word`` must not
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -44,6 +44,8 @@ class Query:
     phrases: tuple[str, ...] = ()  # each must stand in a chunk
     excluded: tuple[str, ...] = ()  # none may
     filters: Filters = ()
+    words: tuple[str, ...] = ()  # as they were typed, in order, without operators and quotes
+    corrected: Mapping[str, str] = field(default_factory=dict)  # word as typed → the term it is taken for
 
 
 def parse(raw: str, today: date | None = None) -> Query:
@@ -72,7 +74,14 @@ def parse(raw: str, today: date | None = None) -> Query:
     phrases = [phrase for phrase in phrases if analysis.pieces(phrase)]
     excluded = [word for word in excluded if analysis.pieces(word)]
     text = " ".join([*words, *phrases])
-    return Query(text, tuple(analysis.pieces(text)), tuple(phrases), tuple(excluded), conditions(given))
+    return Query(
+        text,
+        tuple(analysis.pieces(text)),
+        tuple(phrases),
+        tuple(excluded),
+        conditions(given),
+        tuple(words),
+    )
 
 
 def content_words(pieces: tuple[str, ...]) -> tuple[str, ...]:

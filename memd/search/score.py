@@ -29,7 +29,7 @@ class SearchRequest:
     """One search, with every decision made."""
 
     query: Query
-    query_vec: bytes | None  # None: keyword only
+    query_vec: bytes | None  # of the text as it was typed; None: keyword only
     model_id: str  # whose vector that is
     mode: Mode
     fusion: Fusion
@@ -42,6 +42,7 @@ class SearchRequest:
     expired: Callable[[], bool]  # whether the caller's deadline has passed
     without: tuple[int, ...] = ()  # ids of chunks that may not answer
     spelled: tuple[Word, ...] = ()  # words of the query that the model reads by pieces
+    corrected_vec: bytes | None = None  # of the query's text, where words of it were corrected
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def _judged(view: View, request: SearchRequest, words: Words, lap: Lap) -> Judge
     mask, keyword = words.mask, words.keyword
     vector = None
     if request.query_vec is not None and request.mode != "keyword" and not view.damaged:
-        vector = vector_arm(view, request.query_vec, request.model_id, mask)
+        vector = vector_arm(view, request.query_vec, request.model_id, mask, request.corrected_vec)
     lap("vector")
     if vector is None and keyword is None:
         keyword = keyword_arm(view, request.query, mask)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import reduce
 from typing import Literal
 
 from memd.index.columns import Mask, Scores, mask_size, take
@@ -32,16 +33,22 @@ class VectorArm:
     """The vector arm's judgement of every chunk under a mask."""
 
     def __init__(
-        self, snapshot: Snapshot, query_vec: bytes, mask: Mask, compare: Callable[[Sequence[int]], object]
+        self,
+        snapshot: Snapshot,
+        query_vec: bytes,
+        mask: Mask,
+        compare: Callable[[Sequence[int]], object],
+        corrected_vec: bytes | None = None,
     ) -> None:
         """Find the nearest chunks under *mask*; the query is of the snapshot's model.
 
         *compare* looks whether the vectors of chunks that scores rest on are what was written. Where one is
-        not, what the arm says counts for nothing.
+        not, what the arm says counts for nothing. Where the query was corrected, a chunk's cosine is the
+        higher one of those with both texts.
         """
         self._snapshot = snapshot
         self._compare = compare
-        self._query_vec = query_vec
+        self._query_vecs = (query_vec,) if corrected_vec is None else (query_vec, corrected_vec)
         self.mask = mask  # which chunks may answer
         self._all: Scores | None = None  # each chunk's, where all were computed
         self.way = self._way()  # how they were found
@@ -84,26 +91,36 @@ class VectorArm:
         return best_of(ids, self._cosines_at(ids), POOL)
 
     def _candidates(self) -> Ids:
-        snapshot = self._snapshot
-        assert snapshot.codes is not None
-        return snapshot.codes.nearest(
-            snapshot.rows, self._query_vec, columns=snapshot.columns, mask=self.mask, limit=POOL
+        snapshot, codes = self._snapshot, self._snapshot.codes
+        assert codes is not None
+        each = (
+            codes.nearest(snapshot.rows, query_vec, columns=snapshot.columns, mask=self.mask, limit=POOL)
+            for query_vec in self._query_vecs
         )
+        return reduce(np.union1d, each)
 
     def _scan(self) -> Scores:
         rows = self._snapshot.rows
-        by_row = cosines(rows.buffer, rows.count, rows.dim, self._query_vec)
-        return by_chunk(by_row, self._snapshot.columns)
+        each = (cosines(rows.buffer, rows.count, rows.dim, one) for one in self._query_vecs)
+        return by_chunk(reduce(np.maximum, each), self._snapshot.columns)
 
     def _cosines_at(self, ids: Sequence[int] | Ids) -> Scores:
         rows, columns = self._snapshot.rows, self._snapshot.columns
-        return cosines_at(rows.buffer, rows.count, rows.dim, self._query_vec, columns=columns, ids=ids)
+        each = (
+            cosines_at(rows.buffer, rows.count, rows.dim, one, columns=columns, ids=ids)
+            for one in self._query_vecs
+        )
+        return reduce(np.maximum, each)
 
 
-def vector_arm(view: View, query_vec: bytes, model_id: str, mask: Mask) -> VectorArm | None:
+def vector_arm(
+    view: View, query_vec: bytes, model_id: str, mask: Mask, corrected_vec: bytes | None = None
+) -> VectorArm | None:
     """Score every chunk under *mask* by its cosine with *query_vec*; None where that is of another space."""
     snapshot = view.snapshot
     # Switched since the query was embedded, or a server that changed its mind.
     if snapshot.model_id != model_id or len(query_vec) != snapshot.rows.dim * FLOAT_BYTES:
         return None
-    return VectorArm(snapshot, query_vec, mask, view.has_damaged)
+    if corrected_vec is not None and len(corrected_vec) != len(query_vec):
+        corrected_vec = None
+    return VectorArm(snapshot, query_vec, mask, view.has_damaged, corrected_vec)

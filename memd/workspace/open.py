@@ -22,7 +22,7 @@ from memd.errors import ConfigError, IndexDamagedError, StorageError, is_full, s
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
-from memd.records import ChunkLimits
+from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Workspace, is_folder, remember_root
 from memd.sources.scan import Rules
 from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceContext, config_stamp
@@ -42,6 +42,7 @@ class OpenWorkspace:
     config: WorkspaceConfig
     index: Index
     sync: WorkspaceSync
+    tokenizer: Tokenizer
     embedding: EmbeddingQueue | None  # None: provider = "none"
     last_health: dict[str, Any] | None = None  # what the last `health` found, and when
     last_check: dict[str, Any] | None = None  # the same of `check`
@@ -149,7 +150,7 @@ async def _open_with(
         await write(index.close)
         await give_back(daemon.providers, embedding)
         raise
-    return OpenWorkspace(place, config, index, sync, embedding)
+    return OpenWorkspace(place, config, index, sync, tokenizer, embedding)
 
 
 def _lanes(daemon: DaemonContext, tokenizer: Path, limits: ChunkLimits) -> Lanes:

@@ -28,7 +28,9 @@ class Room:
         self.workspaces = Workspaces(folder / "all", folder / "user.toml")
         place = Workspace(notes.root, notes.state)
         sync = WorkspaceSync(context_of(notes, threads=self.workspaces.threads))
-        self.opened = OpenWorkspace(place, WorkspaceConfig(), notes.index, sync, None)
+        self.opened = OpenWorkspace(
+            place, WorkspaceConfig(), notes.index, sync, notes.embedder.tokenizer, None
+        )
 
     def why(self, path: str, query: str = "heron", **fields) -> dict:
         question = params.convert({"path": path, "query": query, **fields}, params.WhyParams)

@@ -17,7 +17,8 @@ def test_a_search_answer_has_all_that_is_promised(sample):
     daemon, root = sample
     answer = daemon.call("search", query="breast cancer gene", workspace=root)
     assert set(answer) == {
-        "workspace", "hits", "confidence", "model_id", "mode", "degraded", "index", "took_ms", "timings_ms",
+        "workspace", "hits", "confidence", "corrected", "model_id", "mode", "degraded", "index", "took_ms",
+        "timings_ms",
     }  # fmt: skip
     assert answer["confidence"] in {"strong", "weak", "none"}
     assert (answer["workspace"], answer["mode"], answer["degraded"]) == (root, "hybrid", [])
@@ -177,3 +178,30 @@ def test_progress_comes_as_notifications(daemon, tmp_path):
     assert seen
     assert all({"stage", "done", "total"} <= set(message) for message in seen)
     until(lambda: daemon.found("number 7", workspace=str(root)))
+
+
+@pytest.mark.parametrize("method", ["search", "search_memory", "recall", "why"])
+def test_a_misspelled_word_is_corrected_and_the_answer_says_so(sample, method):
+    """Every way to ask; a word that stands in a note, in quotes or in a name is left alone."""
+    daemon, root = sample
+    path = {"path": "recipes/sourdough.md"} if method == "why" else {}
+
+    def corrected(query: str) -> dict[str, str]:
+        answer = daemon.call(method, query=query, workspace=root, **path)
+        assert answer["degraded"] == []
+        return answer["corrected"]
+
+    assert corrected("sourdouhg starter") == {"sourdouhg": "sourdough"}
+    assert corrected("sourdough") == corrected('"sourdouhg"') == corrected("sourdouhg_2") == {}
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+def test_a_misspelled_question_finds_its_note(sample, mode):
+    """First, as the right one does; the explanation says how much the word counts."""
+    daemon, root = sample
+    answer = daemon.call("search", query="sourdouhg", workspace=root, mode=mode, explain=True)
+    assert answer["hits"][0]["path"] == daemon.found("sourdough", workspace=root, mode=mode)[0]
+    assert "spelling" in answer["timings_ms"]
+    if mode != "vector":
+        [term] = answer["explanation"]["terms"]
+        assert (term["text"], term["share"]) == ("sourdough", 0.7)

@@ -76,8 +76,8 @@ def test_each_stage_is_named_with_its_values(river, path, params, stage, said):
     assert (answer["stage"], said in answer["text"]) == (stage, True), answer["text"]
     assert answer["stage"] in STAGES
     assert set(answer) == {
-        "workspace", "path", "line", "stage", "text", "advice", "facts", "confidence", "mode", "degraded",
-        "index", "timings_ms", "took_ms",
+        "workspace", "path", "line", "stage", "text", "advice", "facts", "confidence", "corrected", "mode",
+        "degraded", "index", "timings_ms", "took_ms",
     }  # fmt: skip
 
 

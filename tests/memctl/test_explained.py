@@ -13,6 +13,7 @@ from memctl.__main__ import main
 from memctl.commands import search
 from memctl.output import hits, why
 from memctl.output.hits import PageStyle
+from memctl.output.marker import MATCH
 
 CWD = "/home/ada/work/notes"
 
@@ -318,3 +319,12 @@ def test_most_searches_load_no_renderer_of_explanations(peer, capsys):
     """It is imported where there is something to explain."""
     assert "explained" not in vars(search)
     assert "explained" not in vars(hits)
+
+
+def test_what_was_searched_for_beside_a_misspelled_word_is_said_and_marked():
+    """In a line of its own, and in the snippets."""
+    answer = found(hit(), corrected={"breats": "breast", "gnee": "gene"})
+    assert hits.notes(answer) == "searched also for breast (breats), gene (gnee)"
+    assert hits.notes(found(hit(), corrected={})) is None
+    page = hits.people(answer, query="breats", style=PageStyle("/home/ada", colour=True))
+    assert f"\x1b[{MATCH}mBreast\x1b[0m" in page

@@ -40,11 +40,19 @@ function M.items(answer)
   return items
 end
 
---- Return in words why an answer is less than it could be; nil where it is whole.
+--- Return in words how an answer is not what one might take it for; nil where it is.
 function M.caveats(answer)
   local said, index = {}, answer.index
+  local also = {}
+  for typed, term in pairs(answer.corrected or {}) do
+    also[#also + 1] = ('%s (%s)'):format(term, typed)
+  end
+  if #also > 0 then
+    table.sort(also)
+    said[1] = 'also for ' .. table.concat(also, ', ')
+  end
   if answer.confidence == 'none' and #answer.hits > 0 then
-    said[1] = 'no good match, only the nearest'
+    said[#said + 1] = 'no good match, only the nearest'
   end
   if #answer.degraded > 0 then
     said[#said + 1] = (answer.mode == 'keyword' and 'words only: ' or '') .. table.concat(answer.degraded, ', ')

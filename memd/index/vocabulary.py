@@ -1,0 +1,148 @@
+"""The vocabulary of an index: its terms that are words of a language, for the correction of misspelled ones.
+
+FTS5's table of terms walks through every place of each, half a second for 100,000 chunks. So it is read when
+the first word is looked for that no chunk has: by that query where there are few chunks, else by a thread of
+its own, and the terms are kept, 0.1 kB each. Of chunks that come later the texts are read.
+
+It may name terms of chunks that are dead by now: whoever uses one asks the postings about it.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+
+import structlog
+
+from memd import analysis
+from memd.errors import MemdError
+from memd.index.chunk_text import searched
+from memd.index.reader import Reader
+
+log = structlog.get_logger()
+
+MIN_LETTERS = 4  # one less than the shortest word that is corrected
+MAX_LETTERS = 40  # arbitrary: what is longer is no word, as lines of base64
+# By their bytes terms with a digit in front come before all letters, and from here on are those of scripts
+# without spaces between words: more pairs of characters than there are words.
+FIRST, BEYOND = "a", "\u3000"
+TERMS_AT_ONCE = 2_000  # of a statement: 10 ms, 50 where they stand in most chunks
+FEW_CHUNKS = 2_000  # whose terms a query reads by itself, at 6 µs a chunk
+FEW_NEW_CHUNKS = 100  # whose texts a query reads by itself, at 0.1 ms each
+# Of the chunks: while more are unread, all terms are read anew. As many words are rarely missed.
+UNREAD_SHARE = 1 / 20
+
+READ_TERMS = "SELECT term, doc FROM temp.terms WHERE term > ? AND term < ? LIMIT ?"
+LAST = "SELECT ifnull(max(id), 0) FROM chunks"
+UNREAD = """
+    SELECT chunks.id, path, context || text FROM chunks JOIN sources ON sources.id = source
+    WHERE chunks.id > ? ORDER BY chunks.id LIMIT ?
+"""
+
+
+class Vocabulary:
+    """The vocabulary of one index. For any thread; `_lock` protects all that is kept."""
+
+    def __init__(self, apart: Callable[[Callable[[], bool]], AbstractContextManager[Reader]]) -> None:
+        """Read nothing yet.
+
+        Args:
+            apart: hands out a reader that no query waits for, which ends what it runs once it is told to.
+        """
+        self._apart = apart
+        self._lock = threading.Lock()
+        self._words: dict[int, dict[str, int]] = {}  # letters → term → in how many chunks it stands
+        self._last = 0  # all chunks up to this id were read
+        self._thread: threading.Thread | None = None  # that reads all terms
+        self._closed = False
+
+    def read(self, reader: Reader, chunks: int, timeout_s: float | None) -> bool:
+        """Read what has not been read yet; tell whether that is all.
+
+        Args:
+            reader: of the query that asks, in its transaction.
+            chunks: of the index.
+            timeout_s: how long to wait where there is much, which goes on being read; None: to the end.
+
+        Raises:
+            DeadlineError: the query's deadline passed.
+        """
+        with self._lock:
+            last = _number(reader, LAST)
+            unread = last - self._last
+            if unread > FEW_NEW_CHUNKS and chunks <= FEW_CHUNKS:
+                self._words, self._last = _all(reader)
+            elif unread > FEW_NEW_CHUNKS + UNREAD_SHARE * chunks:
+                self._start()
+            else:
+                self._read_new(reader)
+            thread = self._thread
+        if thread is not None and self._last < last:
+            thread.join(timeout_s)
+        return self._last >= last
+
+    def words(self, letters: Iterable[int]) -> list[str]:
+        """Return the terms of any of those numbers of letters, as far as they were read."""
+        with self._lock:
+            return [term for number in letters for term in self._words.get(number, ())]
+
+    def document_frequency(self, term: str) -> int:
+        """Return in how many chunks a term stands, dead ones included."""
+        with self._lock:
+            return self._words.get(len(term), {}).get(term, 0)
+
+    def close(self) -> None:
+        """End what is being read, and wait for that."""
+        with self._lock:
+            self._closed = True
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _start(self) -> None:
+        """Read all terms in a thread, if none does."""
+        if self._thread is None and not self._closed:
+            self._thread = threading.Thread(target=self._read_apart, name="memd-vocabulary", daemon=True)
+            self._thread.start()
+
+    def _read_apart(self) -> None:
+        try:
+            with self._apart(lambda: self._closed) as reader:
+                words, last = _all(reader)
+            with self._lock:
+                self._words, self._last = words, last
+        except MemdError as error:  # it is closed, or the database cannot be read: queries will say so
+            log.warning("vocabulary_not_read", kind=type(error).__name__)
+        finally:
+            with self._lock:
+                self._thread = None
+
+    def _read_new(self, reader: Reader) -> None:
+        """Read the texts of the next few chunks."""
+        for number, path, read in list(reader.each(UNREAD, (self._last, FEW_NEW_CHUNKS))):
+            text = analysis.paired(searched(read, path, first=True))
+            for term in set(reader.indexed_terms(text)):
+                if _is_word(term):
+                    frequencies = self._words.setdefault(len(term), {})
+                    frequencies[term] = frequencies.get(term, 0) + 1
+            self._last = number
+
+
+def _all(reader: Reader) -> tuple[dict[int, dict[str, int]], int]:
+    """Return all words by their number of letters, and up to which chunk."""
+    words: dict[int, dict[str, int]] = {}
+    last, term = _number(reader, LAST), FIRST
+    while found := list(reader.each(READ_TERMS, (term, BEYOND, TERMS_AT_ONCE))):
+        for text, frequency in found:
+            if _is_word(text):
+                words.setdefault(len(text), {})[text] = frequency
+        term = found[-1][0]
+    return words, last
+
+
+def _is_word(term: str) -> bool:
+    return MIN_LETTERS <= len(term) <= MAX_LETTERS and term.isalpha() and FIRST < term < BEYOND
+
+
+def _number(reader: Reader, statement: str) -> int:
+    [[found]] = reader.each(statement)
+    return int(found)

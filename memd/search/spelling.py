@@ -1,0 +1,125 @@
+"""Spelling correction: words of a query that no chunk has, and the terms that they are taken for.
+
+A word is corrected only where neither the notes nor the model know it: it stands in no chunk, and the model's
+tokenizer cuts it into pieces. Then the nearest term of the vocabulary takes its place: within one edit, or
+two in a long word; of several at the same distance the one in most chunks. An edit is a letter that is
+another, missing or too much, or two that are exchanged. Never corrected is what may be meant as it stands:
+identifiers (what has digits, signs or capitals inside), what stands in quotes, excluded words, scripts
+without spaces between words. Measured by `benchmarks/typos.py`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from memd import analysis
+from memd.index.columns import HAS_NUMPY
+from memd.index.snapshot import View
+from memd.records import Tokenizer
+from memd.search.query import STOP_WORDS, Query
+
+MIN_LETTERS = 5
+# From so many letters on two edits are looked for, where the model reads the word by so many pieces: right
+# words of other subjects often have two. That costs next to nothing, and a third fewer of them are changed.
+LONG = 8
+MANY_PIECES = 3
+MAX_WORDS = 16  # of one query that are looked up, at some 2 ms each: a pasted log has hundreds
+# How long a query waits for the vocabulary of a large index; that of 100,000 chunks is read in half a second.
+READ_S = 0.03
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+# A word between punctuation, or several with hyphens; what has other signs may be a name of something.
+_QUOTES = "\"'*\u2018\u2019\u201c\u201d\u00ab\u00bb"  # and stars, which Markdown puts around a word
+_PLAIN = re.compile(
+    rf"[(\[{{\u00a1\u00bf{_QUOTES}]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[)\]}}.,;:!?\u2026{_QUOTES}]*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What was looked up of a query's words."""
+
+    corrected: Mapping[str, str]  # word as it was typed → the term that it is taken for
+    is_complete: bool = True  # False: no chunk has some word, and the vocabulary is still being read
+
+
+NOTHING_UNKNOWN = Spelling({})
+
+
+def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[], bool]) -> Spelling:
+    """
+    Return which words of a query are taken for others.
+
+    Args:
+        view: one moment of the index.
+        query: what was typed.
+        tokenizer: that of the model, or of the one that stands in for it.
+        expired: whether the caller's deadline has passed; then the rest stays as it is.
+
+    Raises:
+        DeadlineError: it passed while the vocabulary was read.
+    """
+    unknown = _unknown(view, query, tokenizer) if HAS_NUMPY else {}
+    if not unknown:
+        return NOTHING_UNKNOWN
+    is_complete = view.vocabulary.read(view.reader, view.snapshot.columns.count, READ_S)
+    found = {}
+    for word, (term, edits) in unknown.items():
+        nearest = None if expired() else _nearest(view, term, edits)
+        if nearest is not None:
+            found[word] = nearest
+    return Spelling(found, is_complete)
+
+
+def corrected(query: Query, terms: Mapping[str, str]) -> Query:
+    """Return *query* with words of it, as they were typed, taken for *terms*; phrases stay as they are."""
+    if not terms:
+        return query
+    words = [
+        _LETTERS.sub(lambda found: terms.get(found[0], found[0]), typed) if _PLAIN.fullmatch(typed) else typed
+        for typed in query.words
+    ]
+    text = " ".join([*words, *query.phrases])
+    return replace(query, text=text, pieces=tuple(analysis.pieces(text)), corrected=terms)
+
+
+def plain_words(query: Query) -> Iterator[str]:
+    """Yield the words of a query, as they were typed, that are long enough and no identifiers."""
+    for typed in query.words:
+        for word in _LETTERS.findall(typed) if _PLAIN.fullmatch(typed) else ():
+            has_capitals = word[1:] != word[1:].lower()
+            is_short = len(word) < MIN_LETTERS or word.casefold() in STOP_WORDS
+            if not (is_short or has_capitals or analysis.is_spaceless(word)):
+                yield word
+
+
+def _unknown(view: View, query: Query, tokenizer: Tokenizer) -> dict[str, tuple[str, int]]:
+    """Return the words that nobody knows: as typed → its term, and how many edits away others may be."""
+    found: dict[str, tuple[str, int]] = {}
+    for word in dict.fromkeys(plain_words(query)):
+        terms = view.reader.terms(analysis.prepare(word))
+        if len(terms) != 1 or view.postings(terms[0], prefix=False).document_frequency:
+            continue
+        pieces = len(tokenizer.spans(word))
+        if pieces > 1:
+            found[word] = (terms[0], 2 if len(word) >= LONG and pieces >= MANY_PIECES else 1)
+        if len(found) == MAX_WORDS:
+            break
+    return found
+
+
+def _nearest(view: View, term: str, edits: int) -> str | None:
+    """Return the term that some chunk has and that is the nearest to another."""
+    vocabulary = view.vocabulary
+    near = process.extract(
+        term,
+        vocabulary.words(range(len(term) - edits, len(term) + edits + 1)),
+        scorer=OSA.distance,
+        score_cutoff=edits,
+        limit=None,
+    )
+    ranked = sorted(near, key=lambda one: (one[1], -vocabulary.document_frequency(one[0]), one[0]))
+    return next((one for one, _, _ in ranked if view.postings(one, prefix=False).document_frequency), None)

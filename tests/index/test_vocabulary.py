@@ -1,0 +1,77 @@
+"""The vocabulary: read when it is asked for, and never behind for long."""
+
+import threading
+
+import pytest
+from tests_support import Notes
+
+from memd.index import vocabulary
+from memd.index.vocabulary import FEW_NEW_CHUNKS
+
+
+def words(notes: Notes, *, timeout_s: float | None = None) -> tuple[bool, dict[str, int]]:
+    """Return whether all terms were read, and those there are with their document frequencies."""
+    with notes.index.view() as view:
+        done = view.vocabulary.read(view.reader, view.snapshot.columns.count, timeout_s)
+        found = view.vocabulary.words(range(40))
+        return done, {term: view.vocabulary.document_frequency(term) for term in sorted(found)}
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Every index is one of many chunks."""
+    monkeypatch.setattr(vocabulary, "FEW_CHUNKS", 0)
+    monkeypatch.setattr(vocabulary, "FEW_NEW_CHUNKS", 0)
+    monkeypatch.setattr(vocabulary, "UNREAD_SHARE", 0)
+
+
+def test_only_words_of_a_language_are_terms_of_it(notes):
+    """No numbers, no short ones, no pairs of characters; of each in how many chunks it stands."""
+    notes.save({"name.md": "Heron ЗДРАВСТВУЙТЕ x1234 4711 the 乳房検診 Žluťoučký heron\n", "b.md": "heron\n"})
+    assert words(notes) == (True, {"heron": 2, "name": 1, "zlutoucky": 1, "здравствуйте": 1})
+
+
+def test_what_is_saved_later_is_read_by_itself(notes):
+    """And says the same as an index that is read anew."""
+    notes.save({f"{number}.md": f"heron weir word{'abcdefghij'[number % 10]}\n" for number in range(150)})
+    words(notes)
+    for number in range(3):
+        notes.save({f"new{number}.md": f"sluice heron brook{'abc'[number]}\n"})
+    done, found = words(notes)
+    notes.reopen()
+    assert (done, found) == words(notes)
+    assert found["sluice"] == 3
+
+
+def test_a_burst_is_read_little_by_little_and_said_to_be_unread(notes):
+    """No query waits for thousands of texts."""
+    many = 3 * FEW_NEW_CHUNKS
+    notes.save({f"{number}.md": "heron\n" for number in range(40 * FEW_NEW_CHUNKS)}, embed=False)
+    assert words(notes)[0]
+    notes.save({f"new{number}.md": f"heron {number}\n" for number in range(many - 1)}, embed=False)
+    notes.save({"last.md": "sluice\n"}, embed=False)
+    said = [words(notes) for _ in range(3)]
+    assert [done for done, _ in said] == [False, False, True]
+    assert "sluice" in said[-1][1]
+
+
+def test_a_large_index_is_read_in_a_thread_that_no_query_waits_for(notes, many, monkeypatch):
+    """The first query is answered without, and says so."""
+    notes.save({"a.md": "heron\n"})
+    may_read = threading.Event()
+    read = vocabulary._all
+    monkeypatch.setattr(vocabulary, "_all", lambda reader: may_read.wait(10) and read(reader))
+    assert words(notes, timeout_s=0.01) == (False, {})
+    assert words(notes, timeout_s=0.01) == (False, {}), "it is read once"
+    assert sum(thread.name == "memd-vocabulary" for thread in threading.enumerate()) == 1
+    may_read.set()
+    assert words(notes, timeout_s=10) == (True, {"heron": 1})
+
+
+def test_a_stop_ends_the_reading(notes, many):
+    """Its thread is gone when the index is closed, and none begins after that."""
+    notes.save({"a.md": "heron\n"})
+    words(notes, timeout_s=0)
+    notes.index.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "memd-vocabulary"]
+    notes.open()
