@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests_support import Notes, WordHashEmbedder
 
+from memd.index.reader import CHECKSUMS
 from memd.index.vectors import FLOAT_BYTES
 from memd.search.query import Query
 from memd.search.search import VECTORS_CORRUPT
@@ -149,6 +150,15 @@ def test_a_hit_is_compared_before_any_scrub(notes, damage):
     assert (answer.mode, answer.degraded) == ("keyword", (VECTORS_CORRUPT,))
     repair(notes)
     assert notes.search("heron weir", mode="hybrid").degraded == ()
+
+
+def test_checksums_are_looked_up_by_chunk(notes):
+    """Not by a walk through all vectors, which takes seconds where there are many."""
+    notes.save(TEXTS)
+    with notes.index.view() as view:
+        plan = " ".join(row[3] for row in view.reader.each(f"EXPLAIN QUERY PLAN {CHECKSUMS}", ("[1]",)))
+    assert "SEARCH chunks USING INTEGER PRIMARY KEY (rowid=?)" in plan
+    assert "SEARCH vectors USING PRIMARY KEY (matrix=? AND hash=?)" in plan
 
 
 def test_a_row_that_two_texts_name_is_lost_to_both(notes):
