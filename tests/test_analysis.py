@@ -35,3 +35,15 @@ def test_pieces_part_runs_from_words():
 def test_lone_surrogates_are_replaced():
     """Text that cannot be UTF-8 does not raise."""
     assert analysis.clean("a\ud800b") == "a?b"
+
+
+def test_trigrams_stand_inside_of_words():
+    """Each once, without case and accents; none of a script that has pairs."""
+    ascii_ones = {"get", "et2", "use", "ser"}
+    assert analysis.trigrams("GET2 user_id, user; ab c_d (a-b)") == ascii_ones
+    assert analysis.trigrams("GET2 user_id, user; ab c_d (a-b) \u00e9") == ascii_ones
+    assert analysis.trigrams("\u00c9t\u00e9s \u0436\u0443\u043a \u91d1\u95a3\u5bfa\u3078") == {
+        "ete",
+        "tes",
+        "\u0436\u0443\u043a",
+    }
