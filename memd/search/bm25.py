@@ -15,6 +15,8 @@ with suppress(ImportError):  # then search.fallback answers, and nothing here is
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Ids64 = NDArray[np.int64]
+
 # Chunks or postings scored at once: what each step makes stays in a core's second cache (1 MB).
 BLOCK = 1 << 16
 # Looked at one by one rather than all together: a gathered chunk costs 20 ns a term, one of a row of them 1.
@@ -89,18 +91,19 @@ def bm25_of_sources(
     """
     first, end = stretches(columns, ids)
     average = max(columns.total_length / max(columns.count, 1), 1)
-    norm = k1 * (1 - b + b * _sums(columns.length, first, end) / average)
+    stretch = _Stretches(first, end)
+    norm = k1 * (1 - b + b * stretch.sums(columns.length) / average)
     scores = np.zeros(len(first))
     for weight, term in terms:
-        counts = sum((_between(part, first, end) for part in term.parts), start=np.zeros(len(first)))
+        counts = sum(map(stretch.counts, term.parts), start=np.zeros(len(first)))
         scores += weight * counts / (counts + norm)
     return scores
 
 
 def count_between(term: Postings, first: int, end: int) -> int:
     """Return how often a term stands in the chunks from *first* to before *end*."""
-    ends = np.array([first]), np.array([end])
-    return int(sum(_between(part, *ends)[0] for part in term.parts))
+    stretch = _Stretches(np.array([first]), np.array([end]))
+    return int(sum(stretch.counts(part)[0] for part in term.parts))
 
 
 def _counts_at(part: Part, ids: NDArray[np.int64]) -> Scores:
@@ -142,17 +145,39 @@ def _add_sparse(
         scores[at] = added
 
 
-def _between(part: Part, first: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how often the term stands in the chunks from each *first* to before its *end*."""
-    if part.ids is None:
-        return _sums(part.counts, np.minimum(first, part.size), np.minimum(end, part.size))
-    low, high = (np.searchsorted(part.ids, edge.astype(np.int32)) for edge in (first, end))
-    return _sums(part.counts, low, high)
+class _Stretches:
+    """Stretches of ids: from each *first* to before its *end*."""
+
+    def __init__(self, first: NDArray[np.int64], end: NDArray[np.int64]) -> None:
+        self._last = int(end.max(initial=0))
+        self._first, self._end = first, end
+        self._edges = np.concatenate([first, end]).astype(np.int32)
+        self._ids = _spread(first, end)  # for all counts that are held by id
+
+    def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the sum over each stretch of *values* that stand at the places of their ids."""
+        if len(values) < self._last:  # of the ids from there on it has none
+            spread = _spread(np.minimum(self._first, len(values)), np.minimum(self._end, len(values)))
+        else:
+            spread = self._ids
+        return _summed(values, spread, len(self._first))
+
+    def counts(self, part: Part) -> NDArray[np.float64]:
+        """Return how often a term stands in each stretch."""
+        if part.ids is None:
+            return self.sums(part.counts)
+        low, high = np.searchsorted(part.ids, self._edges).reshape(2, -1)
+        return _summed(part.counts, _spread(low, high), len(low))
 
 
-def _sums(values: NDArray[Any], first: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the sum of the values from each *first* to before its *end*."""
+def _spread(first: Ids64, end: Ids64) -> tuple[Ids64, Ids64]:
+    """Return of each place in some stretches which one it is in, and the place."""
     sizes = end - first
     which = np.repeat(np.arange(len(first)), sizes)
-    places = np.arange(len(which)) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
-    return np.bincount(which, values[places], len(first)).astype(np.float64, copy=False)
+    return which, np.arange(len(which)) + (first - (np.cumsum(sizes) - sizes))[which]
+
+
+def _summed(values: NDArray[Any], spread: tuple[Ids64, Ids64], count: int) -> NDArray[np.float64]:
+    which, places = spread
+    sums: NDArray[np.float64] = np.bincount(which, values[places], count).astype(np.float64, copy=False)
+    return sums

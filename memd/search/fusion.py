@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# Best candidates of which also the vectors are verified that the means of their sources rest on: more than
-# are shown of nearly every answer. All of them would be a thousand checksums, longer than all the rest takes.
-VERIFIED = 50
+# Times the limit: of so many of the best candidates also those vectors are verified that the means of their
+# sources rest on, more than are shown of nearly every answer. Of all of them they would be a thousand
+# checksums, which take longer than all the rest.
+VERIFIED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def fused(
     )  # fmt: skip
     best_first = found.taken(_best_first(snapshot, chunks, order))
     if vector is not None:
-        vector.verify(places(snapshot.columns, best_first.ids[:VERIFIED], PLACES))
+        vector.verify(places(snapshot.columns, best_first.ids[: VERIFIED * request.limit], PLACES))
     return best_first
 
 
