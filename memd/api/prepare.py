@@ -341,12 +341,11 @@ def embedded(opened: Askable, request: SearchRequest) -> QueryVector:
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
             return QueryVector(None, "", ("vectors-building",))
+        words = spelled(text, embedder.tokenizer)
         [vector] = embedding.embed_queries([text], timeout_s=EMBED_TIMEOUT_S)
     except UnavailableError as error:
         return QueryVector(None, "", (error.reason,), took_ms=ms_since(started))
-    took_ms = ms_since(started)
-    words = spelled(text, embedder.tokenizer)
-    return QueryVector(vector, embedder.model_id, took_ms=took_ms, spelled=words)
+    return QueryVector(vector, embedder.model_id, took_ms=ms_since(started), spelled=words)
 
 
 def _alive(opened: Askable) -> Callable[[str], bool]:

@@ -114,26 +114,29 @@ class Answered:
 def answered(question: Question[SearchParams] | Question[RecallParams], limit: int | None) -> Answered:
     """Answer a query; *limit* None: with as many hits as the workspace is configured for."""
     with question.opened.index.view(question.call.is_over) as view:
-        waited_ms = question.call.age_ms()
-        asked, begun = _asked(view, question, limit)
-        return Answered(asked, pipeline.search(view, asked.request, begun), waited_ms)
+        asked, begun, waited_ms = _asked(view, question, limit)
+        with question.threads.turn():
+            return Answered(asked, pipeline.search(view, asked.request, begun), waited_ms)
 
 
 def _asked(
     view: View, question: Question[SearchParams] | Question[RecallParams], limit: int | None
-) -> tuple[Asked, Begun]:
-    """Look up the words while the model embeds the query."""
-    opened, asked = question.opened, question.params
-    request = parsed(opened, asked, question.call.is_over, glob=asked.path, limit=limit)
-    if request.mode == "keyword":
-        found = looked_up(opened, view, request.query, request.expired)
-        return respelled(opened, with_vector(request, embedded(opened, request)), found), NOTHING_BEGUN
-    begun = question.threads.beside(_begin, view, opened, request)
+) -> tuple[Asked, Begun, float]:
+    """Look up the words while the model embeds the query; return also how many ms that had to wait."""
+    opened, asked, threads = question.opened, question.params, question.threads
+    with threads.turn():
+        waited_ms = question.call.age_ms()
+        request = parsed(opened, asked, question.call.is_over, glob=asked.path, limit=limit)
+        if request.mode == "keyword":
+            found = looked_up(opened, view, request.query, request.expired)
+            plain = with_vector(request, embedded(opened, request))
+            return respelled(opened, plain, found), NOTHING_BEGUN, waited_ms
+        begun = threads.beside(_begin, view, opened, request)
     try:
         meaning = embedded(opened, request)
     finally:
         found, words = begun()  # whatever the model does: a view must not end while another thread reads it
-    return respelled(opened, with_vector(request, meaning), found), words
+    return respelled(opened, with_vector(request, meaning), found), words, waited_ms
 
 
 def _begin(view: View, opened: OpenWorkspace, request: SearchRequest) -> tuple[Respelled, Begun]:
@@ -161,10 +164,10 @@ def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
     """Return the same answer, each hit with what made its score."""
     limit = question.params.limit or min(question.opened.config.max_results, MAX_EXPLAINED)
     with question.opened.index.view(question.call.is_over) as view:
-        waited_ms = question.call.age_ms()
-        asked, begun = _asked(view, question, limit)
-        answer, judged = pipeline.searched(view, asked.request, begun)
-        told, reasons = explain(view, asked.request, judged, answer.hits)
+        asked, begun, waited_ms = _asked(view, question, limit)
+        with question.threads.turn():
+            answer, judged = pipeline.searched(view, asked.request, begun)
+            told, reasons = explain(view, asked.request, judged, answer.hits)
     hits = [search_hit(hit, rounded_record(reason)) for hit, reason in zip(answer.hits, reasons, strict=True)]
     made = Answered(asked, answer, waited_ms).frame(question.opened, question.waited)
     explanation = _answer_explanation(asked, answer, rounded_record(told))

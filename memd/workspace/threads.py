@@ -1,16 +1,19 @@
 """The threads of a daemon beside the event loop's, which calls this: one writes, two read, two parse."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 from memd.index.database import translated
 from memd.index.indexer import Prepare
 
 READ_THREADS = 2  # queries that run at once: a search is memory bandwidth, more do not help two cores
+
+TURN_S = 0.05  # some ten searches
 
 T = TypeVar("T")
 Run = Callable[..., Awaitable[Any]]  # runs work in another thread
@@ -40,6 +43,7 @@ class Threads:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
+        self._turn = threading.Lock()
         self._reading = 0  # what waits for a reading thread, or has one; counted by the event loop's
         # One thread each: small notes do not wait for large ones, and no search waits for two that parse.
         self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
@@ -68,9 +72,26 @@ class Threads:
     def beside(self, work: Callable[..., T], *args: Any) -> Callable[[], T]:
         """For a reading thread: begin *work* beside what it goes on with; return what waits for it.
 
-        Where others read, the cores have enough to do: then *work* is done by who waits for it.
+        Where others read, the cores have enough to do: then *work* is done first, in the same thread.
         """
-        return partial(work, *args) if self._reading > 1 else self._beside.submit(work, *args).result
+        if self._reading == 1:
+            return self._beside.submit(work, *args).result
+        done = work(*args)
+        return lambda: done
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let one reading thread at a time compute; for a slow one nobody waits longer than TURN_S.
+
+        Two that compute wait for each other at each step of numpy, and use half as much processor time again
+        on that: one after the other, both are done sooner, and so is a ping. A model is run without the turn.
+        """
+        has_turn = self._turn.acquire(timeout=TURN_S)
+        try:
+            yield
+        finally:
+            if has_turn:
+                self._turn.release()
 
     async def apart(self, work: Callable[..., T], *args: Any) -> T:
         """Run *work* that takes long in a thread that neither queries nor saves wait for."""

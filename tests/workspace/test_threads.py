@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
+import time
 
-from memd.workspace.threads import Threads
+from memd.workspace.threads import TURN_S, Threads
 
 PATIENCE_S = 10
 
@@ -33,23 +34,43 @@ def test_alone_a_read_has_work_done_beside_it():
 
 
 def test_among_others_a_read_does_all_of_its_work_itself():
-    """When it asks for the outcome, not before: the cores have enough to do."""
+    """At once: the cores have enough to do."""
     threads = Threads()
-    go = threading.Event()
+    go, over = threading.Event(), threading.Event()
 
-    def read() -> tuple[str, list[str], list[str]]:
+    def read() -> tuple[str, str]:
         assert go.wait(PATIENCE_S)
-        done: list[str] = []
-        waiting = threads.beside(lambda: done.append(name()))
-        before = list(done)
-        waiting()
-        return name(), before, done
+        waiting = threads.beside(name)
+        over.set()
+        return name(), waiting()
 
-    async def several() -> list[tuple[str, list[str], list[str]]]:
-        asyncio.get_running_loop().call_later(0.05, go.set)
-        return await asyncio.gather(*(threads.read(read) for _ in range(6)))
+    async def several() -> tuple[str, str]:
+        reading = asyncio.create_task(threads.read(read))
+        other = asyncio.create_task(threads.read(over.wait, PATIENCE_S))
+        await asyncio.sleep(0)  # both are on their way
+        go.set()
+        assert await other
+        return await reading
 
-    answers = asyncio.run(several())
+    reader, beside = asyncio.run(several())
     threads.close()
-    reader, before, done = answers[0]  # five others wait or read meanwhile
-    assert (before, done) == ([], [reader])
+    assert beside == reader
+
+
+def test_a_search_waits_for_its_turn_but_not_long():
+    """Whoever has the turn may keep it; the next one goes on all the same."""
+    held = Threads()
+    with held.turn():
+        waited = threading.Event()
+
+        def other() -> None:
+            with held.turn():
+                waited.set()
+
+        began = time.monotonic()
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert waited.wait(PATIENCE_S)
+        assert time.monotonic() - began >= TURN_S
+        thread.join()
+    held.close()
