@@ -322,9 +322,11 @@ def test_most_searches_load_no_renderer_of_explanations(peer, capsys):
 
 
 def test_what_was_searched_for_beside_a_misspelled_word_is_said_and_marked():
-    """In a line of its own, and in the snippets."""
+    """In a line of its own, in the explanation, and in the snippets."""
     answer = found(hit(), corrected={"breats": "breast", "gnee": "gene"})
     assert hits.notes(answer) == "searched also for breast (breats), gene (gnee)"
     assert hits.notes(found(hit(), corrected={})) is None
+    told = hits.people(answer | {"explanation": MADE}, query="breats", style=PageStyle("/home/ada"))
+    assert re.search(r"also for +breast \(breats\), gene \(gnee\)", told)
     page = hits.people(answer, query="breats", style=PageStyle("/home/ada", colour=True))
     assert f"\x1b[{MATCH}mBreast\x1b[0m" in page

@@ -175,6 +175,16 @@ def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):
     assert text.text == RECALLED["text"]
 
 
+@pytest.mark.parametrize("tool", ["search_memory", "recall"])
+def test_an_agent_is_told_which_words_were_corrected(root, daemon, tool):
+    """In the data and in words: the hits are not only for what it typed."""
+    answers = {"search_memory": found(hit()), "recall": RECALLED}
+    daemon.answers[tool] = lambda _: answers[tool] | {"corrected": {"breats": "breast"}}
+    answer = ask(root, tool, query="breats").structured_content
+    assert answer["corrected"] == {"breats": "breast"}
+    assert answer["note"] == "searched also for breast (breats)"
+
+
 def test_an_agent_is_told_what_an_answer_lacks(root, daemon):
     """As memctl's stderr does."""
     index = {
