@@ -137,7 +137,7 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
         title=f"Note {number}",
         tags=(),
         day=DAY,
-        dated=False,
+        day_of="changed",
         origin="human",
         front_matter={},
         warnings=(),

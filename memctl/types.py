@@ -358,6 +358,8 @@ class SearchHit(TypedDict):
     weights: UsedWeights
     decay: float  # what age leaves of the score, in (0, 1]
     date: str  # YYYY-MM-DD
+    # what happened then: the file's name or its front matter says it, or its last change
+    date_of: Literal["name", "updated", "created", "changed"]
     tags: list[str]
     source: HitSource
     match_line: int

@@ -5,7 +5,7 @@ Frozen records and nothing else: no I/O, no clock, no defaults that hide a decis
 
 from dataclasses import dataclass, field
 from datetime import date
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from memd.canonical import normalized
 
@@ -92,6 +92,10 @@ class Tokenizer(Protocol):
         """Return how many word pieces *text* has, special tokens excluded."""
 
 
+# Where a source's day is from: its name, a key of its front matter, or the file's last change.
+DayOf = Literal["name", "updated", "created", "changed"]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One indexed file as the store knows it."""
@@ -101,5 +105,10 @@ class Source:
     title: str
     tags: tuple[str, ...]
     day: date  # from its name, else front matter's updated or created, else its mtime
-    dated: bool  # its name starts with the day: it decays
+    day_of: DayOf
     origin: str  # "human" or "agent"
+
+    @property
+    def dated(self) -> bool:
+        """Whether its name starts with the day: then it decays."""
+        return self.day_of == "name"

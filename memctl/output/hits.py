@@ -16,6 +16,7 @@ TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes
 NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
 SNIPPET_LINES = 2  # the first eight hits stand on a screen of 24
 RANK_COLUMNS = 4  # of "10  "
+DATE_OF = {"name": "of", "updated": "updated", "created": "written", "changed": "changed"}
 
 # What a person is told; a code that is not here is shown as it is.
 DEGRADED = {
@@ -242,7 +243,8 @@ def line_of(hit: Hit) -> int:
 
 def _date(hit: Hit) -> str:
     """Return a hit's date, and what happened then."""
-    return f"{hit.get('date_of') or ''} {hit.get('date') or ''}".strip()
+    said = DATE_OF.get(hit.get("date_of", ""), "")
+    return f"{said} {hit['date']}".strip() if hit.get("date") else ""
 
 
 def _span(workspace: str, place: dict[str, Any], cwd: str) -> str:

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from memctl import protocol
 from memd.config import WorkspaceConfig
 from memd.index.reader import StoredChunk
+from memd.records import DayOf
 from memd.rpc.encode import Packed
 from memd.search import search
 from memd.search.confidence import Confidence
@@ -144,6 +145,7 @@ class SearchHit(Result, frozen=True, kw_only=True):
     weights: UsedWeights
     decay: float  # what age leaves of the score, in (0, 1]
     date: str  # YYYY-MM-DD
+    date_of: DayOf  # what happened then: the file's name or its front matter says it, or its last change
     tags: list[str]
     source: HitSource
     match_line: int
@@ -644,6 +646,7 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
         ),
         decay=round(candidate.decay, SCORE_DIGITS),
         date=source.day.isoformat(),
+        date_of=source.day_of,
         tags=list(source.tags),
         source=HitSource(origin=source.origin),
         match_line=shown.match_line,

@@ -31,7 +31,7 @@ CREATE TABLE sources (
     title TEXT NOT NULL,
     tags TEXT NOT NULL,                    -- JSON list
     day TEXT NOT NULL,                     -- ISO date
-    dated INTEGER NOT NULL,                -- 1: the name starts with the day
+    day_of TEXT NOT NULL,                  -- "name", "updated", "created" or "changed": where it is from
     origin TEXT NOT NULL,
     front_matter TEXT NOT NULL,            -- JSON object
     warnings TEXT NOT NULL,                -- JSON list

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from memd.index import chunk_text
 from memd.index.signature import signature
-from memd.records import Chunk, ChunkLimits, Document, FileStamp, SourceText, Tokenizer
+from memd.records import Chunk, ChunkLimits, DayOf, Document, FileStamp, SourceText, Tokenizer
 from memd.scripts import scripts_of
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -44,7 +44,7 @@ class NewSource:
     title: str
     tags: tuple[str, ...]
     day: date
-    dated: bool
+    day_of: DayOf
     origin: str
     front_matter: Mapping[str, object]
     warnings: tuple[str, ...]
@@ -69,15 +69,18 @@ def prepare(
     document = parse(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
     name = PurePosixPath(source.path).stem
     named = NAME_DAY.match(name)
-    day = _iso_day(named[1]) if named else None
+    named_day = _iso_day(named[1]) if named else None
+    day, day_of = _day_of(document, source.stamp)
+    if named_day is not None:
+        day, day_of = named_day, "name"
     return NewSource(
         path=source.path,
         stamp=stamp,
         hash=source.hash,
         title=document.title or name,
         tags=document.tags,
-        day=day or _day_of(document, source.stamp),
-        dated=day is not None,
+        day=day,
+        day_of=day_of,
         origin=_origin(document),
         front_matter=document.front_matter,
         warnings=document.warnings,
@@ -107,16 +110,17 @@ def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
     )
 
 
-def _day_of(document: Document, stamp: FileStamp) -> date:
+def _day_of(document: Document, stamp: FileStamp) -> tuple[date, DayOf]:
     """Return the day that front matter names, else that of the last change on this machine's calendar."""
-    for key in ("updated", "created"):
+    keys: tuple[DayOf, ...] = ("updated", "created")
+    for key in keys:
         day = _iso_day(str(document.front_matter.get(key, ""))[:10])
         if day is not None:
-            return day
+            return day, key
     try:
-        return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC).astimezone().date()
+        return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC).astimezone().date(), "changed"
     except (OverflowError, ValueError, OSError):  # some file systems take any number
-        return date.max
+        return date.max, "changed"
 
 
 def _iso_day(text: str) -> date | None:

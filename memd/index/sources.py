@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from memd.index.database import damaged
 from memd.records import Source
 
-SOURCE_COLUMNS = "id, path, title, tags, day, dated, origin"
+SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin"
 
 Row: TypeAlias = tuple[Any, ...]  # of SOURCE_COLUMNS
 
@@ -91,9 +91,9 @@ def source_of(row: Sequence[Any], place: Path) -> Source:
 
 
 def _made(row: Sequence[Any]) -> Source:
-    source_id, path, title, tags, day, dated, origin = row
+    source_id, path, title, tags, day, day_of, origin = row
     tags = json.loads(tags) if tags != "[]" else []  # most have none
-    texts = [path, title, origin, *tags]
+    texts = [path, title, day_of, origin, *tags]
     if type(source_id) is not int or type(tags) is not list or not all(type(text) is str for text in texts):
         raise TypeError(f"a source has values of wrong types: {row!r:.100}")
-    return Source(source_id, path, title, tuple(tags), _day(day), bool(dated), origin)
+    return Source(source_id, path, title, tuple(tags), _day(day), day_of, origin)

@@ -319,23 +319,23 @@ class Writer(Store):
         stamp = new.stamp
         [[source_id]] = self.run(
             """
-            INSERT INTO sources (path, mtime_ns, ctime_ns, size_bytes, inode, hash, title, tags, day, dated,
+            INSERT INTO sources (path, mtime_ns, ctime_ns, size_bytes, inode, hash, title, tags, day, day_of,
                                  origin, front_matter, warnings)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (path) DO UPDATE SET
                 mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, size_bytes = excluded.size_bytes,
                 inode = excluded.inode, hash = excluded.hash, title = excluded.title, tags = excluded.tags,
-                day = excluded.day, dated = excluded.dated, origin = excluded.origin,
+                day = excluded.day, day_of = excluded.day_of, origin = excluded.origin,
                 front_matter = excluded.front_matter, warnings = excluded.warnings, gone_at = NULL
             RETURNING id
             """,
             (
                 new.path, stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes, stamp.inode, new.hash, new.title,
-                json.dumps(new.tags), new.day.isoformat(), int(new.dated), new.origin,
+                json.dumps(new.tags), new.day.isoformat(), new.day_of, new.origin,
                 json.dumps(new.front_matter), json.dumps(new.warnings),
             ),
         )  # fmt: skip
-        return Source(source_id, new.path, new.title, new.tags, new.day, new.dated, new.origin)
+        return Source(source_id, new.path, new.title, new.tags, new.day, new.day_of, new.origin)
 
     def stage(self, new: NewSource) -> tuple[int, int]:
         """Insert a source that no query sees, and set apart ids for its chunks, which follow each other.

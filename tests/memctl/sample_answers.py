@@ -32,6 +32,7 @@ def hit(**changes: Any) -> dict[str, Any]:
         "weights": {"vector": 0.7, "keyword": 0.3},
         "decay": 1.0,
         "date": "2026-05-01",
+        "date_of": "created",
         "source": {"origin": "human"},
         "match_line": 13,
         "match_column": 5,

@@ -32,7 +32,7 @@ def marked(query, text):
 def test_a_hit_shows_where_it_is_how_good_and_what_it_says():
     """A plain entry has path, lines, score, date, heading and snippet, and nothing else."""
     assert page(hit()) == (
-        " 1  genetics.md:13  0.83  2026-05-01  Genetics > BRCA1 mutation analysis\n"
+        " 1  genetics.md:13  0.83  written 2026-05-01  Genetics > BRCA1 mutation analysis\n"
         "    The BRCA1 gene is a tumour suppressor.\n"
         "    Breast cancer risk rises.\n"
     )

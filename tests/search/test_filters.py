@@ -50,7 +50,7 @@ def test_each_filter_says_what_it_keeps_out(one):
     """By the name of the filter that the key makes, with the value that it asks for."""
     value = "2026-05-01" if one.value == "DATE" else "none-such"
     note = date(2026, 1, 1) if BY_NAME[one.name].several == "latest" else date(2026, 12, 31)
-    source = Source(1, "a.md", "A", ("b",), note, dated=True, origin="")
+    source = Source(1, "a.md", "A", ("b",), note, day_of="name", origin="")
     [condition] = missed(source, parse(f"x {one.key}:{value}").filters)
     sentence = told(condition.name, condition.shown, source)
     assert condition.name == one.name
