@@ -217,6 +217,8 @@ class Store:
         fsio.sync_folder(self._path.parent)
 
     def _look_through(self) -> None:
+        for table in schema.FULL_TEXT:  # whether their settings are there: nothing else of a start reads them
+            self.run(f"SELECT rowid FROM {table} LIMIT 1")
         for table in LOOKED_THROUGH:
             for [finding] in self.run(f"PRAGMA quick_check('{table}')"):
                 if finding != "ok":
