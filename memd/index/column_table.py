@@ -28,7 +28,7 @@ with suppress(ImportError):  # then the columns only count
 
 log = structlog.get_logger()
 
-# As many ids as one page of 4 KiB has room for: a save writes one page more, a start with a million chunks
+# As many ids as half a page has room for: a save writes one page more, a start with a million chunks
 # reads 2,977 of them.
 SLICE_IDS = 336
 PARTS = 3  # of a slice, one behind the other: sources, rows, lengths
