@@ -10,6 +10,7 @@ It may name terms of chunks that are dead by now: whoever uses one asks the post
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from itertools import chain
 
 import structlog
 
@@ -83,7 +84,7 @@ class Vocabulary:
     def words(self, letters: Iterable[int]) -> list[str]:
         """Return the terms of any of those numbers of letters, as far as they were read."""
         with self._lock:
-            return [term for number in letters for term in self._words.get(number, ())]
+            return list(chain.from_iterable(self._words.get(number, ()) for number in letters))
 
     def document_frequency(self, term: str) -> int:
         """Return in how many chunks a term stands, dead ones included."""

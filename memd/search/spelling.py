@@ -113,6 +113,13 @@ def _unknown(view: View, query: Query, tokenizer: Tokenizer) -> dict[str, tuple[
 
 def _nearest(view: View, term: str, edits: int) -> str | None:
     """Return the term that some chunk has and that is the nearest to another."""
+    # One edit first, which is most often enough: two take twice as long.
+    found = (_at_distance(view, term, distance) for distance in range(1, edits + 1))
+    return next(filter(None, found), None)
+
+
+def _at_distance(view: View, term: str, edits: int) -> str | None:
+    """Return the most frequent of the terms that some chunk has and that are so many edits away."""
     vocabulary = view.vocabulary
     near = process.extract(
         term,
@@ -121,5 +128,5 @@ def _nearest(view: View, term: str, edits: int) -> str | None:
         score_cutoff=edits,
         limit=None,
     )
-    ranked = sorted(near, key=lambda one: (one[1], -vocabulary.document_frequency(one[0]), one[0]))
-    return next((one for one, _, _ in ranked if view.postings(one, prefix=False).document_frequency), None)
+    ranked = sorted((one for one, _, _ in near), key=lambda one: (-vocabulary.document_frequency(one), one))
+    return next((one for one in ranked if view.postings(one, prefix=False).document_frequency), None)
