@@ -195,6 +195,8 @@ _BARE = _Bare()
 
 def pieces(text: str) -> list[str]:
     """Return the spaceless runs and the words of *text*, in order, as they are searched."""
+    if text.isascii():  # nothing of it is searched otherwise than it stands there
+        return text.translate(_ASCII_SIGNS).split()
     text = searched(text)
     return text.translate(_ASCII_SIGNS).split() if text.isascii() else _PIECE.findall(text)
 

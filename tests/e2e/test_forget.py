@@ -81,7 +81,7 @@ def test_memctl_forgets_by_the_path_that_add_printed(daemon, root):
     added = daemon.memctl("add", "-w", workspace, "--topic", "odd", "--title", "Thing", f"A {CANARY}.")
     path = added.stdout.strip()
     done = daemon.memctl("forget", "-w", workspace, "--json", path)
-    assert json.loads(done.stdout)["path"] == path
+    assert path == f"{workspace}/{json.loads(done.stdout)['path']}"
     again = daemon.memctl("forget", "-w", workspace, path)
     assert again.returncode != 0
     assert "memctl search finds entries" in again.stderr
@@ -96,10 +96,10 @@ def test_an_entry_that_its_owner_replaced_is_kept(daemon, root):
         daemon.call("forget", workspace=workspace, path=path)
     assert caught.value.code == "MEMD_CHANGED"
     assert (root / path).exists()
-    refused = daemon.memctl("forget", "-w", workspace, path)
+    refused = daemon.memctl("forget", "-w", workspace, str(root / path))
     assert refused.returncode == exits.REFUSED
     assert (root / path).exists()
-    assert daemon.memctl("forget", "-w", workspace, "--force", path).returncode == 0
+    assert daemon.memctl("forget", "-w", workspace, "--force", str(root / path)).returncode == 0
     assert traces(daemon.state, root) == []
 
 

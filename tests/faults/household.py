@@ -74,8 +74,11 @@ class Household:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `status` says of the workspace."""
-        facts: dict[str, Any] = self.daemon.call("status")["workspaces"][0]
+        """What `status` says of the workspace, once it is open."""
+        facts: dict[str, Any] = {}
+        while "pending_files" not in facts:
+            [facts] = self.daemon.call("status")["workspaces"]
+            time.sleep(0.01)
         return facts
 
     def answers(self) -> dict[Query, list[Hit]]:
