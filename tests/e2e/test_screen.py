@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 PATIENCE_S = 20
+SHELL = "PS1='ready> ' exec bash --norc --noprofile"
 ROOT = Path(__file__).parents[2]
 
 
@@ -21,8 +22,8 @@ class Screen:
         self._socket = str(folder / "tmux")
         self._environment = environment
         self.folder = folder
-        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", str(cwd), "sh")
-        self.type("PS1='ready> '")
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", str(cwd), SHELL)
+        self.until(lambda rows: any(row.startswith("ready>") for row in rows))
 
     def type(self, line, *keys):
         """Type a line and Enter, or keys by tmux's names."""
@@ -39,8 +40,10 @@ class Screen:
         raise AssertionError("\n".join(rows))
 
     def resize(self, columns):
-        """Make the terminal so wide."""
+        """Make the terminal so wide; tmux tells it some time later."""
         self._tmux("resize-window", "-x", str(columns), "-y", "24")
+        self.type(f"clear; until [ $(stty size | cut -d' ' -f2) = {columns} ]; do sleep 0.1; done; stty size")
+        self.until(lambda rows: f"24 {columns}" in rows)
 
     def close(self):
         """End the server and what runs in it."""
@@ -88,7 +91,7 @@ def test_the_best_hit_stands_on_the_first_row_and_the_rest_is_a_key_away(screen)
 def test_a_short_page_needs_no_pager_and_its_hits_can_be_opened(screen):
     """By their numbers, each terminal its own."""
     screen.type("clear; memctl search -n 3 breast cancer gene")
-    rows = screen.until(lambda rows: any("ready>" in row for row in rows[1:]))
+    rows = screen.until(lambda rows: any(row.startswith("ready>") for row in rows[1:]))
     first = rows[0].split()
     assert first[:2] == ["1", "research/brca1.md:1"]
     screen.type("clear; memctl open; echo closed")
@@ -129,9 +132,10 @@ def test_the_status_is_readable_on_fifty_columns(screen, sample):
     screen.type("clear; memctl status; echo done")
     rows = screen.until(lambda rows: "done" in rows)
     assert max(map(len, rows)) <= 50
-    assert any(row.split()[:2] == ["state", "ready"] for row in rows)
-    assert any(row.split()[0] == "content" and row.split()[2] == "sources," for row in rows if row.strip())
+    assert any(row.split()[:2] == ["state", "ready"] for row in rows), rows
+    assert any(row.split()[0] == "content" for row in rows if row.strip()), rows
     assert "".join(rows).replace(" ", "").count(sample[1]) == 1
-    screen.resize(80)
-    screen.type("clear; memctl status; echo done")
-    assert any(row.startswith("workspace ") for row in screen.until(lambda rows: "done" in rows))
+    screen.resize(120)
+    screen.type("clear; memctl status; echo wide")
+    wide = screen.until(lambda rows: "wide" in rows)
+    assert any(row.startswith("workspace ") for row in wide), wide
