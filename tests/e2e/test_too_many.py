@@ -97,7 +97,8 @@ def test_with_few_descriptors_all_are_answered_and_notes_are_still_read(tmp_path
             time.sleep(1.5)
             assert daemon.cpu_s() - used_s < 0.5
             assert daemon.descriptors() < 64
-        until(lambda: daemon.descriptors() <= before)
+        # The scrub has read by a connection of its own since: SQLite keeps its descriptor for the next one.
+        until(lambda: daemon.descriptors() <= before + 1)
         assert daemon.call("health")["ok"]
         assert daemon.process.poll() is None
     finally:
