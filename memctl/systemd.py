@@ -92,10 +92,10 @@ NAME = "ollama.conf"
 
 _TEXT = """\
 # Written by `memctl service install`, which also removes it when no workspace needs it any more.
-# Reason: provider = "ollama" in
+# Reason: provider = "ollama" or "openai" in
 {roots}
-# and Ollama is asked over TCP, which memd.service does not allow. Nothing else of it is loosened: this adds
-# to its RestrictAddressFamilies=AF_UNIX, and memd itself connects only to the addresses that
+# and their servers are asked over TCP, which memd.service does not allow. Nothing else of it is loosened:
+# this adds to its RestrictAddressFamilies=AF_UNIX, and memd itself connects only to the addresses that
 # ~/.config/memd/config.toml names, which are loopback unless that file says otherwise.
 [Service]
 RestrictAddressFamilies=AF_INET AF_INET6
@@ -108,23 +108,23 @@ def drop_in(unit_dir: Path) -> Path:
 
 
 def text(roots: list[Path]) -> str:
-    """Return the drop-in that lets the workspaces at *roots* ask Ollama."""
+    """Return the drop-in that lets the workspaces at *roots* ask a server of models."""
     # A root with a line feed in its name would end the comment.
     return _TEXT.format(roots="\n".join(f"#   {str(root)!r}" for root in roots))
 
 
-def asking_ollama(state_dir: Path) -> list[Path]:
+def asking_servers(state_dir: Path) -> list[Path]:
     """
-    Return the registered workspaces whose configuration names Ollama, without asking the daemon.
+    Return the registered workspaces whose configuration names a server of models, without asking the daemon.
 
     A registry or configuration that can't be read names nothing: memd says so where it is asked.
     """
-    return [root for root in _registered(state_dir) if _provider(root) == "ollama"]
+    return [root for root in _registered(state_dir) if _provider(root) in {"ollama", "openai"}]
 
 
 def update(unit_dir: Path, state_dir: Path) -> list[Path]:
     """Write the drop-in where a workspace needs it, remove it where none does; return the files written."""
-    roots = asking_ollama(state_dir)
+    roots = asking_servers(state_dir)
     if not roots:
         remove(unit_dir)
         return []
@@ -136,11 +136,11 @@ def update(unit_dir: Path, state_dir: Path) -> list[Path]:
 
 def advice(unit_dir: Path, state_dir: Path) -> str | None:
     """Return what to do where the drop-in does not fit the configurations any more; None where it does."""
-    wanted = bool(asking_ollama(state_dir))
+    wanted = bool(asking_servers(state_dir))
     if wanted == drop_in(unit_dir).exists():
         return None
     now = (
-        "may open no network socket, and Ollama is asked"
+        "may open no network socket, and a server of models is asked"
         if wanted
         else "may open network sockets for nothing"
     )

@@ -769,7 +769,7 @@ class WorkspaceConfig(TypedDict):
     # 20: below that a chunk has no context. 1,000: far above what any shipped model reads at once.
     chunk_words: int
     chunk_overlap: int
-    provider: Literal["onnx", "ollama", "none"]
+    provider: Literal["onnx", "ollama", "openai", "none"]
     model: str
     address: str
     sidecars: bool

@@ -42,7 +42,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     # 20: below that a chunk has no context. 1,000: far above what any shipped model reads at once.
     chunk_words: Annotated[int, Meta(ge=20, le=1000)] = 200
     chunk_overlap: Annotated[int, Meta(ge=0, le=500)] = 50
-    provider: Literal["onnx", "ollama", "none"] = "onnx"
+    provider: Literal["onnx", "ollama", "openai", "none"] = "onnx"
     model: Annotated[str, Meta(min_length=1)] = "all-MiniLM-L6-v2"
     address: str = "http://127.0.0.1:11434"
     sidecars: bool = False
@@ -61,16 +61,33 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             )
 
 
+class OpenAIServer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How one server that speaks the OpenAI embeddings API is asked, and the model behind it."""
+
+    api_key: str = ""
+    api_key_env: str = ""  # the environment variable that holds it; goes before api_key
+    query_prefix: str = ""
+    document_prefix: str = ""
+    # Word pieces of one text. 254: the shortest of the models in wide use, as for an unknown one of Ollama.
+    max_tokens: Annotated[int, Meta(ge=20, le=100_000)] = 254
+
+    def __repr__(self) -> str:
+        """Return a text without the key: whoever prints a configuration must not print that."""
+        return f"OpenAIServer(query_prefix={self.query_prefix!r}, document_prefix={self.document_prefix!r})"
+
+
 class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """``~/.config/memd/config.toml``: what workspaces may choose among."""
 
     models: tuple[str, ...] = ()  # folders of ONNX exports
-    addresses: tuple[str, ...] = ("http://127.0.0.1:11434",)  # Ollama servers
+    addresses: tuple[str, ...] = ("http://127.0.0.1:11434",)  # Ollama servers, and such as speak as OpenAI's
+    openai: dict[str, OpenAIServer] = {}  # address → how it is asked; names the address as well
     allow_remote: bool = False  # addresses beyond loopback
     # What the models read of which memd does not know it; None: everything.
     scripts: Annotated[tuple[Script, ...], Meta(min_length=1)] | None = None
 
 
+SERVED = frozenset({"ollama", "openai"})  # providers that ask a server
 BUILTIN_MODEL = "all-MiniLM-L6-v2"
 Config = TypeVar("Config", WorkspaceConfig, UserConfig)
 
@@ -108,12 +125,15 @@ def check_allowed(path: Path, config: WorkspaceConfig, user: UserConfig, user_pa
                 f"{path}: model = {config.model!r} is a folder that {user_path} does not name. A workspace "
                 f"may only choose what you allow: add it there as models = [{config.model!r}]"
             )
-    if config.provider == "ollama" and config.address not in user.addresses:
+    if config.provider not in SERVED:
+        return
+    named = {*user.addresses, *(user.openai if config.provider == "openai" else ())}
+    if config.address not in named:
         raise ConfigError(
             f"{path}: address = {config.address!r} is not among those of {user_path}: "
             f"add it there as addresses = [{config.address!r}]"
         )
-    if config.provider == "ollama" and not (user.allow_remote or _is_loopback(config.address)):
+    if not (user.allow_remote or _is_loopback(config.address)):
         raise ConfigError(
             f"{path}: address = {config.address!r} leaves this machine: "
             f"set allow_remote = true in {user_path} if that is meant"
@@ -168,6 +188,8 @@ def _explain(message: str, table: dict[str, Any], kind: type[Struct]) -> str:
     if not fault:
         return _one_line(message)
     key = place.removeprefix("$.")
+    if key.startswith("openai"):
+        return f"openai: {_one_line(fault)}"  # no value: it may be a key of an API
     value: Any = table
     for step in key.replace("[", ".").replace("]", "").split("."):
         value = value[int(step)] if isinstance(value, list) else value[step]

@@ -32,7 +32,8 @@ CONFIG_TEMPLATE = """\
 # chunk_words = 200
 # chunk_overlap = 50
 
-# Which model turns text into vectors: "onnx" is in-process and offline; "ollama" asks a local server;
+# Which model turns text into vectors: "onnx" is in-process and offline; "ollama" asks a local server,
+# "openai" one that speaks the OpenAI embeddings API (llama.cpp, LM Studio, vLLM, TEI);
 # "none" searches by keyword only. A model folder or another address must also be named in your own
 # ~/.config/memd/config.toml, because this file may arrive with a git clone.
 # provider = "onnx"

@@ -10,13 +10,15 @@ from daemon_process import Daemon
 
 
 class ModelServer:
-    """Speaks the two requests of Ollama that memd makes, and behaves as it is told."""
+    """Speaks the requests of Ollama and of the OpenAI API that memd makes, and behaves as it is told."""
 
     def __init__(self) -> None:
         self.behaviour: Literal["answer", "hang", "fail"] = "answer"
         self.hanging = threading.Event()  # somebody waits
         self.only_queries = False  # what is to be embedded hangs, queries are answered
         self.documents: list[str] = []  # that were asked for, in order, by its readers' prefix
+        self.rows: list[Any] | None = None  # instead of those of the OpenAI API
+        self.authorizations: list[str | None] = []  # header of each POST
         self._go_on = threading.Event()
         server = self
 
@@ -27,15 +29,24 @@ class ModelServer:
             def do_POST(self) -> None:
                 asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 texts = json.loads(asked)["input"]
+                server.authorizations.append(self.headers["Authorization"])
                 documents = [text for text in texts if text.startswith("search_document: ")]
                 server.documents += documents
                 if server.behaviour == "hang" or (server.only_queries and documents):
                     server.hanging.set()
                     server._go_on.wait()
                 if server.behaviour == "fail":
-                    self.answer({"error": f"no vector for {asked}"}, status=500)
+                    self.answer(
+                        {"error": f"no vector for {asked}, {self.headers['Authorization']}"}, status=500
+                    )
                     return
-                self.answer({"embeddings": [[1.0, 1.0 + len(text) % 7] for text in texts]})
+                if self.path == "/v1/embeddings":
+                    rows = [{"index": at, "embedding": server.vector(text)} for at, text in enumerate(texts)]
+                    self.answer(
+                        {"object": "list", "data": rows[::-1] if server.rows is None else server.rows}
+                    )  # any order is allowed
+                    return
+                self.answer({"embeddings": [server.vector(text) for text in texts]})
 
             def answer(self, content: dict[str, Any], status: int = 200) -> None:
                 raw = json.dumps(content).encode()
@@ -54,7 +65,12 @@ class ModelServer:
         self._http = Listener(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
         self._thread.start()
-        self._address = f"http://127.0.0.1:{self._http.server_address[1]}"
+        self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    @staticmethod
+    def vector(text: str) -> list[float]:
+        """Return what stands for *text*: of another direction where its length is another, modulo 7."""
+        return [1.0, 1.0 + len(text) % 7]
 
     def answer_again(self) -> None:
         """Let go who waits, and answer from now on."""
@@ -68,12 +84,12 @@ class ModelServer:
         self._thread.join()
         self._http.server_close()
 
-    def make_workspace(self, daemon: Daemon, root: Path) -> None:
+    def make_workspace(self, daemon: Daemon, root: Path, provider: str = "ollama") -> None:
         """Write a configuration that asks this server, and the user's leave to do so."""
         allowed = daemon.home / "config" / "memd"
         allowed.mkdir(parents=True, exist_ok=True)
-        (allowed / "config.toml").write_text(f'addresses = ["{self._address}"]\n')
+        (allowed / "config.toml").write_text(f'addresses = ["{self.address}"]\n')
         (root / "memory").mkdir(parents=True)
         (root / "memory" / "config.toml").write_text(
-            f'provider = "ollama"\nmodel = "nomic-embed-text"\naddress = "{self._address}"\n'
+            f'provider = "{provider}"\nmodel = "nomic-embed-text"\naddress = "{self.address}"\n'
         )

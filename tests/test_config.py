@@ -5,6 +5,7 @@ import pytest
 
 from memd.config import (
     MAX_CONFIG_BYTES,
+    OpenAIServer,
     UserConfig,
     WorkspaceConfig,
     check_allowed,
@@ -117,6 +118,34 @@ def test_the_usual_address_of_ollama_needs_no_word_of_the_user():
     config = WorkspaceConfig(provider="ollama", model="any")
     assert (config.address, UserConfig().addresses) == ("http://127.0.0.1:11434", (config.address,))
     check_allowed(Path("w.toml"), config, UserConfig(), Path("u.toml"))
+
+
+def test_an_openai_server_is_named_by_the_user_alone():
+    """By its table or among the addresses; a table names nothing for Ollama, and remote needs a word more."""
+    near, far = "http://127.0.0.1:8080", "http://10.0.0.1:8080"
+    near_user = UserConfig(openai={near: OpenAIServer()})
+    config = WorkspaceConfig(provider="openai", model="m", address=near)
+    check_allowed(Path("w.toml"), config, near_user, Path("u.toml"))
+    check_allowed(Path("w.toml"), config, UserConfig(addresses=(near,)), Path("u.toml"))
+    for provider, address, user in (
+        ("openai", near, UserConfig()),
+        ("ollama", near, near_user),
+        ("openai", far, UserConfig(openai={far: OpenAIServer()})),
+    ):
+        with pytest.raises(ConfigError):
+            check_allowed(
+                Path("w.toml"), WorkspaceConfig(provider=provider, address=address), user, Path("u.toml")
+            )
+
+
+@pytest.mark.parametrize("line", ["api_key = 1234567", 'api_key = "1234567"\nprefix = "x"'])
+def test_a_fault_beside_a_key_does_not_show_it(tmp_path, line):
+    """The line says where and what; the value stays in the file."""
+    path = tmp_path / "config.toml"
+    path.write_text(f'[openai."http://127.0.0.1:8080"]\n{line}\n')
+    with pytest.raises(ConfigError, match="openai: ") as caught:
+        load_user_config(path)
+    assert "1234567" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["FIFO", "folder", "device", "too large"])

@@ -16,9 +16,9 @@ def arguments(parser: ArgumentParser) -> None:
     shown = actions.add_parser("status", help="show what systemd knows")
     shown.add_argument("--json", action="store_true", help="one object")
     parser.epilog = """\
-The service may open no network socket. Where a workspace has provider = "ollama", install also writes the
-drop-in memd.service.d/ollama.conf, which allows it; run it again after you have changed a provider. On macOS
-it writes a launchd agent to ~/Library/LaunchAgents instead, which is untested.
+The service may open no network socket. Where a workspace has provider = "ollama" or "openai", install also
+writes the drop-in memd.service.d/ollama.conf, which allows it; run it again after you have changed a
+provider. On macOS it writes a launchd agent to ~/Library/LaunchAgents instead, which is untested.
 """
 
 

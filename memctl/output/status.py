@@ -130,8 +130,9 @@ def counted(number: int | None, noun: str) -> str:
 def model_of(known: dict[str, Any]) -> str:
     """Return what a workspace's vectors come from; "" where an older memd does not say."""
     provider, model_id = str(known.get("provider") or ""), str(known.get("model_id") or "")
-    # Ollama's ids have the model's name; the others are checksums, which say nothing to people.
-    named = model_id.removeprefix("ollama:").partition("@")[0] if model_id.startswith("ollama:") else ""
+    # The ids of servers' models have the name; the others are checksums, which say nothing to people.
+    served = model_id.startswith(("ollama:", "openai:"))
+    named = model_id.partition(":")[2].rpartition("@")[0] if served else ""
     return one_line(named or provider)
 
 

@@ -26,7 +26,7 @@ class ModelServer:
     """One model of one server. Safe to call from several threads: a request keeps nothing."""
 
     def __init__(
-        self, name: str, address: str, model: str, timeout_s: float, *, start: str, known: str
+        self, name: str, address: str, model: str, timeout_s: float, *, start: str, known: str, key: str = ""
     ) -> None:
         """Ask nothing yet.
 
@@ -37,6 +37,7 @@ class ModelServer:
             timeout_s: for one whole request, loading the model included.
             start: what to do where the server does not answer.
             known: how to see which models it has.
+            key: is sent as a bearer token, and quoted by no error; "": none.
         """
         self._name = name
         self._address = address.rstrip("/")
@@ -44,6 +45,7 @@ class ModelServer:
         self._timeout_s = timeout_s
         self._start = start
         self._known = known
+        self._key = key
 
     def unit(self, row: Any, dim: int) -> bytes:
         """Return *row* as float32 of length 1. It must have *dim* numbers; 0: any, for none is known yet."""
@@ -78,7 +80,7 @@ class ModelServer:
             fault = f"{type(error).__name__}: {error}"
             raise self.failure(f"does not answer {path} ({fault}). {self._start}") from error
         if status != http.client.OK:
-            text = content[:200].decode("utf-8", "replace").strip()
+            text = self._without_key(content)[:200].strip()
             raise self.failure(f"answered {path} with status {status}: {text}. {self._known}")
         try:
             answer = json.loads(content)
@@ -98,12 +100,21 @@ class ModelServer:
         connection = kind(parts.hostname or "", parts.port, timeout=self._timeout_s)
         try:
             payload = None if body is None else json.dumps(body).encode()
-            connection.request(method, parts.path + path, payload, {"Content-Type": "application/json"})
+            connection.request(method, parts.path + path, payload, self._headers())
             # Closed on its own account: where the server ends the connection, it owns the socket.
             with connection.getresponse() as response:
                 return response.status, _read(connection, response, stop)
         finally:
             connection.close()
+
+    def _headers(self) -> dict[str, str]:
+        authorization = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return {"Content-Type": "application/json"} | authorization
+
+    def _without_key(self, content: bytes) -> str:
+        """Return what a server says, which may quote the key; before it is cut, so that no part stays."""
+        text = content.decode("utf-8", "replace")
+        return text.replace(self._key, "(the API key)") if self._key else text
 
     def failure(self, what: str) -> UnavailableError:
         """Return the error that says *what* of this server."""

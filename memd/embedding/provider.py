@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from memd.config import BUILTIN_MODEL, UserConfig, WorkspaceConfig
+from memd.config import BUILTIN_MODEL, SERVED, OpenAIServer, UserConfig, WorkspaceConfig
 from memd.embedding import Embedder, UnavailableError
 from memd.embedding.model import MAX_SEQUENCE, SPECIAL_TOKENS
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
@@ -12,10 +12,11 @@ from memd.embedding.onnx import OnnxEmbedder
 from memd.embedding.queue import EmbeddingQueue
 from memd.embedding.tokenizer import WordPieces
 
-OLLAMA_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
+SERVER_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
 
 
-Key = tuple[str, str, str, tuple[str, ...] | None]  # provider, model, address, what it is said to read
+# Provider, model, address, what it is said to read, how its server is asked.
+Key = tuple[str, str, str, tuple[str, ...] | None, OpenAIServer | None]
 
 
 class Providers:
@@ -38,10 +39,11 @@ class Providers:
         """
         if config.provider == "none":
             return None
-        address = config.address if config.provider == "ollama" else ""
-        key = config.provider, config.model, address, user.scripts
+        address = config.address if config.provider in SERVED else ""
+        server = _openai_server(config, user) if config.provider == "openai" else None
+        key = config.provider, config.model, address, user.scripts, server
         if key not in self._queues:
-            load = _reading(user.scripts, self._loader(config))
+            load = _reading(user.scripts, self._loader(config, user))
             self._queues[key] = EmbeddingQueue(load, provider=config.provider)
         queue = self._queues[key]
         self._users[queue] = self._users.get(queue, 0) + 1
@@ -56,7 +58,7 @@ class Providers:
         self._queues = {key: other for key, other in self._queues.items() if other is not queue}
         return True
 
-    def tokenizer_for(self, config: WorkspaceConfig) -> tuple[WordPieces, int]:
+    def tokenizer_for(self, config: WorkspaceConfig, user: UserConfig) -> tuple[WordPieces, int]:
         """Return what chunks are measured with, and how many word pieces may be in one.
 
         A model that cannot be read now, or has no tokenizer of its own here, is measured with the shipped
@@ -66,6 +68,8 @@ class Providers:
             from memd.embedding.ollama import max_tokens_of  # noqa: PLC0415 - as below
 
             return self._shipped, max_tokens_of(config.model)
+        if config.provider == "openai":
+            return self._shipped, _openai_server(config, user).max_tokens
         if config.provider == "onnx" and config.model != BUILTIN_MODEL:
             with suppress(UnavailableError):
                 folder = read_folder(Path(config.model).expanduser())
@@ -77,17 +81,28 @@ class Providers:
         for queue in self._queues.values():
             queue.close()
 
-    def _loader(self, config: WorkspaceConfig) -> Callable[[], Embedder]:
+    def _loader(self, config: WorkspaceConfig, user: UserConfig) -> Callable[[], Embedder]:
         if config.provider == "ollama":
             # It loads an HTTP client, which a daemon without such a workspace does not need.
             from memd.embedding.ollama import OllamaEmbedder  # noqa: PLC0415
 
             return lambda: OllamaEmbedder(
-                config.address, config.model, OLLAMA_TIMEOUT_S, tokenizer=self._shipped
+                config.address, config.model, SERVER_TIMEOUT_S, tokenizer=self._shipped
+            )
+        if config.provider == "openai":
+            from memd.embedding.openai import OpenAIEmbedder  # noqa: PLC0415 - as above
+
+            server = _openai_server(config, user)
+            return lambda: OpenAIEmbedder(
+                config.address, config.model, SERVER_TIMEOUT_S, server=server, tokenizer=self._shipped
             )
         if config.model == BUILTIN_MODEL:
             return OnnxEmbedder
         return lambda: OnnxEmbedder(Path(config.model).expanduser())
+
+
+def _openai_server(config: WorkspaceConfig, user: UserConfig) -> OpenAIServer:
+    return user.openai.get(config.address, OpenAIServer())
 
 
 def _measured(folder: ModelFolder, pieces: WordPieces) -> tuple[WordPieces, int]:

@@ -208,7 +208,7 @@ def temporary_index(notes: Notes, root: Path, folder: Path) -> Iterator[Temporar
     config, providers = notes.config, Providers()
     with closing(providers):
         embedding = providers.queue_for(config, notes.user)  # it loads while the rest is made
-        tokenizer, max_tokens = providers.tokenizer_for(config)
+        tokenizer, max_tokens = providers.tokenizer_for(config, notes.user)
         live = notes.place.index_dir
         index = _index(live, folder / live.name)  # an index knows the name of its folder
         indexer = Indexer(

@@ -122,7 +122,7 @@ async def _open_with(
 ) -> OpenWorkspace:
     write = daemon.threads.write
     user = await write(configuration.load_user_config, daemon.user_config_path)
-    tokenizer, max_tokens = daemon.providers.tokenizer_for(config)
+    tokenizer, max_tokens = daemon.providers.tokenizer_for(config, user)
     index: Index = await write(Index, place.index_dir)
     embedding = daemon.providers.queue_for(config, user)
     try:

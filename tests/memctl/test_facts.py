@@ -69,6 +69,7 @@ def test_the_daemon_says_how_late_it_comes_where_it_knows():
         ({"provider": "onnx"}, "onnx"),
         ({"provider": "none", "model_id": None}, "none"),
         ({"provider": "ollama", "model_id": "ollama:nomic@0123"}, "nomic"),
+        ({"provider": "openai", "model_id": "openai:org/bge@0123"}, "org/bge"),
         ({"provider": "ollama", "model_id": None}, "ollama"),
     ],
 )

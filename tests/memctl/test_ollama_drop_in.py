@@ -191,6 +191,14 @@ def test_systemd_finds_no_fault_in_the_unit_with_its_drop_in(places, tmp_path):
     assert "AF_NONSENSE" in subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
+def test_a_server_of_the_openai_api_needs_the_drop_in_too(places):
+    """It is asked over TCP as Ollama is."""
+    folder, state = places
+    roots = register(state, 'provider = "openai"', 'provider = "onnx"')
+    assert systemd.update(folder, state) == [systemd.drop_in(folder)]
+    assert systemd.asking_servers(state) == roots[:1]
+
+
 def test_the_service_status_names_the_drop_in(places):
     """With the units."""
     folder, state = places

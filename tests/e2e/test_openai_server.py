@@ -1,0 +1,40 @@
+"""A workspace whose vectors come from a server of the OpenAI embeddings API."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon
+from model_server import ModelServer
+
+KEY = "sk-0123456789abcdef"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    server = ModelServer()
+    yield server
+    server.stop()
+
+
+def test_search_has_vectors_and_stays_with_words_while_the_server_fails(
+    server: ModelServer, daemon: Daemon, tmp_path: Path
+):
+    """The second answer is degraded, and there; the key is neither in status nor in the log."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root, provider="openai")
+    (daemon.home / "config/memd/config.toml").write_text(
+        f'[openai."{server.address}"]\napi_key = "{KEY}"\ndocument_prefix = "search_document: "\n'
+    )
+    (root / "memory/a.md").write_text("# Editor\n\nTabs are four spaces wide.\n")
+    daemon.add(root)
+    found = daemon.call("search", query="tabs", workspace=str(root))
+    assert (len(found["hits"]), found["degraded"]) == (1, [])
+    assert [text for text in server.documents if "Tabs are" in text]
+    server.behaviour = "fail"
+    found = daemon.call("search", query="tabs wide", workspace=str(root))
+    assert (len(found["hits"]), found["degraded"]) == (1, ["model-failed"])
+    status = str(daemon.call("status"))
+    assert "openai:nomic-embed-text@" in status
+    assert KEY not in status + daemon.log()
+    assert set(server.authorizations) == {f"Bearer {KEY}"}
