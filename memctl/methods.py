@@ -482,6 +482,42 @@ class Methods:
         )
         return answer
 
+    def pause(
+        self,
+        *,
+        workspace: str | None = None,
+        duration_s: float | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.PauseResult:
+        """Embed nothing for so long, unless somebody resumes it."""
+        given = {
+            "workspace": workspace,
+            "duration_s": duration_s,
+        }
+        answer: types.PauseResult = self.call(
+            "pause",
+            _said(given),
+            timeout_s=timeout_s,
+        )
+        return answer
+
+    def resume(
+        self,
+        *,
+        workspace: str | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.ResumeResult:
+        """Embed what waits."""
+        given = {
+            "workspace": workspace,
+        }
+        answer: types.ResumeResult = self.call(
+            "resume",
+            _said(given),
+            timeout_s=timeout_s,
+        )
+        return answer
+
     def workspace_add(
         self,
         path: str,
@@ -1022,6 +1058,42 @@ class AsyncMethods:
             _said(given),
             timeout_s=timeout_s,
             on_progress=on_progress,
+        )
+        return answer
+
+    async def pause(
+        self,
+        *,
+        workspace: str | None = None,
+        duration_s: float | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.PauseResult:
+        """Embed nothing for so long, unless somebody resumes it."""
+        given = {
+            "workspace": workspace,
+            "duration_s": duration_s,
+        }
+        answer: types.PauseResult = await self.call(
+            "pause",
+            _said(given),
+            timeout_s=timeout_s,
+        )
+        return answer
+
+    async def resume(
+        self,
+        *,
+        workspace: str | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.ResumeResult:
+        """Embed what waits."""
+        given = {
+            "workspace": workspace,
+        }
+        answer: types.ResumeResult = await self.call(
+            "resume",
+            _said(given),
+            timeout_s=timeout_s,
         )
         return answer
 

@@ -69,6 +69,7 @@ class ServerStatus(TypedDict):
     sqlite: str
     onnxruntime: str
     loop_lag_ms: float  # what every request waits, whatever it asks
+    paused_until: float | None  # unix seconds: when embedding goes on; null where it is not paused
 
 
 class LeftSeconds(TypedDict):
@@ -690,6 +691,7 @@ class IndexResult(TypedDict):
     gone: int  # sources that left the disk and are kept for a while
     purged: int
     changed: bool
+    paused_until: float | None  # unix seconds: vectors are missing until then; null where none wait for it
 
 
 class SyncResult(TypedDict):
@@ -718,6 +720,18 @@ class CheckResult(TypedDict):
     ok: bool
     findings: list[CheckFinding]
     checked: dict[str, int]  # what was compared → how many of them
+
+
+class PauseResult(TypedDict):
+    """Embedding is held."""
+
+    paused_until: float  # unix seconds
+
+
+class ResumeResult(TypedDict):
+    """Embedding goes on."""
+
+    resumed: bool  # false: it was not held
 
 
 class SubscribeResult(TypedDict):

@@ -54,11 +54,9 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "sync", {}
     yield "check", {"repair": True, "progress": True}
     yield "index", {"purge": True}
-    yield "subscribe", {}
-    yield "status", {}
+    yield from ((name, {}) for name in ("subscribe", "resume", "status", "health", "workspace.list"))
+    yield "pause", {"duration_s": 0.01}
     yield "debug", {"lag_s": 0.0}
-    yield "health", {}
-    yield "workspace.list", {}
     yield "workspace.configure", {"settings": {"half_life_days": 31}}
     yield "extract_memory", {
         "topic": "facts", "title": "one", "content": "a fact", "tags": ["t"], "source": {"client": "test"},

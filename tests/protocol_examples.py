@@ -35,6 +35,7 @@ STAND_INS: dict[str, Any] = {
     "memory_mb": 142.5,
     "onnxruntime": "1.23.2",
     "packages": {"apsw": "3.54.0", "numpy": "2.3.4"},
+    "paused_until": 1778141400.0,
     "pid": 4711,
     "python": "3.13.9",
     "requests": [{"at": 1778140800.0, "method": "search", "ms": 6.1, "answer_bytes": 1204, "failed": False}],
@@ -79,6 +80,8 @@ def asked(root: Path, entry: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "check", {}
     yield "status", {}
     yield "debug", {"lag_s": 0.0}
+    yield "pause", {"duration_s": 600.0}
+    yield "resume", {}
     yield "subscribe", {}
     yield "workspace.list", {}
     yield "extract_memory", {"topic": "birds", "title": "Storks come back", "content": "They come in April."}

@@ -17,6 +17,8 @@ COMMANDS = {
     "forget": "delete a memory entry and every trace of it",
     "index": "bring the index up to date and wait for it",
     "sync": "wait until everything that is saved is searchable",
+    "pause": "hold embedding for a while; words are indexed all the same",
+    "resume": "let embedding go on",
     "watch": "follow what happens, an event a line",
     "status": "show what the daemon knows and does",
     "log": "show the daemon's own log",

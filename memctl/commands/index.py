@@ -6,7 +6,7 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
-from memctl.output.status import counted
+from memctl.output.status import counted, moment
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -48,6 +48,11 @@ def run(args: Namespace) -> int:
         print("indexing in the background: memctl status shows how far it is")
     else:
         print(_indexed(answer, purged=args.purge))
+    if until := answer.get("paused_until"):
+        common.note(
+            f"embedding is paused until {moment(until)}: notes without vectors are found by words alone "
+            "(memctl resume ends it)"
+        )
     return exits.OK
 
 

@@ -20,6 +20,7 @@ DATE_OF = {"name": "of", "updated": "updated", "created": "written", "changed": 
 
 # What a person is told; a code that is not here is shown as it is.
 DEGRADED = {
+    "embedding-paused": "memctl resume ends it",
     "model-loading": "the model is still loading",
     "model-failed": "the model failed, memctl status says why",
     "model-slow": "the model took too long",

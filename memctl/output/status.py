@@ -36,6 +36,7 @@ def server(status: dict[str, Any]) -> StatusSection:
             ("memory", "not known on this system" if memory_mb is None else f"{memory_mb:.0f} MB"),
             *_loop_lag(about.get("loop_lag_ms")),
             *(("model", _model(model)) for model in about.get("models") or ()),
+            *_paused(about.get("paused_until")),
             *(("error", one_line(str(error))) for error in about.get("errors") or ()),
         ],
     )
@@ -139,6 +140,11 @@ def model_of(known: dict[str, Any]) -> str:
 def _loop_lag(lag_ms: float | None) -> list[tuple[str, str]]:
     """Return how late the daemon comes to everything now; nothing where an older one does not say."""
     return [] if lag_ms is None else [("loop lag", f"{lag_ms:.1f} ms")]
+
+
+def _paused(until: float | None) -> list[tuple[str, str]]:
+    """Return until when embedding is held; nothing where it is not."""
+    return [("embedding", f"paused until {moment(until)}: memctl resume ends it")] if until else []
 
 
 def _model(model: dict[str, Any]) -> str:

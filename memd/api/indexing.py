@@ -73,6 +73,7 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
         gone=opened.sync.maintenance.gone,
         purged=purged,
         changed=snapshot.generation != before,
+        paused_until=workspaces.pause.until if opened.sync.vectors.held else None,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from memd.api import entries, get, indexing, params, results, search, similar, status, why
+from memd.api import entries, get, indexing, params, pause, results, search, similar, status, why
 from memd.api import workspaces as workspaces_api
 from memd.api.params import Params
 from memd.api.prepare import Fields
@@ -67,6 +67,8 @@ METHODS: dict[str, Method] = {
     "index": Method(indexing.index, params.IndexParams, results.IndexResult, None),
     "sync": Method(indexing.sync, params.SyncParams, results.SyncResult, None),
     "check": Method(_in_workspace(indexing.check), params.CheckParams, results.CheckResult, None),
+    "pause": Method(pause.pause, params.PauseParams, results.PauseResult, 1.0),
+    "resume": Method(pause.resume, params.NoParams, results.ResumeResult, 1.0),
     "subscribe": Method(status.subscribe, params.SubscribeParams, results.SubscribeResult, 1.0),
     "workspace.add": Method(workspaces_api.add, params.WorkspaceAddParams, results.WorkspaceAddResult, None),
     "workspace.list": Method(workspaces_api.list_all, params.NoParams, results.WorkspaceListResult, 1.0),

@@ -10,6 +10,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from memd.config import Weights
 from memd.errors import InvalidError
 
+DEFAULT_PAUSE_S = 3600.0  # arbitrary: a meeting, or a film
+MAX_PAUSE_S = 7 * 86_400.0  # arbitrary: a week; who wants no vectors at all sets provider = none
 MAX_PATH_CHARS = 4096  # PATH_MAX of Linux
 # 64 KiB: far more than a prompt can want at once, far less than the wire's cap on answers.
 MAX_BUDGET_TOKENS = 65_536
@@ -151,6 +153,12 @@ class CheckParams(Params, frozen=True, kw_only=True):
     """``check``: compare everything with everything."""
 
     repair: bool = False
+
+
+class PauseParams(Params, frozen=True, kw_only=True):
+    """``pause``: hold embedding, in every workspace."""
+
+    duration_s: Annotated[float, Meta(gt=0, le=MAX_PAUSE_S)] = DEFAULT_PAUSE_S  # from now on
 
 
 class SubscribeParams(Params, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ from memd.workspace.open import OpenWorkspace
 
 # A query's vector is worth this much waiting; then the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5
+EMBEDDING_PAUSED = "embedding-paused"  # chunks wait for vectors because somebody wants it so
 MODEL_WAIT_S = 2.0  # for a model that loads: the shipped one takes half a second
 VOCABULARY_LOADING = "vocabulary-loading"  # a word is unknown, and what it may be is still being read
 LOADING_POLL_S = 0.01  # it is loaded by a thread that knows no loop
@@ -251,6 +252,8 @@ def frame(
         codes.append("root-missing")
     if meaning.vector is not None and facts["pending_vectors"] and opened.sync.vectors.failing:
         codes.append("vectors-incomplete")
+    if meaning.vector is not None and opened.sync.vectors.held:
+        codes.append(EMBEDDING_PAUSED)
     return {
         "workspace": str(opened.workspace.root),
         "mode": mode,

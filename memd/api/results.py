@@ -319,6 +319,7 @@ class IndexResult(TimedResult, frozen=True, kw_only=True):
     gone: int  # sources that left the disk and are kept for a while
     purged: int
     changed: bool
+    paused_until: float | None  # unix seconds: vectors are missing until then; null where none wait for it
 
 
 class SyncResult(TimedResult, frozen=True, kw_only=True):
@@ -405,6 +406,7 @@ class ServerStatus(Result, frozen=True, kw_only=True):
     sqlite: str
     onnxruntime: str
     loop_lag_ms: float  # what every request waits, whatever it asks
+    paused_until: float | None  # unix seconds: when embedding goes on; null where it is not paused
 
 
 class SkippedFile(Result, frozen=True, kw_only=True):
@@ -574,6 +576,18 @@ class SubscribeResult(Result, frozen=True, kw_only=True):
 
     subscribed: bool
     workspaces: list[str]
+
+
+class PauseResult(Result, frozen=True, kw_only=True):
+    """Embedding is held."""
+
+    paused_until: float  # unix seconds
+
+
+class ResumeResult(Result, frozen=True, kw_only=True):
+    """Embedding goes on."""
+
+    resumed: bool  # false: it was not held
 
 
 class ShutdownResult(Result, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import msgspec
 from memctl import protocol
 from memd import __version__, diagnostics
 from memd.api.params import DebugParams, HelloParams, NoParams, SearchParams, SubscribeParams
-from memd.api.prepare import Fields, index_state, wait_for
+from memd.api.prepare import EMBEDDING_PAUSED, Fields, index_state, wait_for
 from memd.api.results import (
     DebugResult,
     HealthCheck,
@@ -55,7 +55,7 @@ API_LEVEL = 2  # counts up with every key or method that is added
 API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
 FEATURES = (
     "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",
-    "sync", "subscribe", "check", "purge", "explain", "why", "similar", "forget", "debug",
+    "sync", "subscribe", "check", "purge", "explain", "why", "similar", "forget", "debug", "pause",
 )  # fmt: skip
 LAG_PROBE_S = 0.01  # as `debug` looks, once; status promises to answer at once
 SHOWN = 100  # files named one by one; `skipped_total` and `warnings_total` count all
@@ -175,6 +175,7 @@ def _degraded(opened: OpenWorkspace) -> list[str]:
         "watch-limited" if opened.sync.watcher.trouble else None,
         "vectors-incomplete" if opened.sync.vectors.fault is not None else None,
         "vectors-building" if opened.sync.vectors.building else None,
+        EMBEDDING_PAUSED if opened.sync.vectors.held else None,
     ]
     return list(dict.fromkeys(code for code in codes if code))
 
@@ -212,6 +213,7 @@ def _server(workspaces: Workspaces, *, loop_lag_ms: float) -> ServerStatus:
         sqlite=sqlite_version(),
         onnxruntime=diagnostics.installed("onnxruntime"),
         loop_lag_ms=loop_lag_ms,
+        paused_until=workspaces.pause.until,
     )
 
 
@@ -316,8 +318,9 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         made = await workspaces.read(_probed, question)
         took_ms = sum(made["timings_ms"].values()) - made["timings_ms"]["wait"]
         detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"]])
-        opened.last_health = {"ok": not made["degraded"], "detail": detail, "at": time.time()}
-        return HealthCheck(name=root, ok=not made["degraded"], detail=detail)
+        ok = not set(made["degraded"]) - {EMBEDDING_PAUSED}  # somebody wants it so: nothing is broken
+        opened.last_health = {"ok": ok, "detail": detail, "at": time.time()}
+        return HealthCheck(name=root, ok=ok, detail=detail)
 
     try:
         return await workspaces.using(root, probed)

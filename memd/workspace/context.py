@@ -5,7 +5,7 @@ run in any thread; all else is for the event loop's.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from memd.registry import Workspace
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
 from memd.workspace.parse_process import ParseProcess
+from memd.workspace.pause import EmbeddingPause
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import Lanes, Threads
 
@@ -36,6 +37,7 @@ class DaemonContext:
     threads: Threads
     process: ParseProcess
     feed: EventBus
+    pause: EmbeddingPause = field(default_factory=EmbeddingPause)
 
 
 class Owner(Protocol):

@@ -58,6 +58,7 @@ class EmbedLoop:
         self._index = context.index
         self._embedding = context.embedding
         self._backlog = backlog
+        self._pause = context.daemon.pause
         self._first: set[str] = set()  # paths saved a moment ago
         self._tried: set[str] = set()  # sources that have no usable sidecar, so that none is looked for twice
         self._kept: set[str] = set()  # sources that have one
@@ -69,6 +70,11 @@ class EmbedLoop:
     def wanted(self) -> bool:
         """Whether there is a model at all."""
         return self._embedding is not None
+
+    @property
+    def held(self) -> bool:
+        """Whether chunks wait for vectors because somebody paused embedding."""
+        return self.pending > 0 and self._pause.left_s > 0
 
     async def count(self) -> None:
         """Look how many chunks wait, and how many get no vector."""
@@ -111,7 +117,12 @@ class EmbedLoop:
                 if self._backlog.is_bulk and not self._first:
                     await asyncio.sleep(BULK_POLL_S)
                     continue
+                if self.held and self._next is None:  # what the model had is committed first
+                    await self._pause.over()
+                    continue
                 if await self._adopt_some(embedder) or await self._embed_some(embedder):
+                    continue
+                if self.held:
                     continue
                 await self._finish(embedder)
                 self.total = self.pending
@@ -236,7 +247,9 @@ class EmbedLoop:
         return True
 
     async def _begun(self, embedder: Embedder, under_way: Collection[bytes]) -> _Batch | None:
-        """Give the model the next texts but those *under_way*; None where there are none."""
+        """Give the model the next texts but those *under_way*; None where there are none, or in a pause."""
+        if self._pause.left_s:
+            return None
         # In a long run only what was saved a moment ago is embedded, and little with it.
         limit = FIRST_BATCH if self._backlog.is_bulk else EMBED_BATCH
         limit += len(self._refused) + len(under_way)

@@ -55,6 +55,10 @@ class Rebuild:
         try:
             await _caught_up(opened, self._stopped)
             self._refuse_missing()
+            if opened.sync.vectors.held and vectors_before():
+                raise EmbedderError(
+                    f"embedding is paused, and a new index would have no vectors (memctl resume). {STAYS}"
+                )
             if opened.sync.vectors.pending and vectors_before():
                 raise EmbedderError(f"the model gives no vectors, and a new index would have none. {STAYS}")
             await self._daemon.threads.write(opened.index.note_complete)

@@ -139,7 +139,7 @@ class WorkspaceSync:
 
     @property
     def _open_work(self) -> bool:
-        waits_for_vectors = bool(self.vectors.pending) and not self.vectors.failing
+        waits_for_vectors = bool(self.vectors.pending) and not (self.vectors.failing or self.vectors.held)
         return self._open_words or waits_for_vectors
 
     @property
@@ -229,9 +229,10 @@ class WorkspaceSync:
             await self._wait(POLL_S)
 
     async def embedded(self, *, timeout_s: float) -> None:
-        """Wait until every chunk has its vector, for so long at most, and not while the model fails."""
+        """Wait until every chunk has its vector, for so long at most, and not while none will get one."""
         stop = time.monotonic() + timeout_s
-        while self.vectors.pending and not self.vectors.failing and time.monotonic() < stop:
+        vectors = self.vectors
+        while vectors.pending and not (vectors.failing or vectors.held) and time.monotonic() < stop:
             await self._wait(POLL_S)
 
     def _try_again(self) -> None:

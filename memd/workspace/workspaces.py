@@ -39,6 +39,7 @@ from memd.workspace.open import (
     set_index_aside,
 )
 from memd.workspace.parse_process import ParseProcess
+from memd.workspace.pause import EmbeddingPause
 from memd.workspace.rebuild import Rebuild, recover, switch
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import Threads
@@ -99,6 +100,11 @@ class Workspaces:
     def trouble(self) -> str:
         """What was wrong with the registry when it was read; "" mostly."""
         return self._registry.trouble
+
+    @property
+    def pause(self) -> EmbeddingPause:
+        """Whether embedding is held, in all of them."""
+        return self._context.pause
 
     @property
     def embeddings(self) -> list[EmbeddingQueue]:

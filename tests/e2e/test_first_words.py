@@ -30,6 +30,7 @@ PROOF = {
     "why": ("why", {"query": "weir", "path": "2.md"}),
     "similar": ("similar", {"path": "1.md"}),
     "debug": ("debug", {"lag_s": 0.0}),
+    "pause": ("pause", {"duration_s": 0.01}),
     "forget": ("forget", {}),
 }
 

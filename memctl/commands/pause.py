@@ -1,0 +1,54 @@
+"""`memctl pause`: hold embedding for a while."""
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
+
+from memctl import exits
+from memctl.commands import common
+from memctl.output.status import moment
+
+UNITS_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+DEFAULT_S = 3600.0  # as memd's own
+PAUSE_TIMEOUT_S = 3.0  # the daemon promises 1
+
+
+def duration(raw: str) -> float:
+    """Return a time span such as 90s, 30m, 2h or 1d in seconds; a number alone is seconds."""
+    number = raw.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = raw[len(number) :] or "s"
+    try:
+        length_s = float(number) * UNITS_S[unit]
+    except (ValueError, KeyError):
+        length_s = 0.0
+    if not 0 < length_s <= 7 * UNITS_S["d"]:
+        raise ArgumentTypeError(f"{raw!r} is no time span of up to a week, as 90s, 30m, 2h or 1d")
+    return length_s
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl pause`."""
+    parser.add_argument(
+        "--for",
+        dest="duration_s",
+        type=duration,
+        default=DEFAULT_S,
+        metavar="DURATION",
+        help="how long: 90s, 30m, 2h or 1d (default: 1h)",
+    )
+    parser.add_argument("--json", action="store_true", help="one object: paused_until")
+    parser.epilog = """\
+For all workspaces. What is saved meanwhile is found by its words at once, and by its meaning later. The pause
+ends by itself, by memctl resume, and with the daemon.
+"""
+
+
+def run(args: Namespace) -> int:
+    """Hold embedding."""
+    with common.daemon() as client:
+        params = {"duration_s": args.duration_s}
+        answer: dict[str, Any] = client.call("pause", params, timeout_s=PAUSE_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+    else:
+        print(f"embedding is paused until {moment(answer['paused_until'])} (memctl resume ends it)")
+    return exits.OK
