@@ -14,6 +14,8 @@ without a restart. Knows no asyncio and no index.
 
 import heapq
 import itertools
+import os
+import sys
 import threading
 import time
 from collections import deque
@@ -181,6 +183,9 @@ def as_unavailable(error: Exception) -> UnavailableError:
 PIECE_TEXTS = 2
 # A running piece gets this long when the daemon stops; a server that hangs longer is left behind.
 CLOSE_S = 5.0
+# Of threads that embed notes: behind who waits for an answer, as the process that parses long notes. At 10 a
+# busy machine gives them so little that one stands still with the interpreter's lock, and a ping with it.
+NOTES_NICENESS = 5
 SLOW = "The model did not embed the query in time: it is busy, or too slow for this machine."
 
 
@@ -190,6 +195,12 @@ class _Work:
 
     call: Callable[[Embedder], Any]
     result: "Future[Any]"
+    is_bulk: bool = False  # of notes: nobody waits for it
+
+    def computes_here(self, keeper: Keeper) -> bool:
+        """Tell whether notes are to be embedded by a model in this process."""
+        embedder = keeper.embedder_or_none()
+        return self.is_bulk and embedder is not None and not embedder.remote
 
 
 class EmbeddingQueue:
@@ -301,7 +312,7 @@ class EmbeddingQueue:
         """
         self._keeper.embedder()
         parts = [list(texts[start : start + PIECE_TEXTS]) for start in range(0, len(texts), PIECE_TEXTS)]
-        pieces = [_Work(_documents_of(model_id, part), Future()) for part in parts]
+        pieces = [_Work(_documents_of(model_id, part), Future(), is_bulk=True) for part in parts]
         with self._waiting:
             self._refuse_if_closed()
             self._documents.extend(pieces)
@@ -351,6 +362,10 @@ class EmbeddingQueue:
 
     def _serve(self, *queues: "deque[_Work]") -> None:
         while (work := self._next(*queues)) is not None:
+            if work.computes_here(self._keeper) and _step_back():
+                queues = (
+                    self._documents,
+                )  # for good: a thread cannot raise itself again, and no query waits
             self._do(work)
             with self._waiting:
                 self._hangs = False
@@ -403,6 +418,17 @@ def _documents_of(model_id: str, texts: list[str]) -> Callable[[Embedder], list[
         return embedder.embed_documents(texts)
 
     return call
+
+
+def _step_back() -> bool:
+    """Lower the priority of this thread; False where the system has none a thread, or does not let us."""
+    if sys.platform != "linux":  # elsewhere the number would be that of a process
+        return False
+    try:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NOTES_NICENESS)
+    except OSError:  # a service may not be allowed to
+        return False
+    return True
 
 
 def _settle(result: "Future[Any]", error: Exception) -> bool:
