@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_readme import block
 
 PATIENCE_S = 20
 SHELL = "PS1='ready> ' exec bash --norc --noprofile"
@@ -139,3 +140,22 @@ def test_the_status_is_readable_on_fifty_columns(screen, sample):
     screen.type("clear; memctl status; echo wide")
     wide = screen.until(lambda rows: "wide" in rows)
     assert any(row.startswith("workspace ") for row in wide), wide
+
+
+def test_the_readmes_fzf_recipe_searches_as_one_types_and_opens_the_place(screen):
+    """The query it is started with, then what is typed; Enter goes to the line of the hit that is shown."""
+    if shutil.which("fzf") is None:
+        pytest.skip("fzf is not installed: apt-get install fzf")
+    recipe = screen.folder / "recipe.bash"
+    recipe.write_text(block("bash", "fzf --disabled"))
+    screen.type(f". {recipe} && clear && mf breast cancer gene")
+    screen.until(lambda rows: any("brca1.md:1:1:BRCA1" in row for row in rows))
+    screen.type("", "C-u")
+    screen.type("", *"vaccines")
+    screen.until(lambda rows: any("> research/vaccines.md:1:" in row for row in rows))
+    screen.type("", "C-u")
+    screen.type("", *"brca1")
+    screen.until(lambda rows: any("> research/brca1.md:1:" in row for row in rows))
+    screen.type("", "Enter")
+    screen.until(lambda rows: any(row.startswith("ready>") for row in rows))
+    assert (screen.folder / "opened").read_text() == "+1 research/brca1.md\n"

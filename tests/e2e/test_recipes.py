@@ -1,0 +1,69 @@
+"""What docs/recipes.md hands to other programs fits what memctl prints."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from headless_nvim import run_lua
+
+PAGE = (Path(__file__).parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    """Return the page's one block in *language*."""
+    [text] = re.findall(rf"(?ms)^```{language}\n(.*?)^```$", PAGE)
+    return str(text)
+
+
+def test_the_task_for_vs_code_matches_every_line_of_its_command(sample):
+    """Its pattern takes path, line, column and text apart, and its arguments are those of memctl."""
+    daemon, root = sample
+    [task] = json.loads(block("json"))["tasks"]
+    pattern = task["problemMatcher"]["pattern"]
+    arguments = [word.replace("${input:words}", "breast cancer gene") for word in task["args"]]
+    lines = daemon.memctl(*arguments, cwd=root).stdout.splitlines()
+    assert lines
+    found = [re.match(pattern["regexp"], line) for line in lines]
+    for line, match in zip(lines, found, strict=True):
+        assert match is not None, line
+        assert (Path(root) / match[pattern["file"]]).is_file()
+        assert int(match[pattern["line"]]) >= 1
+        assert int(match[pattern["column"]]) >= 1
+    assert found[0][pattern["message"]] == "BRCA1 mutation analysis"
+
+
+def test_the_entries_for_telescope_name_file_line_and_column(sample, tmp_path):
+    """Of each line that memctl prints for the picker's command; a line that is no hit is left out."""
+    daemon, root = sample
+    lua = block("lua")
+    command = re.search(r"return words ~= '' and \{ 'memctl', (.*?), words \}", " ".join(lua.split()))
+    assert command is not None
+    words = [word.strip("' ") for word in command[1].split(",")]
+    lines = daemon.memctl(*words, "breast cancer gene").stdout.splitlines()
+    assert lines
+    (tmp_path / "hits").write_text("\n".join([*lines, "no hit", "[]"]) + "\n")
+    (tmp_path / "recipe.lua").write_text(lua)
+    entries = run_lua(
+        f"""
+        local recipe = dofile('{tmp_path}/recipe.lua')
+        local entries = {{}}
+        for line in io.lines('{tmp_path}/hits') do
+          table.insert(entries, recipe.entry(line))
+        end
+        finish(entries)
+        """,
+        environment=daemon.environment, folder=tmp_path, cwd=root, options=["--clean"],
+    )  # fmt: skip
+    assert len(entries) == len(lines)
+    first = entries[0]
+    assert (first["filename"], first["lnum"], first["col"]) == (f"{root}/research/brca1.md", 1, 1)
+    assert first["display"] == "research/brca1.md:1  BRCA1 mutation analysis"
+
+
+@pytest.mark.parametrize(
+    "untried", ["not tried in", "picker around it was written", "documentation and not tried"]
+)
+def test_the_page_says_what_was_not_tried(untried):
+    """Nobody takes a recipe for tested that is not."""
+    assert untried in " ".join(PAGE.split())
