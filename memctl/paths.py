@@ -69,6 +69,13 @@ def state_dir() -> Path:
     return _home() / ("Library/Application Support/memd" if _MACOS else ".local/state/memd")
 
 
+def data_dir() -> Path:
+    """Return the folder of what the user had downloaded: models."""
+    if named := _from_env("XDG_DATA_HOME"):
+        return _path(named) / "memd"
+    return _home() / ("Library/Application Support/memd" if _MACOS else ".local/share/memd")
+
+
 def config_dir() -> Path:
     """Return the folder of the user's own config.toml."""
     config = _from_env("XDG_CONFIG_HOME")

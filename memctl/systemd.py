@@ -119,7 +119,12 @@ def asking_servers(state_dir: Path) -> list[Path]:
 
     A registry or configuration that can't be read names nothing: memd says so where it is asked.
     """
-    return [root for root in _registered(state_dir) if _provider(root) in {"ollama", "openai"}]
+    return [root for root in _registered(state_dir) if _setting(root, "provider") in {"ollama", "openai"}]
+
+
+def using_model(state_dir: Path, model: str) -> list[Path]:
+    """Return the registered workspaces whose configuration names *model*."""
+    return [root for root in _registered(state_dir) if _setting(root, "model") == model]
 
 
 def update(unit_dir: Path, state_dir: Path) -> list[Path]:
@@ -163,8 +168,8 @@ def _registered(state_dir: Path) -> list[Path]:
         return []
 
 
-def _provider(root: Path) -> str:
+def _setting(root: Path, key: str) -> str:
     try:
-        return str(tomllib.loads((root / CONFIG).read_text(encoding="utf-8-sig")).get("provider", ""))
+        return str(tomllib.loads((root / CONFIG).read_text(encoding="utf-8-sig")).get(key, ""))
     except (OSError, ValueError):
         return ""

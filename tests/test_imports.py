@@ -95,7 +95,8 @@ ONE_IMPORTER = {
     "rich": {"memctl.output.terminal", "memctl.progress"},
     "safetensors": set(),
     "tokenizers": {"memd.embedding.tokenizer"},
-    "tomlkit": {"memd.config"},
+    "huggingface_hub": {"memctl.commands.models"},
+    "tomlkit": {"memd.config", "memctl.model_store"},
     "watchfiles": {"memd.sources.watch"},
     "yaml": {"memd.entries.entry", "memd.sources.markdown"},
 }

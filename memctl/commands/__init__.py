@@ -28,6 +28,7 @@ COMMANDS = {
     "debug": "print what a bug report needs",
     "ping": "ask whether the daemon answers",
     "workspaces": "list, add, remove or configure workspaces",
+    "models": "download, list, use or remove models",
     "mcp": "serve agents: an MCP server on stdin and stdout",
     "editors": "print the folder of an editor's plugin",
     "completions": "print a completion script for your shell",

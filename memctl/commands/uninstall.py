@@ -41,6 +41,8 @@ def run(args: Namespace) -> int:
             _delete(folder)
         for root in roots:
             print(f"kept: {one_line(root)}/memory")
+    if args.purge and (models := paths.data_dir() / "models").is_dir():
+        print(f"kept: {one_line(str(models))}, which `memctl models add` downloaded")
     print("done; to remove the program: pip uninstall memd")
     return exits.OK
 

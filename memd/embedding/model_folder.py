@@ -8,11 +8,14 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from memd.embedding import MODEL_FAILED, UnavailableError
 from memd.embedding.model import FOLDER, MAX_SEQUENCE, MODEL_FILE, SCRIPTS, TOKENIZER_FILE
+from memd.scripts import Script
 
+# What `memctl models add` was told of a model: query_prefix, document_prefix, scripts.
+OWN_FILE = "memd.json"
 # Where exporters put the graph, the one to prefer first.
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 # tokenizer_config.json says 10**30 where it means "no limit".
@@ -79,18 +82,31 @@ def read_folder(folder: Path) -> ModelFolder:
     pooling, beyond = _pooling(folder, modules)
     settings = _json(folder / "sentence_bert_config.json", {})
     query_prefix, document_prefix = _prefixes(_json(folder / "config_sentence_transformers.json", {}))
+    own = _json(folder / OWN_FILE, {})
     return ModelFolder(
         name=folder.resolve().name,
         model_file=_first(folder, MODEL_FILES, "an ONNX graph"),
         tokenizer_file=_first(folder, ("tokenizer.json", "onnx/tokenizer.json"), "a fast tokenizer"),
         pooling=pooling,
         max_sequence=_max_sequence(folder, settings),
-        query_prefix=query_prefix,
-        document_prefix=document_prefix,
+        query_prefix=str(own.get("query_prefix", query_prefix)),
+        document_prefix=str(own.get("document_prefix", document_prefix)),
         lower_case=settings.get("do_lower_case") is True,
-        scripts=None,
+        scripts=_scripts(folder, own.get("scripts")),
         beyond=beyond,
     )
+
+
+def _scripts(folder: Path, named: Any) -> frozenset[str] | None:
+    if named is None:
+        return None
+    unknown = [name for name in named if name not in get_args(Script)] if isinstance(named, list) else named
+    if unknown or not named:
+        raise UnavailableError(
+            MODEL_FAILED,
+            f"{folder / OWN_FILE}: scripts = {named!r}: expected some of {', '.join(get_args(Script))}.",
+        )
+    return frozenset(named)
 
 
 def _first(folder: Path, names: tuple[str, ...], what: str) -> Path:

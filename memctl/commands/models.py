@@ -1,0 +1,182 @@
+"""`memctl models`: download models from the hub, list, use and remove them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from memctl import exits, launch, model_store, paths, systemd, workspaces
+from memctl.arguments import workspace_option
+from memctl.commands import common
+from memctl.exits import CommandError
+from memctl.output.text import one_line
+
+MEASURE_TIMEOUT_S = 300.0  # a large model on a small machine takes seconds a chunk, and six are embedded
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl models`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    added = actions.add_parser("add", help="download a model; the only command of memd that downloads")
+    added.add_argument("repo", metavar="REPO", help="on the hub, as intfloat/multilingual-e5-small")
+    added.add_argument("--query-prefix", metavar="TEXT", help="before a query; default: what its files say")
+    added.add_argument("--document-prefix", metavar="TEXT", help="before a text; default: what its files say")
+    added.add_argument(
+        "--scripts", metavar="NAMES", help="that it reads, as Latin,Cyrillic; default: what your config says"
+    )
+    added.add_argument("--yes", action="store_true", help="do not ask")
+    shown = actions.add_parser("list", help="print each model that was added (the default)")
+    shown.add_argument("--json", action="store_true", help="one object")
+    used = actions.add_parser("use", help="allow a model in your own config.toml, and set it in a workspace")
+    used.add_argument("name", metavar="NAME", help="as list prints it")
+    workspace_option(used)
+    removed = actions.add_parser("remove", help="delete what add downloaded")
+    removed.add_argument("name", metavar="NAME", help="as list prints it")
+    parser.epilog = """\
+examples:
+  memctl models add intfloat/multilingual-e5-small --query-prefix 'query: ' --document-prefix 'passage: '
+  memctl models use multilingual-e5-small -w ~/notes
+HF_ENDPOINT names another hub. No token is sent.
+"""
+
+
+def run(args: Namespace) -> int:
+    """Run the action that was named; list without one."""
+    return {"add": _add, "use": _use, "remove": _remove}.get(args.action, _list)(args)
+
+
+def _add(args: Namespace) -> int:
+    folder = model_store.folder_of(args.repo.rpartition("/")[2])
+    if args.repo.count("/") != 1:
+        raise CommandError(f"{args.repo!r} is not OWNER/NAME, as intfloat/multilingual-e5-small")
+    if folder.exists():
+        raise CommandError(f"{folder} is there already: memctl models remove {folder.name}")
+    hub = _hub()
+    from httpx2 import HTTPError  # what the hub's client speaks with; its own errors derive from it
+    from huggingface_hub.errors import HFValidationError
+
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        listed = hub.model_info(args.repo, files_metadata=True, token=False)
+        files = {each.rfilename: each for each in listed.siblings or []}
+        names = model_store.wanted(set(files), args.repo)
+        size_bytes = sum(files[name].size or 0 for name in names)
+        licence = str((listed.card_data or {}).get("license") or "not stated")
+        if not args.yes and not _confirmed(args.repo, size_bytes, licence):
+            return exits.NONE
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".adding-") as made:
+            staged = Path(made) / folder.name
+            for name in names:
+                hub.hf_hub_download(args.repo, name, revision=listed.sha, local_dir=staged, token=False)
+            shutil.rmtree(staged / ".cache", ignore_errors=True)  # the client's own notes
+            sums = {name: _checked(staged / name, files[name]) for name in names}
+            record = {
+                "repo": args.repo, "revision": listed.sha, "license": licence, "size_bytes": size_bytes,
+                "files": sums, **_said(args),
+            }  # fmt: skip
+            _write_record(staged, record)
+            _write_record(staged, record | _measured(staged))
+            staged.rename(folder)
+    except (HTTPError, HFValidationError, OSError) as error:
+        raise CommandError(f"{args.repo} could not be downloaded: {one_line(str(error))}") from error
+    print(f"added: {folder}\nuse it: memctl models use {folder.name} -w FOLDER")
+    return exits.OK
+
+
+def _hub() -> Any:
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    if not sys.stderr.isatty():
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+    try:
+        from huggingface_hub import HfApi
+    except ImportError:
+        raise CommandError(
+            "models are downloaded by a library that is missing: pip install 'huggingface_hub>=2'"
+        ) from None
+    return HfApi(library_name="memd")
+
+
+def _confirmed(repo: str, size_bytes: int, licence: str) -> bool:
+    what = f"download {repo}: {size_bytes / 1e6:.1f} MB, licence {one_line(licence)}"
+    if not sys.stdin.isatty():
+        raise CommandError(f"this would {what}: say --yes where nobody can be asked")
+    print(f"This will {what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _checked(path: Path, listed: Any) -> str:
+    sha256 = listed.lfs.sha256 if listed.lfs else None
+    return model_store.check_file(path, listed.size, sha256, listed.blob_id)
+
+
+def _said(args: Namespace) -> dict[str, Any]:
+    """Return what the user says of the model, for memd to read."""
+    said = {"query_prefix": args.query_prefix, "document_prefix": args.document_prefix}
+    scripts = [name.strip() for name in args.scripts.split(",")] if args.scripts else None
+    return {key: value for key, value in (said | {"scripts": scripts}).items() if value is not None}
+
+
+def _write_record(folder: Path, record: dict[str, Any]) -> None:
+    (folder / model_store.RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def _measured(folder: Path) -> dict[str, Any]:
+    command = [*launch.python_module("memd.embedding.measure"), str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=MEASURE_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise CommandError(
+            f"memd did not embed six chunks within {MEASURE_TIMEOUT_S:g} s, nothing was kept: choose a "
+            "smaller model"
+        ) from None
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise CommandError(f"memd cannot use this model, nothing was kept: {one_line(lines[-1])}")
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def _list(args: Namespace) -> int:
+    known = model_store.records()
+    if getattr(args, "json", False):
+        common.print_json({"models": [{"name": name} | record for name, record in known.items()]})
+    else:
+        for name, record in known.items():
+            size = f"{record['size_bytes'] / 1e6:.1f} MB"
+            speed = f"{record['ms_per_chunk']:g} ms a chunk"
+            print(one_line(f"{name}  {record['repo']}  {size}  {speed}  licence {record['license']}"))
+    return exits.OK if known else exits.NONE
+
+
+def _use(args: Namespace) -> int:
+    model_store.record_of(args.name)
+    folder = model_store.folder_of(args.name)
+    root = workspaces.find(args.workspace)
+    model_store.allow(folder, allowed=True)
+    settings = {"provider": "onnx", "model": str(folder)}
+    with common.daemon() as client:
+        params = {"workspace": root, "settings": settings}
+        answer = common.ask(client, "workspace.configure", params, timeout_s=common.SEARCH_TIMEOUT_S)
+    print(f"{one_line(answer['root'])}: embeds its notes with {args.name} from now on")
+    return exits.OK
+
+
+def _remove(args: Namespace) -> int:
+    record = model_store.record_of(args.name)
+    folder = model_store.folder_of(args.name)
+    for root in systemd.using_model(paths.state_dir(), str(folder)):
+        raise CommandError(
+            f"{args.name} is the model of {root}. First: "
+            f"memctl workspaces configure -w {root} model=all-MiniLM-L6-v2"
+        )
+    model_store.allow(folder, allowed=False)
+    stays = model_store.delete(folder, record)
+    print(f"removed: {folder}")
+    for path in stays:
+        print(f"kept, for it was not downloaded: {one_line(path)}")
+    return exits.OK

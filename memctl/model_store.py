@@ -1,0 +1,140 @@
+"""The model folders that `memctl models` downloaded: their files, their records, and the user's leave.
+
+A model is a folder below the user's data folder. Its memd.json says where each file came from, and what memd
+reads of it: prefixes and scripts.
+"""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from memctl import exits, paths
+from memctl.exits import CommandError
+
+RECORD = "memd.json"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# The one to prefer first, as memd looks for them.
+_GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
+_TOKENIZERS = ("tokenizer.json", "onnx/tokenizer.json")
+_SETTINGS = {
+    "modules.json", "config.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+    "tokenizer_config.json", "LICENSE", "LICENSE.txt", "NOTICE",
+}  # fmt: skip
+_POOLING = re.compile(r"[A-Za-z0-9_]+/config\.json")
+
+
+def folder_of(name: str) -> Path:
+    """Return where the model *name* is, or would be. Raises CommandError: it is no name of a folder."""
+    if not _NAME.fullmatch(name):
+        raise CommandError(f"{name!r} is not the name of a model. Known ones: memctl models list")
+    return paths.data_dir() / "models" / name
+
+
+def records() -> dict[str, dict[str, Any]]:
+    """Return name → record of each model that was added."""
+    found = {}
+    for path in sorted((paths.data_dir() / "models").glob(f"*/{RECORD}")):
+        with suppress(OSError, ValueError):
+            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def record_of(name: str) -> dict[str, Any]:
+    """Return the record of one model. Raises CommandError: no such model was added."""
+    folder_of(name)
+    known = records()
+    if name not in known:
+        names = ", ".join(known) or "none"
+        raise CommandError(f"no model {name!r} was added; there are: {names}", exits.NOT_FOUND)
+    return known[name]
+
+
+def wanted(names: set[str], repo: str) -> list[str]:
+    """Return which files of a repository make a model folder. Raises CommandError: there is no export."""
+    graph = next((name for name in _GRAPHS if name in names), None)
+    tokenizer = next((name for name in _TOKENIZERS if name in names), None)
+    if graph is None or tokenizer is None:
+        missing = f"ONNX graph ({', '.join(_GRAPHS)})" if graph is None else "tokenizer.json"
+        raise CommandError(f"{repo} holds no {missing}: choose a repository with an ONNX export")
+    beside = {name for name in names if name in _SETTINGS or _POOLING.fullmatch(name)}
+    return sorted({graph, tokenizer} | beside | ({f"{graph}_data"} & names))
+
+
+def check_file(path: Path, size_bytes: int, sha256: str | None, blob: str | None) -> str:
+    """Return the SHA-256 of a file that is what the hub said. Raises CommandError: it is not."""
+    found_bytes = path.stat().st_size
+    with path.open("rb") as opened:
+        found = hashlib.file_digest(opened, "sha256").hexdigest()
+        opened.seek(0)
+        git = hashlib.sha1(b"blob %d\0" % found_bytes, usedforsecurity=False)
+        while part := opened.read(1024 * 1024):
+            git.update(part)
+    is_same = found == sha256 if sha256 else git.hexdigest() == blob
+    if found_bytes != size_bytes or not is_same:
+        raise CommandError(
+            f"{path.name} is not what the hub listed ({found_bytes} of {size_bytes} bytes, or another "
+            "checksum). Nothing was kept; try again",
+            exits.STORAGE,
+        )
+    return found
+
+
+def delete(folder: Path, record: dict[str, Any]) -> list[str]:
+    """Delete the files that were added, and folders that are empty then; return what stays."""
+    for name in [*record["files"], RECORD]:
+        path = folder / name
+        if path.parent.resolve().is_relative_to(folder.resolve()):
+            path.unlink(missing_ok=True)
+    for below in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+        with suppress(OSError):
+            below.rmdir()
+    with suppress(OSError):
+        folder.rmdir()
+    return sorted(str(path) for path in folder.rglob("*")) if folder.exists() else []
+
+
+def allow(folder: Path, *, allowed: bool) -> None:
+    """Name a folder in the user's own configuration, or name it no more; all else in the file stays.
+
+    Raises:
+        CommandError: the file is not TOML, or cannot be written; it is as it was.
+    """
+    import tomlkit  # only to write, and 30 ms
+    from tomlkit.exceptions import TOMLKitError
+
+    target = (paths.config_dir() / "config.toml").resolve()
+    try:
+        text = target.read_text(encoding="utf-8-sig") if target.exists() else ""
+        document = tomlkit.parse(text)
+        listed = document.get("models", [])
+        if (str(folder) in listed) == allowed:
+            return
+        if allowed:
+            listed.append(str(folder))
+        else:
+            listed.remove(str(folder))
+        document["models"] = listed
+        _replace(target, tomlkit.dumps(document))
+    except (OSError, ValueError, AttributeError, TOMLKitError) as error:
+        raise CommandError(f"{target} could not be changed: {error}", exits.CONFIG) from error
+
+
+def _replace(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".config.toml.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,40 @@
+"""`python -m memd.embedding.measure FOLDER`: load a model folder, and time it on texts of a chunk's length.
+
+For `memctl models add`, which imports nothing of memd. Prints one JSON object; a folder that memd cannot use
+is one line on stderr and exit code 1.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+from memd.embedding import UnavailableError
+from memd.embedding.onnx import OnnxEmbedder
+
+# About 200 words, as many as a chunk has by default.
+CHUNK = "The heron stands in shallow water and waits for fish until the evening. " * 15
+REPEATS = 5  # arbitrary; the median of five is steady enough to compare models
+
+
+def main(folder: Path) -> int:
+    """Print the dimension and the milliseconds that one chunk takes."""
+    try:
+        embedder = OnnxEmbedder(folder)
+        taken_ms = []
+        embedder.embed_documents([CHUNK])  # the first run lays out memory
+        for _ in range(REPEATS):
+            start = time.perf_counter()
+            embedder.embed_documents([CHUNK])
+            taken_ms.append(1_000 * (time.perf_counter() - start))
+    except UnavailableError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(json.dumps({"dim": embedder.dim, "ms_per_chunk": round(median(taken_ms), 1)}))
+    embedder.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,169 @@
+"""`memctl models` downloads a model from a hub, sets it in a workspace and takes it away again."""
+
+import json
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon
+from model_hub import ModelHub
+
+from memd.embedding.model import MODEL_FILE, TOKENIZER_FILE
+from memd.embedding.model_folder import read_folder
+
+REPO = "people/small-model"
+PREFIXES = ("--query-prefix", "query: ", "--document-prefix", "passage: ")
+
+
+@pytest.fixture
+def hub() -> Iterator[ModelHub]:
+    files = {
+        "onnx/model.onnx": MODEL_FILE.read_bytes(),
+        "tokenizer.json": TOKENIZER_FILE.read_bytes(),
+        "config.json": b'{"max_position_embeddings": 512}',
+        "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}',
+        "pytorch_model.bin": b"not wanted",
+        "../escape/config.json": b"{}",
+    }
+    hub = ModelHub(REPO, files)
+    yield hub
+    hub.stop()
+
+
+def models(daemon: Daemon, hub: ModelHub, *arguments: str) -> subprocess.CompletedProcess[str]:
+    env = {
+        "HF_ENDPOINT": hub.address,
+        "HF_HOME": str(daemon.home / "hub"),
+        "HF_TOKEN": "hf_secret",
+        "XDG_DATA_HOME": str(daemon.home / "data"),
+    }
+    return daemon.memctl("models", *arguments, env=env, stdin=subprocess.DEVNULL)
+
+
+def store(daemon: Daemon) -> Path:
+    return daemon.home / "data/memd/models"
+
+
+def test_a_model_is_added_used_and_removed(daemon: Daemon, hub: ModelHub, tmp_path: Path):
+    """Its vectors answer a search; afterwards the configuration and the disk are as they were."""
+    done = models(daemon, hub, "add", REPO, *PREFIXES, "--scripts", "Latin,Greek", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    folder = store(daemon) / "small-model"
+    found = read_folder(folder)
+    assert (found.query_prefix, found.document_prefix) == ("query: ", "passage: ")
+    assert found.scripts == {"Latin", "Greek"}
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
+        "1_Pooling/config.json", "config.json", "memd.json", "onnx/model.onnx", "tokenizer.json",
+    ]  # fmt: skip
+    assert {authorization for _, authorization in hub.asked} == {None}
+    assert "small-model  people/small-model  23.5 MB" in models(daemon, hub, "list").stdout
+    (known,) = json.loads(models(daemon, hub, "list", "--json").stdout)["models"]
+    assert known["ms_per_chunk"] > 0
+    assert (known["dim"], known["license"], known["revision"]) == (384, "apache-2.0", "1" * 40)
+
+    config = daemon.home / "config/memd/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('# mine\nmodels = ["/other"]  # kept\nallow_remote = false\n')
+    config.chmod(0o640)
+    root = tmp_path / "notes"
+    (root / "memory").mkdir(parents=True)
+    (root / "memory/config.toml").write_text('provider = "none"\n')
+    (root / "memory/a.md").write_text("# Editor\n\nTabs are four spaces wide.\n")
+    daemon.add(root)
+    done = models(daemon, hub, "use", "small-model", "-w", str(root))
+    assert (done.returncode, done.stderr) == (0, "")
+    text = config.read_text()
+    assert text.startswith("# mine\n")
+    assert "# kept" in text
+    assert tomllib.loads(text) == {"models": ["/other", str(folder)], "allow_remote": False}
+    assert config.stat().st_mode & 0o777 == 0o640
+    with daemon.client() as client:
+        client.call("index", {"workspace": str(root)}, timeout_s=60)
+    assert daemon.call("search", query="indentation", mode="vector", workspace=str(root))["hits"]
+    (workspace,) = daemon.call("status")["workspaces"]
+    assert workspace["model_id"].startswith("small-model:")
+
+    done = models(daemon, hub, "remove", "small-model")
+    assert done.returncode == 2
+    assert f"is the model of {root}" in done.stderr
+    assert folder.is_dir()
+    daemon.memctl("workspaces", "configure", "-w", str(root), "model=all-MiniLM-L6-v2")
+    (folder / "mine.txt").write_text("not downloaded")
+    done = models(daemon, hub, "remove", "small-model")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in folder.rglob("*")] == ["mine.txt"]
+    assert tomllib.loads(config.read_text())["models"] == ["/other"]
+    assert models(daemon, hub, "list").returncode == 1
+
+
+def test_a_configuration_that_is_no_toml_stays_as_it_is(daemon: Daemon, hub: ModelHub, tmp_path: Path):
+    """The command says which file it is, and the workspace keeps its model."""
+    models(daemon, hub, "add", REPO, "--yes")
+    root = tmp_path / "notes"
+    root.mkdir()
+    daemon.add(root)
+    before = (root / "memory/config.toml").read_text()
+    config = daemon.home / "config/memd/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("models = [")
+    done = models(daemon, hub, "use", "small-model", "-w", str(root))
+    assert done.returncode == 8
+    assert f"{config} could not be changed" in done.stderr
+    assert config.read_text() == "models = ["
+    assert (root / "memory/config.toml").read_text() == before
+    config.unlink()  # or the daemon's own checks fail at the end
+
+
+def test_nothing_is_downloaded_before_somebody_agrees(daemon: Daemon, hub: ModelHub):
+    """Size and licence are said first; where nobody can be asked, --yes is named."""
+    done = models(daemon, hub, "add", REPO)
+    assert done.returncode == 2
+    assert "download people/small-model: 23.5 MB, licence apache-2.0: say --yes" in done.stderr
+    assert not [path for path, _ in hub.asked if "/resolve/" in path]
+    assert list(store(daemon).iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["onnx/model.onnx", "config.json"])
+def test_a_file_that_is_not_what_was_listed_is_not_kept(daemon: Daemon, hub: ModelHub, name: str):
+    """Of the same size and with another byte: by SHA-256, or by git's checksum for small files."""
+    hub.sent[name] = hub.files[name][:-1] + b"?"
+    done = models(daemon, hub, "add", REPO, "--yes")
+    assert done.returncode == 74
+    assert "is not what the hub listed" in done.stderr
+    assert list(store(daemon).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "words"),
+    [
+        ({"onnx/model.onnx": None}, [REPO], "holds no ONNX graph"),
+        ({"tokenizer.json": None}, [REPO], "holds no tokenizer.json"),
+        ({"tokenizer.json": b"{}"}, [REPO], "memd cannot use this model, nothing was kept: "),
+        ({}, [REPO, "--scripts", "Klingon"], "'Klingon'"),
+        ({}, ["people/absent"], "could not be downloaded"),
+        ({}, ["people/.."], "is not the name of a model"),
+        ({}, ["small-model"], "is not OWNER/NAME"),
+    ],
+)
+def test_what_memd_cannot_use_is_not_kept(daemon: Daemon, hub: ModelHub, change, arguments, words: str):
+    """One line says why, and the folder of models is as it was."""
+    for name, content in change.items():
+        hub.files[name] = hub.sent[name] = content
+        if content is None:
+            del hub.files[name]
+    done = models(daemon, hub, "add", *arguments, "--yes")
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not store(daemon).exists() or list(store(daemon).iterdir()) == []
+
+
+def test_a_hub_that_is_not_there_is_one_line(daemon: Daemon, hub: ModelHub):
+    """No traceback, nothing left behind."""
+    hub.address = "http://127.0.0.1:1"
+    done = models(daemon, hub, "add", REPO, "--yes")
+    assert done.returncode != 0
+    assert "could not be downloaded" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
