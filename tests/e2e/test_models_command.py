@@ -1,6 +1,7 @@
 """`memctl models` downloads a model from a hub, sets it in a workspace and takes it away again."""
 
 import json
+import os
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -32,14 +33,16 @@ def hub() -> Iterator[ModelHub]:
     hub.stop()
 
 
-def models(daemon: Daemon, hub: ModelHub, *arguments: str) -> subprocess.CompletedProcess[str]:
+def models(
+    daemon: Daemon, hub: ModelHub, *arguments: str, stdin: int = subprocess.DEVNULL
+) -> subprocess.CompletedProcess[str]:
     env = {
         "HF_ENDPOINT": hub.address,
         "HF_HOME": str(daemon.home / "hub"),
         "HF_TOKEN": "hf_secret",
         "XDG_DATA_HOME": str(daemon.home / "data"),
     }
-    return daemon.memctl("models", *arguments, env=env, stdin=subprocess.DEVNULL)
+    return daemon.memctl("models", *arguments, env=env, stdin=stdin)
 
 
 def store(daemon: Daemon) -> Path:
@@ -123,6 +126,18 @@ def test_nothing_is_downloaded_before_somebody_agrees(daemon: Daemon, hub: Model
     assert "download people/small-model: 23.5 MB, licence apache-2.0: say --yes" in done.stderr
     assert not [path for path, _ in hub.asked if "/resolve/" in path]
     assert list(store(daemon).iterdir()) == []
+
+
+@pytest.mark.parametrize(("answer", "added"), [(b"n\n", False), (b"y\n", True)])
+def test_who_sits_at_a_terminal_is_asked(daemon: Daemon, hub: ModelHub, answer: bytes, added: bool):
+    """With size and licence; anything but yes downloads nothing."""
+    ours, theirs = os.openpty()
+    os.write(ours, answer)
+    done = models(daemon, hub, "add", REPO, stdin=theirs)
+    os.close(ours)
+    os.close(theirs)
+    assert "This will download people/small-model: 23.5 MB, licence apache-2.0. Go on? [y/N]" in done.stderr
+    assert (done.returncode, (store(daemon) / "small-model").is_dir()) == (0 if added else 1, added)
 
 
 @pytest.mark.parametrize("name", ["onnx/model.onnx", "config.json"])
