@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
@@ -126,6 +125,8 @@ def _write_record(folder: Path, record: dict[str, Any]) -> None:
 
 
 def _measured(folder: Path) -> dict[str, Any]:
+    import subprocess  # 8 ms, and only here
+
     command = [*launch.python_module("memd.embedding.measure"), str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=MEASURE_TIMEOUT_S, check=False)
