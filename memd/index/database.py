@@ -18,6 +18,9 @@ BUSY_TIMEOUT_MS = 5000  # only a checkpoint of our own can hold the lock for a m
 # Chunks take 1.5 kB: of pages of 4 KiB a quarter would stay empty, a tenth of the whole index. Larger ones
 # save little more, and each save would write more of them to the log.
 PAGE_BYTES = 8192
+WRITTEN_BACK_BYTES = (
+    4 * 1024 * 1024
+)  # SQLite writes the log back from so many on, as by default with 4 KiB pages
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
 
 Terms = Callable[[str], list[str]]
@@ -49,6 +52,7 @@ def open_writer(path: Path) -> apsw.Connection:
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     database.pragma("page_size", PAGE_BYTES)
     database.pragma("journal_mode", "wal")
+    database.pragma("wal_autocheckpoint", WRITTEN_BACK_BYTES // PAGE_BYTES)
     # FULL: a commit that was acknowledged survives a power cut (0.4 ms each on ext4).
     database.pragma("synchronous", "full")
     database.pragma("fullfsync", 1)  # macOS: fsync alone does not reach the disk

@@ -44,7 +44,7 @@ def test_an_error_while_the_log_is_written_back_within_a_commit_is_remembered(tm
     """SQLite passes over it, and acknowledges more and more that only its log holds."""
     notes = Notes(tmp_path)
     with system.refusing("index.db", errno.EIO) as refused, pytest.raises(StorageError):
-        save_much(notes, 24)  # it is written back after 1,000 pages, about half way
+        save_much(notes, 60)  # it is written back after 4 MB, about half way
     assert refused
     assert notes.index.failed is not None
     notes.index.close()
@@ -55,9 +55,9 @@ def test_no_space_to_write_the_log_back_is_no_failure(tmp_path):
     """What was committed stands in the log; it is written back when there is space."""
     notes = Notes(tmp_path)
     with system.refusing("index.db", errno.ENOSPC) as refused:
-        save_much(notes, 16)
+        save_much(notes, 40)
     assert refused
     assert notes.index.checkpoint()
     notes.reopen()
-    assert len(notes.index.writer.paths()) == 16
+    assert len(notes.index.writer.paths()) == 40
     notes.index.close()
