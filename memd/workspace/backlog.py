@@ -4,7 +4,8 @@ Large files wait apart, because one may take longer than all others together. Fo
 """
 
 from collections import OrderedDict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from operator import itemgetter
 
@@ -24,6 +25,7 @@ class Backlog:
         self._urgent = False  # whether those in hand were hints
         self._large: dict[str, float] = {}  # put off: they take long
         self._large_in_hand: dict[str, float] = {}  # one or none
+        self._entries_in_hand: list[str] = []  # being indexed at once, without having waited
         # When the oldest of all was first known to be dirty; None while there is none. Kept, because every
         # answer tells it, and thousands may wait.
         self.since: float | None = None
@@ -39,6 +41,11 @@ class Backlog:
 
     def __contains__(self, path: str) -> bool:
         return any(path in waiting for waiting in self._all())
+
+    @property
+    def in_hand(self) -> list[str]:
+        """Paths that may have been read, and are in no index yet: a look at the index does not see them."""
+        return [*self._in_hand, *self._large_in_hand, *self._entries_in_hand]
 
     @property
     def is_bulk(self) -> bool:
@@ -92,6 +99,15 @@ class Backlog:
             self._hints = dict(sorted(self._hints.items(), key=itemgetter(1)))
         self._in_hand = {}
         self._look_since()
+
+    @contextmanager
+    def at_once(self, path: str) -> Iterator[None]:
+        """Have a path in hand that did not wait."""
+        self._entries_in_hand.append(path)
+        try:
+            yield
+        finally:
+            self._entries_in_hand.remove(path)
 
     def put_off(self, paths: Iterable[str], now: float) -> None:
         """Have some of those in hand, or others, wait apart; `done` is said of them all the same."""

@@ -46,6 +46,11 @@ class IndexLoop:
         self.wake()
         self._listener.note_hinted()
 
+    @property
+    def in_hand(self) -> list[str]:
+        """Paths that may have been read, and are in no index yet."""
+        return self._backlog.in_hand
+
     def waits(self, path: str) -> bool:
         """Tell whether a path is in line to be looked at."""
         return path in self._backlog
@@ -57,9 +62,10 @@ class IndexLoop:
 
     async def index_now(self, path: str) -> None:
         """Index one file before anything else; returns when its words are searchable."""
-        done = await self._through([path], self._lanes.small)
-        if done.put_off:
-            done = await self._through([path], self._lanes.large)
+        with self._backlog.at_once(path):
+            done = await self._through([path], self._lanes.small)
+            if done.put_off:
+                done = await self._through([path], self._lanes.large)
         await self._record(done, saved=True)
 
     async def run(self) -> None:

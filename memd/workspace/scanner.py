@@ -160,6 +160,7 @@ class Scanner:
         began = time.monotonic()
         self._owed = self._schedule.begin(began)
         self.running = True
+        in_hand = self._backlog.in_hand  # the index, with which is compared, does not know of them yet
         try:
             self.rules = await self._context.write(self._context.load_rules)
             compared, cost_s = await self._compared(self.rules)
@@ -167,6 +168,7 @@ class Scanner:
                 self._context.place.is_there()
             ):  # else it went away meanwhile, and nothing that was seen counts
                 self._take(compared, began)
+                self._backlog.found(in_hand, began)
             else:
                 self._schedule.ask(began)
         except BaseException:

@@ -205,7 +205,7 @@ class WorkspaceWatcher:
         self._scanning.watched.set()
         rules = self._scanning.rules
         if rules is not None:  # else the first scan sees them
-            meanings = self._meanings(dirty, rules)
+            meanings = self._meanings(dirty, rules, self._index_loop.in_hand)
             while some := await asyncio.to_thread(_slice, meanings):
                 self._act(some)
         self._cookies.seen(dirty.cookies)  # last: what was named with them is in the queue now
@@ -224,8 +224,16 @@ class WorkspaceWatcher:
     def _pass_on_due(self) -> None:
         self._pass_on(self._moving.due(time.monotonic()))
 
-    def _meanings(self, dirty: Dirty, rules: Rules) -> Iterator[tuple[HintKind, str]]:
-        """Yield what each name means for the index, and its path. Patterns and disks may be slow."""
+    def _meanings(self, dirty: Dirty, rules: Rules, in_hand: list[str]) -> Iterator[tuple[HintKind, str]]:
+        """Yield what each name means for the index, and its path. Patterns and disks may be slow.
+
+        Files *in_hand* may have been read before their folder went, and be indexed after: the index, with
+        which a folder is compared, does not know of them yet.
+        """
+        named = dirty.paths | dirty.folders
+        for path in in_hand:
+            if not named.isdisjoint(self._folders_above(path)):
+                yield HintKind.SOURCE, path
         for absolute in dirty.folders:  # have each one compared, whatever it is by now
             path = below(self._root, absolute)
             yield HintKind.FOLDER, path
@@ -238,6 +246,11 @@ class WorkspaceWatcher:
             yield what, path
             if what is HintKind.SOURCE and not os.path.lexists(absolute) and path in known():
                 yield HintKind.FOLDER, path  # it was a folder
+
+    def _folders_above(self, path: str) -> set[str]:
+        """Return the folders that a source is in, as the watch names them."""
+        parts = path.split("/")[:-1]
+        return {f"{self._root}/{'/'.join(parts[:count])}" for count in range(1, len(parts) + 1)}
 
     def _act(self, some: list[tuple[HintKind, str]]) -> None:
         saved = [path for what, path in some if what is HintKind.SOURCE]
