@@ -334,6 +334,10 @@ class Rules:
         """Return the searched folders that were met. For any thread."""
         return [path for path, folder in list(self._folders.items()) if folder is not None]
 
+    def met(self, path: str) -> bool:
+        """Tell whether a folder is remembered as one that is searched, whatever is on the disk now."""
+        return self._folders.get(path) is not None
+
     def look(self, path: str) -> Folder | None:
         """Return what `folder` does, from what is on the disk now and not from what is remembered of it."""
         above, _, name = path[:-1].rpartition("/")

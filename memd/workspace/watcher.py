@@ -182,9 +182,12 @@ class WorkspaceWatcher:
         self._pass_on(self._moving.all(time.monotonic()))
 
     def _enters(self, folder: str) -> bool:
-        """Tell, in the watcher's thread, whether a folder is searched."""
+        """Tell, in the watcher's thread, whether a folder is searched, or was when it was last compared.
+
+        The file that makes a folder none of ours is named like any other in it, and must not be passed over.
+        """
         rules = self._scanning.rules
-        return rules is None or rules.look(folder) is not None
+        return rules is None or rules.met(folder) or rules.look(folder) is not None
 
     def _searched(self) -> list[str]:
         """Return, in the watcher's thread, the folders that are searched."""
@@ -237,6 +240,8 @@ class WorkspaceWatcher:
         for absolute in dirty.folders:  # have each one compared, whatever it is by now
             path = below(self._root, absolute)
             yield HintKind.FOLDER, path
+            if _brings_rules(absolute):
+                yield HintKind.RULES, path
             if rules.selects(path):  # a source may have had the name
                 yield HintKind.SOURCE, path
         known = functools.cache(self._index.snapshot.folders)
@@ -260,6 +265,13 @@ class WorkspaceWatcher:
                 self._scanning.ask_folder(f"{path}/")
             elif what is HintKind.RULES:
                 self._scanning.ask()
+
+
+def _brings_rules(folder: str) -> bool:
+    """Tell whether a new folder has files that say what is searched: they may have no event of their own."""
+    if not folder.endswith("/memory"):
+        return False
+    return any(os.path.isfile(f"{folder}/{name}") for name in ("config.toml", ".memdignore"))  # noqa: PTH113
 
 
 def _slice(meanings: Iterator[tuple[HintKind, str]]) -> list[tuple[HintKind, str]]:

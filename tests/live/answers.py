@@ -72,7 +72,8 @@ class Answers:
         wrong = []
         for word in asked:
             found = self.ask("search", query=f'"{word}"', mode="keyword", limit=1000, min_score=0)
-            paths = {hit["path"] for hit in found["hits"]} - doubtful
+            places = [place for hit in found["hits"] for place in (hit, *hit["folded"])]
+            paths = {place["path"] for place in places} - doubtful
             wanted = holders.get(word, set()) - doubtful
             if paths != wanted:
                 wrong.append(f"{word}: missing {sorted(wanted - paths)!a}, stale {sorted(paths - wanted)!a}")

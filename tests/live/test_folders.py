@@ -98,3 +98,12 @@ def test_a_folder_in_whose_place_a_workspace_of_its_own_is_leaves_the_index(play
     (played.root / "a").rename(played.root.parent / "outside" / "a")
     foreign.rename(played.root / "a")
     played.check()
+
+
+@pytest.mark.parametrize("mark", ["pyvenv.cfg", "memory/config.toml"])
+def test_a_folder_that_becomes_something_else_takes_its_notes_with_it(played, mark):
+    """What says so stands in a folder that is searched no more from then on."""
+    note(played, "a/k.md", "The q1z stands there.\n")
+    played.check()
+    note(played, f"a/{mark}", "")
+    played.check()
