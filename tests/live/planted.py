@@ -13,7 +13,7 @@ from memd.__main__ import main
 from memd.sources import filesystem, watch
 from memd.sources.dirty import Dirty
 
-EVERY = 50  # hints of notes, of which one is lost
+EVERY = 10  # hints of notes, of which one is lost
 TESTS = Path(__file__).resolve().parents[1]
 # What follows it on the command line, "python -m memd", is left out.
 RUN = "import sys; sys.path[:0] = sys.argv[1:3]; from live import planted; sys.exit(planted.run(sys.argv[3]))"
@@ -36,7 +36,7 @@ def run(what: str) -> int:
 
 
 def _lose_hints() -> None:
-    """Lose every 50th note's."""
+    """Lose every tenth note's."""
     numbers = itertools.count(1)
 
     def keeps(path: str) -> bool:
