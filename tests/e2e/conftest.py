@@ -1,12 +1,16 @@
 """Daemons of the end-to-end tests."""
 
+import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from daemon_process import Daemon
+from screen import Screen
 
+ROOT = Path(__file__).parents[2]
 SAMPLE = Path(__file__).parents[1] / "sample"
 
 
@@ -34,6 +38,28 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, s
     daemon.start()
     yield daemon, daemon.add(root)
     daemon.close()
+
+
+@pytest.fixture
+def screen(sample: tuple[Daemon, str], tmp_path: Path) -> Iterator[Screen]:
+    """A screen whose shell knows `memctl`, and an editor that writes down what it is told to open."""
+    daemon, root = sample
+    for program in ("tmux", "less"):
+        assert shutil.which(program), f"{program} is not installed: apt install {program}"
+    memctl, editor = tmp_path / "memctl", tmp_path / "vim"
+    memctl.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m memctl "$@"\n')
+    editor.write_text(f'#!/bin/sh\necho "$@" > {shlex.quote(str(tmp_path / "opened"))}\n')
+    for script in (memctl, editor):
+        script.chmod(0o755)
+    environment = daemon.environment | {
+        "PATH": f"{tmp_path}:{daemon.environment['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "EDITOR": str(editor),
+        "TERM": "xterm-256color",
+    }
+    made = Screen(tmp_path, environment, root)
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -1,83 +1,11 @@
 """What a person sees of a search on a screen of 24 rows: a real terminal (tmux), a real daemon."""
 
-import shlex
 import shutil
 import stat
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from test_readme import block
-
-PATIENCE_S = 20
-SHELL = "PS1='ready> ' exec bash --norc --noprofile"
-ROOT = Path(__file__).parents[2]
-
-
-class Screen:
-    """A terminal of 24 x 80 in a tmux server of its own, with a shell in the notes."""
-
-    def __init__(self, folder, environment, cwd):
-        self._socket = str(folder / "tmux")
-        self._environment = environment
-        self.folder = folder
-        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", str(cwd), SHELL)
-        self.until(lambda rows: any(row.startswith("ready>") for row in rows))
-
-    def type(self, line, *keys):
-        """Type a line and Enter, or keys by tmux's names."""
-        self._tmux("send-keys", *([line, "Enter"] if line else []), *keys)
-
-    def until(self, wanted):
-        """Return the screen's rows once *wanted* says that they are what is waited for."""
-        stop = time.monotonic() + PATIENCE_S
-        while time.monotonic() < stop:
-            rows = self._tmux("capture-pane", "-p").splitlines()
-            if wanted(rows):
-                return rows
-            time.sleep(0.05)
-        raise AssertionError("\n".join(rows))
-
-    def resize(self, columns):
-        """Make the terminal so wide; tmux tells it some time later."""
-        self._tmux("resize-window", "-x", str(columns), "-y", "24")
-        self.type(f"clear; until [ $(stty size | cut -d' ' -f2) = {columns} ]; do sleep 0.1; done; stty size")
-        self.until(lambda rows: f"24 {columns}" in rows)
-
-    def close(self):
-        """End the server and what runs in it."""
-        self._tmux("kill-server")
-
-    def _tmux(self, *arguments):
-        done = subprocess.run(
-            ["tmux", "-S", self._socket, *arguments],
-            env=self._environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return done.stdout
-
-
-@pytest.fixture
-def screen(sample, tmp_path):
-    """A screen whose shell knows `memctl`, and an editor that writes down what it is told to open."""
-    daemon, root = sample
-    for program in ("tmux", "less"):
-        assert shutil.which(program), f"{program} is not installed: apt install {program}"
-    memctl, editor = tmp_path / "memctl", tmp_path / "vim"
-    memctl.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m memctl "$@"\n')
-    editor.write_text(f'#!/bin/sh\necho "$@" > {shlex.quote(str(tmp_path / "opened"))}\n')
-    for script in (memctl, editor):
-        script.chmod(0o755)
-    environment = daemon.environment | {
-        "PATH": f"{tmp_path}:{daemon.environment['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "EDITOR": str(editor),
-        "TERM": "xterm-256color",
-    }
-    made = Screen(tmp_path, environment, root)
-    yield made
-    made.close()
 
 
 def test_the_best_hit_stands_on_the_first_row_and_the_rest_is_a_key_away(screen):
