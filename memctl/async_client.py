@@ -106,6 +106,11 @@ class AsyncClient(AsyncMethods):
             yield event
         raise self._lost or Unreachable("the connection to memd was closed")
 
+    async def lost(self) -> Unreachable:
+        """Wait until there is no connection any more; return why."""
+        await asyncio.wait([self._receiving])
+        return self._lost or Unreachable("the connection to memd was closed")
+
     async def close(self) -> None:
         """Close the connection; what the daemon still does for it is cancelled."""
         self._writer.close()

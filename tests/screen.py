@@ -15,6 +15,7 @@ class Screen:
         self._environment = environment
         self.folder = folder
         self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", str(cwd), SHELL)
+        self._tmux("set-option", "-s", "set-clipboard", "on")
         self.until(lambda rows: any(row.startswith("ready>") for row in rows))
 
     def type(self, line, *keys):
@@ -25,11 +26,19 @@ class Screen:
         """Return the screen's rows once *wanted* says that they are what is waited for."""
         stop = time.monotonic() + PATIENCE_S
         while time.monotonic() < stop:
-            rows = self._tmux("capture-pane", "-p").splitlines()
+            rows = self.rows()
             if wanted(rows):
                 return rows
             time.sleep(0.05)
         raise AssertionError("\n".join(rows))
+
+    def rows(self):
+        """Return what is on the screen now."""
+        return self._tmux("capture-pane", "-p").splitlines()
+
+    def clipboard(self):
+        """Return what a program has copied last, by OSC 52."""
+        return self._tmux("show-buffer")
 
     def resize(self, columns):
         """Make the terminal so wide; tmux tells it some time later."""

@@ -8,6 +8,7 @@ A table and no imports: only the module of the command that was typed is loaded.
 COMMANDS = {
     "init": "make a folder searchable",
     "search": "find chunks by meaning and by words",
+    "find": "search as you type, with a preview of each hit",
     "open": "open a hit of the last search in your editor",
     "recall": "print what is known about something, ready for a prompt",
     "why": "say why a note is not among the hits",

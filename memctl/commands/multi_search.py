@@ -27,10 +27,10 @@ Hit = dict[str, Any]
 def search(params: dict[str, Any], args: Namespace) -> int:
     """Ask each workspace, print the hits group by group, and on stderr what each has to say of its own."""
     with common.daemon() as client:
-        named = [workspaces.absolute(folder) for folder in args.workspace] or _registered(client)
-        answers, failures = _ask_each(client, _narrowed(params, named, args), args)
+        named = [workspaces.absolute(folder) for folder in args.workspace] or registered(client)
+        answers, failures = ask_each(client, narrowed(params, named, args), args)
     shown = [good_hits(answer, args) for answer in answers]
-    merged = [hit for group in _groups(shown) for hit in group[: args.limit or LIMIT]]
+    merged = [hit for group in groups(shown) for hit in group[: args.limit or LIMIT]]
     _print(merged, shown, params["query"], args)
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
@@ -65,7 +65,8 @@ def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace
         sys.stdout.write(_output(merged, answers, args))
 
 
-def _registered(client: Client) -> list[str]:
+def registered(client: Client) -> list[str]:
+    """Return the roots of all workspaces, without the copies of `memctl eval`."""
     known = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
     roots = [str(one["root"]) for one in known]
     if not roots:
@@ -73,7 +74,7 @@ def _registered(client: Client) -> list[str]:
     return [root for root in roots if not workspaces.is_copy(root)]
 
 
-def _narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list[dict[str, Any]]:
+def narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list[dict[str, Any]]:
     """Return the request to each workspace of which --path means something, with its filters."""
     given = filters_of(args)
     globs = relative_path.globs_of_each(given.pop("path", ()), named)
@@ -84,7 +85,7 @@ def _narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list
     ]
 
 
-def _ask_each(
+def ask_each(
     client: Client, requests: list[dict[str, Any]], args: Namespace
 ) -> tuple[list[Answer], list[tuple[str, RpcError]]]:
     """Return the answers, one a workspace, and the errors of those that gave none."""
@@ -103,13 +104,13 @@ def _ask_each(
     return list(answers.values()), failures
 
 
-def _groups(answers: list[Answer]) -> list[list[Hit]]:
+def groups(answers: list[Answer]) -> list[list[Hit]]:
     """Return the hits of each model's answers, best first; an answer by words alone has none."""
-    groups: dict[str | None, list[Hit]] = {}
+    found: dict[str | None, list[Hit]] = {}
     for answer in answers:
         about = {"workspace": answer["workspace"], "model_id": answer.get("model_id")}
-        groups.setdefault(about["model_id"], []).extend({**hit, **about} for hit in answer["hits"])
-    return [_ranked(group) for group in groups.values()]
+        found.setdefault(about["model_id"], []).extend({**hit, **about} for hit in answer["hits"])
+    return [_ranked(group) for group in found.values()]
 
 
 def _ranked(group: list[Hit]) -> list[Hit]:

@@ -39,7 +39,16 @@ def run(args: Namespace) -> int:
         raise CommandError("this terminal has not shown any hits yet: memctl search WORDS", exits.NONE)
     if args.number > len(places):
         raise CommandError(f"there is no hit {args.number}: the last search showed {len(places)}")
-    place = places[args.number - 1]
+    return open_place(places[args.number - 1])
+
+
+def open_place(place: Place) -> int:
+    """
+    Start the editor at a place and wait for it; return its exit code.
+
+    Raises:
+        CommandError: the file is gone, or there is no such editor.
+    """
     if not Path(place.path).exists():
         raise CommandError(f"{place.path} is not there any more: search again", exits.NOT_FOUND)
     import subprocess  # what completes the options loads this module, too
@@ -47,7 +56,7 @@ def run(args: Namespace) -> int:
     command = editor_command(_editor(), place)
     try:
         return subprocess.run(command, check=False).returncode
-    except (FileNotFoundError, PermissionError) as error:
+    except OSError as error:
         named = f"{command[0]} can't be started ({error.strerror}): set EDITOR to a program that is there"
         raise CommandError(named, exits.USAGE) from error
 

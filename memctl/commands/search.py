@@ -31,6 +31,9 @@ def arguments(parser: ArgumentParser) -> None:
     filter_options(parser)
     output_options(parser)
     nearest_option(parser)
+    parser.add_argument(
+        "-i", "--interactive", action="store_true", help="search as you type: memctl find with these options"
+    )
     parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
     parser.epilog = f"""\
 In a query, "quoted words" stand together, -word excludes (after --), and these filter:
@@ -62,6 +65,8 @@ def _filters() -> str:
 
 def run(args: Namespace) -> int:
     """Print the hits; one round trip when the workspace is ready."""
+    if args.interactive:
+        return _find(args)
     query = _query(args)
     if args.explain and (args.vimgrep or args.files or args.files0):
         raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
@@ -75,6 +80,15 @@ def run(args: Namespace) -> int:
     with common.daemon() as client:
         answer = common.whole_answer(client, "search", params, args)
     return show_hits(answer, query, args)
+
+
+def _find(args: Namespace) -> int:
+    """Search on the screen of `memctl find`."""
+    if args.explain or not is_page(args):
+        raise CommandError("-i shows a screen: it has no use for --explain and the output for programs")
+    from memctl.commands import find  # for a person at a terminal alone
+
+    return find.run(args)
 
 
 def output_options(parser: ArgumentParser) -> None:

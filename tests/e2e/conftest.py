@@ -3,7 +3,7 @@
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -41,9 +41,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, s
 
 
 @pytest.fixture
-def screen(sample: tuple[Daemon, str], tmp_path: Path) -> Iterator[Screen]:
-    """A screen whose shell knows `memctl`, and an editor that writes down what it is told to open."""
-    daemon, root = sample
+def terminal(tmp_path: Path) -> Iterator[Callable[[Daemon, Path | str], Screen]]:
+    """Open screens whose shell knows `memctl`, and an editor that writes down what it is told to open."""
     for program in ("tmux", "less"):
         assert shutil.which(program), f"{program} is not installed: apt install {program}"
     memctl, editor = tmp_path / "memctl", tmp_path / "vim"
@@ -51,15 +50,27 @@ def screen(sample: tuple[Daemon, str], tmp_path: Path) -> Iterator[Screen]:
     editor.write_text(f'#!/bin/sh\necho "$@" > {shlex.quote(str(tmp_path / "opened"))}\n')
     for script in (memctl, editor):
         script.chmod(0o755)
-    environment = daemon.environment | {
-        "PATH": f"{tmp_path}:{daemon.environment['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "EDITOR": str(editor),
-        "TERM": "xterm-256color",
-    }
-    made = Screen(tmp_path, environment, root)
-    yield made
-    made.close()
+    opened: list[Screen] = []
+
+    def open_screen(daemon: Daemon, cwd: Path | str) -> Screen:
+        environment = daemon.environment | {
+            "PATH": f"{tmp_path}:{daemon.environment['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "EDITOR": str(editor),
+            "TERM": "xterm-256color",
+        }
+        opened.append(Screen(tmp_path, environment, cwd))
+        return opened[-1]
+
+    yield open_screen
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture
+def screen(sample: tuple[Daemon, str], terminal: Callable[[Daemon, Path | str], Screen]) -> Screen:
+    """A screen with its shell in the sample workspace."""
+    return terminal(*sample)
 
 
 @pytest.fixture

@@ -392,7 +392,7 @@ def test_a_search_imports_no_heavy_library(peer):
     code = (
         "import sys; from memctl.__main__ import main; status = main(['search', 'x']);"
         "heavy = {'rich', 'numpy', 'asyncio', 'dataclasses', 'subprocess', 'memd', 'tomllib', 'inspect',"
-        "'shutil'};"
+        "'shutil', 'textual'};"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(status)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -1,0 +1,76 @@
+"""`memctl find`: search as one types, on a screen of its own."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.arguments import count, filter_options, workspaces_option
+from memctl.commands import common, multi_search
+from memctl.commands.common import words_of
+from memctl.exits import CommandError
+
+LIMIT = 30  # hits where --limit does not say: three screens of them
+MOST = 100  # of which memd says how it understood the query
+CHECKED = "memd"  # any word: what is checked are the options
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl find`."""
+    parser.add_argument("words", nargs="*", metavar="WORD", help="what the line begins with")
+    workspaces_option(parser)
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help=f"at most N hits (default: {LIMIT})")
+    filter_options(parser)
+    parser.epilog = """\
+Needs the extra `tui` (pip install '.[tui]' in a clone). What is typed is searched by words at once, by
+meaning when you pause; it filters as the query of memctl search does (tag:, path:, since: …), and the filters
+that apply are shown below it. --mode keeps to one way.
+
+  enter             open the hit in $MEMCTL_EDITOR, $VISUAL or $EDITOR at its line, and come back
+  up, down, ^p, ^n  choose a hit           ^y  copy path:line       esc, ^c  leave
+  shift+up, -down   scroll its section     ^t  copy its text        ^u       empty the line
+
+Copying is the terminal's (OSC 52; in tmux: set -s set-clipboard on).
+
+examples:
+  memctl find
+  memctl find --all --since 'last month' retry policy
+"""
+
+
+def run(args: Namespace) -> int:
+    """Show the screen until it is left."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CommandError("find needs a terminal; for programs there is: memctl search --jsonl WORD…")
+    if args.limit and args.limit > MOST:
+        raise CommandError(f"--limit: find shows at most {MOST} hits, not {args.limit}")
+    try:
+        from memctl.find.screen import Finder
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] != "textual":
+            raise
+        # By the library's own name: what a package index has under ours need not be this memd.
+        raise CommandError(
+            "Textual is not installed, which find needs (the extra `tui`). "
+            f"Install it: {sys.executable} -m pip install 'textual>=8'"
+        ) from None
+    requests = _requests(args)
+    finder = Finder(requests, typed=words_of(args), limit=args.limit or LIMIT, several=len(requests) > 1)
+    finder.run()  # it says itself what it breaks by
+    return exits.OK if finder.return_code in {0, None} else exits.INTERNAL
+
+
+def _requests(args: Namespace) -> list[dict[str, Any]]:
+    """Return the parameters of `search` in each workspace; what is wrong with them is told now."""
+    with common.daemon() as client:
+        if args.all or len(args.workspace) > 1:
+            named = [workspaces.absolute(folder) for folder in args.workspace] or multi_search.registered(
+                client
+            )
+            requests = multi_search.narrowed({}, named, args)
+            multi_search.ask_each(client, [one | {"query": CHECKED} for one in requests], args)
+            return requests
+        root = workspaces.find(next(iter(args.workspace), None))
+        request = {"workspace": root, **common.filters(args, root)}
+        common.whole_answer(client, "search", request | {"query": CHECKED}, args)
+    return [request]

@@ -1,0 +1,356 @@
+"""The screen of `memctl find`, in Textual: a line to type in, the hits, the section of the chosen one.
+
+All of a note and of its name goes through `memctl.output.text` before it is drawn, and nothing of it is read
+as markup.
+"""
+
+import re
+from typing import Any, ClassVar
+
+from rich.style import Style
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.events import Key, Resize
+from textual.strip import Strip
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from memctl.client import RpcError, Unreachable
+from memctl.commands.open import open_place
+from memctl.exits import CommandError
+from memctl.filter_keys import FILTER_KEYS
+from memctl.find.live_search import Found, LiveSearch
+from memctl.last_hits import Place
+from memctl.output import hits as hit_text
+from memctl.output.excerpt import fitted, width
+from memctl.output.marker import pattern_of
+from memctl.output.text import one_line, safe
+
+HINT = "words, or " + " ".join(f"{one.key}:" for one in FILTER_KEYS if one.option)
+KEYS = (
+    "enter open", "esc quit", "↑↓ choose", "^y copy place", "^t copy text", "shift+↑↓ scroll",
+)  # fmt: skip
+WIDE = 110  # columns from which on the section stands beside the hits; arbitrary
+MATCH, FAINT, PLACE, TROUBLE, FILTER = "bold ansi_red", "dim", "ansi_magenta", "ansi_red", "ansi_green"
+MOST_OF_PLACE = 0.45  # of a hit's row: the rest is what was found there
+SHORTEST_PLACE = 16  # columns, below which a path says nothing; arbitrary
+
+Hit = dict[str, Any]
+
+
+class QueryLine(Input):
+    """What is typed. Its keys act in the order in which they come.
+
+    Textual hands a key that inserts nothing on to the widgets above and acts on its way back: what is typed
+    after a Ctrl-U in one go (a paste, a slow line) would be in the line by then, and be deleted with it.
+    """
+
+    async def _on_key(self, event: Key) -> None:
+        bound = self._bindings.key_to_bindings.get(event.key)
+        if bound:
+            event.stop()
+            await self.run_action(bound[0].action)
+        else:
+            await super()._on_key(event)
+
+
+class HitList(OptionList, can_focus=False):
+    """Hits, a row each; the chosen one in reverse video, which an option's styles in Textual cannot be."""
+
+    def render_line(self, y: int) -> Strip:
+        """Return a row of the screen."""
+        strip = super().render_line(y)
+        is_chosen = self.scroll_offset.y + y == self.highlighted
+        return strip.apply_style(Style(reverse=True)) if is_chosen else strip
+
+
+class Finder(App[None]):
+    """The screen; what was typed is answered by a `LiveSearch`."""
+
+    ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - declared so by Textual
+    CSS = """
+    Screen, Input, OptionList, VerticalScroll, Static { background: ansi_default; color: ansi_default; }
+    Input { padding: 0; }
+    #state { height: auto; max-height: 4; }
+    #keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
+    #body { height: 1fr; }
+    #hits {
+        border: none; padding: 0; height: 1fr; min-height: 3; text-wrap: nowrap; text-overflow: ellipsis;
+        scrollbar-size-vertical: 1;
+    }
+    #hits > .option-list--option-highlighted { background: ansi_default; color: ansi_default; }
+    #section { height: 1fr; border-top: solid ansi_bright_black; scrollbar-size-vertical: 1; padding: 0; }
+    #section:focus { background-tint: ansi_default 0%; }
+    #text { height: auto; width: 100%; }
+    .-wide #body { layout: horizontal; }
+    .-wide #section {
+        border-top: none; border-left: solid ansi_bright_black; padding: 0 0 0 1; height: 100%;
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+c,ctrl+q", "quit", priority=True),
+        Binding("enter", "open", priority=True),
+        Binding("up,ctrl+p", "move(-1)", priority=True),
+        Binding("down,ctrl+n", "move(1)", priority=True),
+        Binding("shift+up", "scroll_section(-1)", priority=True),
+        Binding("shift+down", "scroll_section(1)", priority=True),
+        Binding("pageup", "page_section(-1)", priority=True),
+        Binding("pagedown", "page_section(1)", priority=True),
+        Binding("ctrl+y", "copy_place", priority=True),
+        Binding("ctrl+t", "copy_text", priority=True),
+        Binding("ctrl+z", "suspend_process", priority=True),
+    ]
+
+    def __init__(self, requests: list[dict[str, Any]], *, typed: str, limit: int, several: bool) -> None:
+        """Prepare the screen.
+
+        Args:
+            requests: the parameters of `search` for each workspace.
+            typed: what the line begins with.
+            limit: hits that are shown.
+            several: whether hits are told apart by their workspace.
+        """
+        super().__init__(ansi_color=True)
+        self._live = LiveSearch(requests, limit=limit, on_found=self._show, on_trouble=self._tell)
+        self._first = typed
+        self._several = several
+        self._found = Found("", [], by_meaning=True)
+        self._trouble = self._said = ""
+        self._shown: Hit | None = None  # whose section is on the screen
+        self._section = ""  # its text
+
+    def compose(self) -> ComposeResult:
+        """Yield the widgets, from the top."""
+        yield QueryLine(self._first, placeholder=HINT, compact=True, id="typed", select_on_focus=False)
+        yield Static(id="state", markup=False)
+        with Container(id="body"):
+            yield HitList(id="hits", markup=False)
+            with VerticalScroll(id="section", can_focus=False):
+                yield Static(id="text", markup=False)
+        yield Static(" · ".join(KEYS), id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin to search."""
+        self.theme = "ansi-dark"  # the terminal's own colours
+        self._tell_state()
+        self.run_worker(self._live.run(), group="live")
+        self._live.ask(self._first)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search for what stands in the line now."""
+        self._live.ask(event.value)
+
+    def on_resize(self, _event: Resize) -> None:
+        """Draw the hits for the new width."""
+        self.call_after_refresh(self._draw_hits)
+
+    def on_option_list_option_highlighted(self, _event: OptionList.OptionHighlighted) -> None:
+        """Show the section of the hit that is chosen."""
+        self._show_section(self._chosen())
+
+    def on_option_list_option_selected(self, _event: OptionList.OptionSelected) -> None:
+        """Open what is clicked at."""
+        self.action_open()
+
+    # What is drawn
+
+    def _show(self, found: Found) -> None:
+        """Draw what was found; whoever has gone down in the list stays at the same hit."""
+        chosen, moved = self._chosen(), bool(self._hits.highlighted)
+        is_same = found.typed == self._found.typed
+        self._found, self._trouble, self._said = found, "", ""
+        places = [_identity(hit) for hit in found.hits]
+        keep = is_same and moved and chosen is not None and _identity(chosen) in places
+        self._draw_hits(places.index(_identity(chosen)) if keep and chosen is not None else 0)
+        self._tell_state()
+
+    @property
+    def _hits(self) -> HitList:
+        return self.query_one("#hits", HitList)
+
+    def _chosen(self) -> Hit | None:
+        at = self._hits.highlighted
+        return self._found.hits[at] if at is not None and at < len(self._found.hits) else None
+
+    def _draw_hits(self, chosen: int | None = None) -> None:
+        if chosen is None:
+            chosen = self._hits.highlighted or 0
+        marks = pattern_of(self._found.typed)
+        columns = self._hits.size.width - 1
+        rows = [Option(self._row(hit, columns, marks)) for hit in self._found.hits]
+        self._hits.set_options(rows)
+        if rows:
+            self._hits.highlighted = min(chosen, len(rows) - 1)  # which shows its section
+        else:
+            self._show_section(None)
+
+    def _row(self, hit: Hit, columns: int, marks: re.Pattern[str] | None) -> Content:
+        """Return a hit's row: where it is, and the line that was found there."""
+        place = f"{self._called(hit)}:{hit_text.line_of(hit)}"
+        place = _end_of(place, max(SHORTEST_PLACE, int(columns * MOST_OF_PLACE)))
+        line = hit.get("match_text") or hit.get("heading") or hit.get("title") or ""
+        shown = one_line(_about_match(line.strip(), marks, columns - width(place) - 2))
+        return Content.assemble((place, PLACE), "  ", _marked(shown, marks))
+
+    def _called(self, hit: Hit) -> str:
+        """Return what a note is called on the screen: its path from the root, as `path:` takes it."""
+        name = one_line(hit["path"])
+        return f"{one_line(hit['workspace']).rpartition('/')[2]}: {name}" if self._several else name
+
+    def _show_section(self, hit: Hit | None) -> None:
+        """Draw the section of *hit*: what the answer has of it, until its file was read."""
+        if hit is None:
+            self._shown, self._section = None, ""
+            self.query_one("#text", Static).update("")
+            return
+        is_same = self._shown is not None and _identity(self._shown) == _identity(hit)
+        self._shown = hit
+        if is_same and self._section:
+            self._draw_section(self._section, scroll=False)
+        self.run_worker(self._read_section(hit), exclusive=True, group="section")
+
+    async def _read_section(self, hit: Hit) -> None:
+        try:
+            text = await self._live.section(hit)
+        except (Unreachable, RpcError) as error:
+            text = hit.get("snippet") or ""
+            self._draw_section(text, note=str(error))
+        else:
+            self._draw_section(text, scroll=text != self._section)
+        self._section = text
+
+    def _draw_section(self, text: str, *, note: str = "", scroll: bool = True) -> None:
+        hit = self._shown
+        if hit is None:
+            return
+        marks = pattern_of(self._found.typed)
+        lines = safe(text).expandtabs(4).rstrip("\n").split("\n")
+        head = self._head(hit, note)
+        at = hit_text.line_of(hit) - hit["start_line"]
+        drawn = [_marked(line, marks) for line in lines]
+        if 0 <= at < len(drawn):
+            drawn[at] = drawn[at].stylize("bold")
+        self.query_one("#text", Static).update(Content("\n").join([*head, *drawn]))
+        if scroll:
+            pane = self.query_one("#section", VerticalScroll)
+            columns = max(1, pane.size.width - 2)
+            above = sum(max(1, -(-width(line) // columns)) for line in [*map(str, head), *lines[:at]])
+            pane.scroll_to(y=max(0, above - pane.size.height // 2), animate=False)
+
+    def _head(self, hit: Hit, note: str) -> list[Content]:
+        """Return what stands above a section: where it is and of when."""
+        span = f"{self._called(hit)}:{hit['start_line']}-{hit['end_line']}"
+        facts = [
+            f"{hit['score']:.2f}",
+            hit.get("date") or "",
+            *(f"#{one_line(tag)}" for tag in hit.get("tags") or ()),
+        ]
+        head = [Content.assemble((span, PLACE), "  ", ("  ".join(filter(None, facts)), FAINT))]
+        if hit.get("heading"):
+            head.append(Content.styled(one_line(hit["heading"]), FAINT))
+        if self._several:
+            head.append(Content.styled(f"in {one_line(hit['workspace'])}", FAINT))
+        return [*head, Content.styled(one_line(note), TROUBLE)] if note else head
+
+    def _tell(self, trouble: str) -> None:
+        """Say why memd cannot be asked, or that it can."""
+        self._trouble = trouble
+        self._tell_state()
+
+    def _tell_state(self) -> None:
+        """Draw the line below what is typed: how many hits, which filters, what is wrong."""
+        found, parts = self._found, []
+        if self._trouble or found.error:
+            parts.append(Content.styled(one_line(self._trouble or found.error), TROUBLE))
+        elif self._said:
+            parts.append(Content(one_line(self._said)))
+        else:
+            count = len(found.hits)
+            if found.typed.strip() or count:
+                hits = f"{count} hit{'' if count == 1 else 's'}" if count else "no hits"
+                parts.append(Content(f"{hits}{'' if found.by_meaning else ' by words'}"))
+            parts += [Content.styled(one_line(one), FILTER) for one in found.filters]
+            parts += [Content.styled(one_line(one), FAINT) for one in found.notes]
+        self.query_one("#state", Static).update(Content(" · ").join(parts) if parts else Content(" "))
+
+    # What keys do
+
+    def action_move(self, by: int) -> None:
+        """Choose the next hit or the one before."""
+        if self._found.hits:
+            now = self._hits.highlighted or 0
+            self._hits.highlighted = min(max(now + by, 0), len(self._found.hits) - 1)
+
+    def action_scroll_section(self, by: int) -> None:
+        """Scroll the section by lines."""
+        self.query_one("#section", VerticalScroll).scroll_relative(y=by, animate=False)
+
+    def action_page_section(self, by: int) -> None:
+        """Scroll the section by pages."""
+        pane = self.query_one("#section", VerticalScroll)
+        pane.scroll_relative(y=by * max(1, pane.size.height - 1), animate=False)
+
+    def action_open(self) -> None:
+        """Open the chosen hit in the editor, and come back when that ends."""
+        hit = self._chosen()
+        if hit is None:
+            return
+        trouble = ""
+        with self.suspend():  # an error that left it would leave the terminal to nobody
+            try:
+                open_place(_place(hit))
+            except CommandError as error:
+                trouble = str(error)
+        if trouble:
+            self._tell(trouble)
+            return
+        self._live.ask(self.query_one("#typed", QueryLine).value)  # what it says may be changed
+
+    def action_copy_place(self) -> None:
+        """Copy the chosen hit's path and line."""
+        if hit := self._chosen():
+            place = _place(hit)
+            self._copy(f"{one_line(place.path)}:{place.line}", "path:line")
+
+    def action_copy_text(self) -> None:
+        """Copy the section that is shown."""
+        if self._shown is not None:
+            self._copy(self._section, "the text")
+
+    def _copy(self, text: str, what: str) -> None:
+        self.copy_to_clipboard(text)
+        self._said = f"{what} copied, where this terminal lets programs copy (OSC 52)"
+        self._tell_state()
+
+
+def _identity(hit: Hit) -> tuple[Any, ...]:
+    return hit["workspace"], hit["path"], hit["start_line"], hit["end_line"]
+
+
+def _place(hit: Hit) -> Place:
+    return Place(f"{hit['workspace']}/{hit['path']}", hit_text.line_of(hit))
+
+
+def _end_of(text: str, columns: int) -> str:
+    """Return *text*, or as much of its end as fits."""
+    if width(text) <= columns:
+        return text
+    return f"…{fitted(text[::-1], columns - 1, ellipsis='')[::-1]}"
+
+
+def _about_match(line: str, marks: re.Pattern[str] | None, columns: int) -> str:
+    """Return what fits of a line, about the first word that was asked for where that is far right."""
+    found = marks.search(line) if marks else None
+    if found is None or found.end() <= columns:
+        return line[:columns]
+    start = line.rfind(" ", 0, max(0, found.start() - columns // 3)) + 1
+    return f"… {line[start : start + columns]}"
+
+
+def _marked(line: str, marks: re.Pattern[str] | None) -> Content:
+    """Return a line with the words that were asked for in it."""
+    content = Content(line)
+    return content if marks is None else content.highlight_regex(marks, style=MATCH)

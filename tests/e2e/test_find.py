@@ -1,0 +1,224 @@
+"""`memctl find` on a real terminal (tmux), at a real daemon."""
+
+import shlex
+import signal
+import sys
+
+import pytest
+from daemon_process import until
+
+HOSTILE = (
+    "# Zebra \x1b]0;owned\x07\x1b[31mred\x1b[0m\n\nzebra \x1b[2J \x9b31m \u202eesrever [bold]markup[/bold]\n"
+)
+
+
+def finds(screen, *arguments, typed=""):
+    """Start find, and type."""
+    screen.type(f"clear; memctl {' '.join(arguments or ['find'])}; echo left $?")
+    screen.until(lambda rows: any("enter open" in row for row in rows))
+    if typed:
+        screen.type("", typed)
+
+
+def retype(screen, typed):
+    """Type something else."""
+    screen.type("", "C-u", typed)
+
+
+def shows(screen, *texts, without=()):
+    """Wait until all of *texts* are on the screen, each in a row of its own or not; return the rows."""
+    return screen.until(
+        lambda rows: (
+            all(any(one in row for row in rows) for one in texts)
+            and not any(one in row for one in without for row in rows)
+        )
+    )
+
+
+def leave(screen):
+    """Leave it; return what stands on the screen then."""
+    screen.type("", "Escape")
+    return screen.until(lambda rows: any(row.startswith("left") for row in rows))
+
+
+def test_hits_come_as_one_types_and_the_chosen_one_is_shown(screen):
+    """The first is chosen, its section stands below; Down chooses the next."""
+    finds(screen, typed="queue")
+    rows = screen.until(lambda rows: ".md:" in rows[3] and " hits" in rows[1] and "by words" not in rows[1])
+    first, second = (row.partition(":")[0] for row in rows[2:4])
+    shows(screen, f"{first}:", f"{first}:1-")
+    screen.type("", "Down")
+    shows(screen, f"{second}:1-")
+    retype(screen, "sqlite wal")
+    shows(screen, "programming/sqlite-wal.md:1-", "Readers never block", without=["PRAGMA"])
+    screen.type("", "S-Down", "S-Down")
+    shows(screen, "PRAGMA journal_mode")
+    assert "left 0" in leave(screen)
+
+
+def test_search_i_is_the_same_with_its_words_typed_already(screen):
+    """And with its options: the filter counts, and is shown."""
+    finds(screen, "search", "-i", "--tag", "storage", "one", "database")
+    rows = shows(screen, "decisions/postgres.md:7-", "tag:storage")
+    assert rows[0].startswith("one database")
+    assert not any("no-kubernetes" in row for row in rows)
+    retype(screen, "kubernetes")
+    shows(screen, "no hits", without=["no-kubernetes"])
+
+
+def test_filters_in_what_is_typed_count_and_are_shown_as_memd_reads_them(screen):
+    """What is no day is words, and is not among them."""
+    finds(screen, typed="postgres tag:decision path:decisions/ since:2020 -fridays")
+    rows = shows(screen, "tag:decision", "path:decisions/", "since:2020-01-01", "-fridays")
+    assert any("decisions/postgres.md" in row for row in rows)
+    retype(screen, "since:never queue")
+    shows(screen, "since:never queue", " hit", without=["since:2020", "by words", "tag:decision"])
+
+
+def test_enter_opens_the_place_and_comes_back(screen, sample):
+    """In the editor, as `memctl open` does; a file that is gone is told."""
+    finds(screen, typed="rsync restart one host")
+    shows(screen, "decisions/no-kubernetes.md:1-")
+    screen.type("", "Enter")
+    opened = screen.folder / "opened"
+    until(lambda: opened.exists() and opened.read_text().endswith("\n"))
+    assert opened.read_text() == f"+6 {sample[1]}/decisions/no-kubernetes.md\n"
+    shows(screen, "decisions/no-kubernetes.md:1-", "enter open")
+    retype(screen, "mrna vaccine")
+    shows(screen, "research/vaccines.md:1-")
+
+
+def test_an_editor_that_is_not_there_is_told_in_place(screen):
+    """No traceback, and the terminal stays as it was."""
+    screen.type("export EDITOR=/nowhere/vim")
+    finds(screen, typed="mrna vaccine")
+    shows(screen, "research/vaccines.md:1-")
+    screen.type("", "Enter")
+    shows(screen, "/nowhere/vim can't be started", "enter open")
+    retype(screen, "sqlite wal")
+    shows(screen, "programming/sqlite-wal.md:1-", without=["/nowhere/vim"])
+
+
+def test_place_and_text_can_be_copied(screen, sample):
+    """By OSC 52: this terminal takes it into its buffer."""
+    finds(screen, typed="mrna vaccine")
+    shows(screen, "research/vaccines.md:1-", "# mRNA vaccines")
+    screen.type("", "C-y")
+    shows(screen, "path:line copied")
+    assert screen.clipboard() == f"{sample[1]}/research/vaccines.md:1"
+    screen.type("", "C-t")
+    shows(screen, "the text copied")
+    assert screen.clipboard().startswith("# mRNA vaccines\n")
+
+
+def test_a_query_that_cannot_be_is_told_in_place(screen):
+    """And the next one is answered as if nothing had been."""
+    finds(screen, typed=f"path:{'*a' * 600}")
+    shows(screen, "has 1,200 characters; at most", without=["Traceback"])
+    retype(screen, "mrna vaccine")
+    shows(screen, "research/vaccines.md:1-", without=["1,200"])
+
+
+def test_fifty_columns_are_enough(screen):
+    """Hits, their section and the state of the search stand below each other."""
+    screen.resize(50)
+    finds(screen, typed="mrna vaccine")
+    rows = shows(screen, "research/vaccines.md:1-", "# mRNA vaccines")
+    assert max(map(len, rows)) <= 50
+    assert rows[2].startswith("research/vaccines.md:1")
+
+
+def test_on_a_wide_screen_the_section_stands_beside_the_hits(screen):
+    """From 110 columns on."""
+    screen.resize(130)
+    finds(screen, typed="mrna vaccine")
+    rows = shows(screen, "research/vaccines.md:1-")
+    assert rows[2].startswith("research/vaccines.md:1 ")
+    assert "research/vaccines.md:1-" in rows[2]
+
+
+def test_keys_act_in_the_order_in_which_they_come(screen):
+    """Also where they come in one go, as on a slow line."""
+    finds(screen, typed="kubernetes")
+    screen.type("", "C-u", "mrna", "Space", "vaccinX", "BSpace", "e")
+    rows = shows(screen, "research/vaccines.md:1-")
+    assert rows[0].rstrip() == "mrna vaccine"
+
+
+def test_what_a_note_holds_is_shown_and_not_obeyed(workspace, terminal):
+    """Control characters are pictures, brackets are no markup."""
+    daemon, root = workspace
+    (root / "hostile\x1b[31m.md").write_text(HOSTILE)
+    daemon.call("sync", workspace=str(root))
+    screen = terminal(daemon, root)
+    finds(screen, typed="zebra")
+    rows = shows(screen, "hostile␛[31m.md:1", "␛]0;owned␇␛[31mred", "␛[2J", "[bold]markup[/bold]")
+    assert "zebra" in rows[0]
+    assert not any(one in row for row in rows for one in "\x9b\u202e")
+
+
+def test_all_workspaces_are_searched_together(workspace, terminal, tmp_path):
+    """Each hit says which workspace it is of."""
+    daemon, root = workspace
+    other = tmp_path / "work"
+    other.mkdir()
+    (other / "weir.md").write_text("The weir is closed on Mondays.\n")
+    daemon.add(other)
+    screen = terminal(daemon, root)
+    finds(screen, "find", "--all", typed="weir")
+    shows(screen, "notes: 1.md:1", "work: weir.md:1")
+
+
+def test_a_daemon_is_started_where_none_runs(workspace, terminal):
+    """As by any other command."""
+    daemon, root = workspace
+    daemon.stop()
+    screen = terminal(daemon, root)
+    finds(screen, typed="weir")
+    shows(screen, "1.md:1", "The weir was mended")
+
+
+def test_a_daemon_that_dies_is_told_and_started_by_the_next_key(workspace, terminal):
+    """Not before: one that was stopped on purpose stays so."""
+    daemon, root = workspace
+    screen = terminal(daemon, root)
+    finds(screen, typed="weir")
+    shows(screen, "1.md:1", "The weir was mended")
+    daemon.process.send_signal(signal.SIGKILL)
+    daemon.process.wait()
+    shows(screen, "memd closed the connection", "1.md:1")
+    assert not daemon.listens()
+    retype(screen, "oats")
+    shows(screen, "2.md:1", "Buy oats.", without=["closed the connection"])
+    daemon.memctl("stop")
+    shows(screen, "memd closed the connection")
+    with pytest.raises(AssertionError):
+        until(daemon.listens, timeout_s=1.5)
+    daemon.start()
+    shows(screen, "2.md:1", "Buy oats.", without=["closed the connection"])
+    assert "left 0" in leave(screen)
+
+
+def test_what_is_wrong_with_the_options_is_told_before_the_screen(screen, sample):
+    """With the exit code of any other command; without a terminal as well."""
+    screen.type("clear; memctl find --since never; echo left $?")
+    rows = screen.until(lambda rows: "left 2" in rows)
+    assert any("--since: 'never' is no day" in row for row in rows)
+    screen.type("clear; memctl find -w /tmp; echo left $?")
+    screen.until(lambda rows: "left 4" in rows)
+    daemon, root = sample
+    done = daemon.memctl("find", cwd=root)
+    assert (done.returncode, "needs a terminal" in done.stderr) == (2, True)
+    done = daemon.memctl("search", "-i", "--json", "x", cwd=root)
+    assert (done.returncode, "-i shows a screen" in done.stderr) == (2, True)
+
+
+def test_without_textual_one_line_names_the_extra(screen):
+    """And how to install it."""
+    (screen.folder / "without.py").write_text(
+        "import sys; sys.modules['textual'] = None\n"
+        "from memctl.__main__ import main; sys.exit(main(['find']))\n"
+    )
+    screen.type(f"clear; {shlex.quote(sys.executable)} {screen.folder}/without.py; echo left $?")
+    rows = screen.until(lambda rows: "left 2" in rows)
+    assert "the extra `tui`" in "".join(rows)

@@ -1,0 +1,89 @@
+"""The questions that follow what is typed in `memctl find`, at a real daemon and without a screen."""
+
+import asyncio
+
+import pytest
+
+from memctl.find.live_search import LiveSearch
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture
+def live(sample, monkeypatch):
+    """Run a function with a live search of the sample workspace, and what it has found by then."""
+    daemon, root = sample
+    for name, value in daemon.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def run(script, **request):
+        async def whole():
+            found, troubles = [], []
+            searched = LiveSearch(
+                [{"workspace": root, **request}], limit=10, on_found=found.append, on_trouble=troubles.append
+            )
+            running = asyncio.create_task(searched.run())
+            async with asyncio.timeout(PATIENCE_S):
+                while not troubles:  # noqa: ASYNC110 - a test may poll; "": it is connected
+                    await asyncio.sleep(0.01)
+                await script(searched, found)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            return found
+
+        return asyncio.run(whole())
+
+    return run
+
+
+async def meant(found, typed):
+    """Wait until something was answered by meaning."""
+    while not (found and found[-1].typed == typed and found[-1].by_meaning):  # noqa: ASYNC110 - as above
+        await asyncio.sleep(0.01)
+
+
+def test_words_answer_at_once_and_meaning_when_one_pauses(live):
+    """One answer each, in this order; by meaning a note is found that has none of the words."""
+
+    async def script(searched, found):
+        searched.ask("immunization")
+        await meant(found, "immunization")
+
+    words, meaning = (one for one in live(script) if one.typed)
+    assert (words.by_meaning, meaning.by_meaning) == (False, True)
+    assert "research/vaccines.md" not in [hit["path"] for hit in words.hits]
+    assert "research/vaccines.md" in [hit["path"] for hit in meaning.hits]
+
+
+def test_what_is_answered_too_late_is_dropped(live):
+    """Of a word that is typed in one go only the whole is shown, and little of it is asked."""
+    asked = []
+
+    async def script(searched, found):
+        call = searched._client.call
+
+        async def counted(method, params, **options):
+            asked.append(params["query"])
+            return await call(method, params, **options)
+
+        searched._client.call = counted
+        for end in range(1, 8):
+            searched.ask("vaccine"[:end])
+            await asyncio.sleep(0)  # as the screen is given its turn
+        await meant(found, "vaccine")
+
+    assert {one.typed for one in live(script) if one.typed} == {"vaccine"}
+    assert len(asked) <= 3
+
+
+def test_nothing_typed_asks_nothing_and_filters_alone_list_the_newest(live):
+    """As in `memctl search`."""
+
+    async def script(searched, found):
+        searched.ask(" ")
+        await meant(found, " ")
+
+    assert live(script)[-1].hits == []
+    newest = live(script, tag=["decision"])[-1]
+    assert {"decisions/postgres.md", "decisions/four-day-week.md"} <= {hit["path"] for hit in newest.hits}
+    assert newest.filters == ("tag:decision",)
