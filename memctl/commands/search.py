@@ -95,7 +95,7 @@ def output_options(parser: ArgumentParser) -> None:
     """Add the forms that hits can have."""
     output = parser.add_argument_group("output").add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="one object: hits and how the answer was made")
-    output.add_argument("--jsonl", action="store_true", help="one object a hit, on lines")
+    output.add_argument("--jsonl", action="store_true", help="one object a hit, with its workspace, on lines")
     output.add_argument("--vimgrep", action="store_true", help="path:line:column:text, for a quickfix list")
     output.add_argument("--files", action="store_true", help="the paths of the sources, each once")
     output.add_argument(

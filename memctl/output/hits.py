@@ -113,8 +113,9 @@ def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
 
 
 def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
-    """Return one JSON object a hit."""
-    return _lines(to_json(hit, ascii_only=ascii_only) for hit in answer["hits"])
+    """Return one JSON object a hit, each with its `workspace`: a line alone says which file is meant."""
+    lines = ({**hit, "workspace": answer["workspace"]} for hit in answer["hits"])
+    return _lines(to_json(line, ascii_only=ascii_only) for line in lines)
 
 
 def is_complete(index: dict[str, Any]) -> bool:

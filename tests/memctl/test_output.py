@@ -228,10 +228,12 @@ def test_files_are_named_once_best_first():
     assert hits.files(answer, cwd="/home/ada/work") == "notes/genetics.md\nb.md\n"
 
 
-def test_json_lines_are_hits():
-    """Each line is the hit's own object."""
-    lines = hits.json_lines(found(hit(), hit(id=8))).splitlines()
-    assert [json.loads(line) for line in lines] == [hit(), hit(id=8)]
+def test_json_lines_are_hits_with_their_workspace():
+    """Each line is the hit's own object, and says what its path counts from."""
+    answer = found(hit(), hit(id=8))
+    lines = hits.json_lines(answer).splitlines()
+    of = {"workspace": answer["workspace"]}
+    assert [json.loads(line) for line in lines] == [hit() | of, hit(id=8) | of]
 
 
 def test_json_is_the_answer():
