@@ -11,6 +11,7 @@ VOCABULARY = {
     "memd",  # its version
     "memd.analysis",
     "memd.canonical",
+    "memd.child",
     "memd.config",
     "memd.diagnostics",
     "memd.errors",

@@ -1,15 +1,13 @@
 """`memctl eval`: start `python -m memd.eval` and show what that has measured."""
 
-import json
 import os
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
-from subprocess import PIPE, Popen
 from typing import Any
 
-from memctl import exits, launch, workspaces
+from memctl import child, exits, workspaces
 from memctl.arguments import count, text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -17,7 +15,6 @@ from memctl.output import eval as page
 from memctl.output import plot
 from memctl.output.hits import reasons
 from memctl.output.status import counted
-from memctl.progress import Progress
 
 QUESTIONS = 200  # so many make an interval of about ±0.06, and take seconds to ask
 
@@ -110,7 +107,7 @@ def run(args: Namespace) -> int:
     _check(args)
     workspace = workspaces.find(args.workspace)
     started = time.monotonic()
-    measured = _measured(_command(args, workspace))
+    measured = child.report(_command(args, workspace), "the measurement")
     measured = {
         "workspace": measured["workspace"],
         "took_s": round(time.monotonic() - started, 1),
@@ -133,34 +130,7 @@ def _command(args: Namespace, workspace: str) -> list[str]:
         options.append("--no-grep")
     if args.golden and any(metric == PASSAGES for metric, _ in args.fail_under):
         options.append("--need-lines")
-    return [*launch.python_module("memd.eval"), *options, "--", workspace]
-
-
-def _measured(command: list[str]) -> Fields:
-    """Return the report of a process that measures; its notes and its progress go to stderr meanwhile."""
-    # Its stdin is a sign of life: it ends, and deletes what it has written, when that is closed.
-    with Popen(command, stdin=PIPE, stdout=PIPE, env=launch.environment()) as process, Progress() as progress:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        told: Fields = {}
-        try:
-            for line in process.stdout:
-                told = json.loads(line)
-                if "note" in told:
-                    common.note(told["note"])
-                elif "progress" in told:
-                    progress(told["progress"])
-        finally:
-            process.stdin.close()
-            process.wait()
-    if "nothing" in told:
-        raise CommandError(told["nothing"], exits.NONE)
-    if "error" in told:
-        raise CommandError(told["error"]["message"], exits.of(told["error"]["code"]))
-    if "report" not in told:
-        raise CommandError(f"the measurement ended with exit code {process.returncode}", exits.INTERNAL)
-    report: Fields = told["report"]
-    return report
+    return ["memd.eval", *options, "--", workspace]
 
 
 def gate(raw: str) -> tuple[str, float]:

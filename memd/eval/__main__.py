@@ -1,32 +1,21 @@
 """The program `python -m memd.eval`, which `memctl eval` starts: measure once, write what happens to stdout.
 
-Each line of stdout is a JSON object with one key: `note` (a sentence), `progress` (stage, done, total), and
-at the end `report`, `nothing` (why there is nothing to ask) or `error` (code, message). The program ends, and
-deletes what it has written, at a signal and when stdin is closed: then whoever started it is gone, even by
-kill -9.
+Its lines and its end are those of memd.child; at its end, whatever the reason, it has deleted what it wrote.
 """
 
 import argparse
-import json
 import logging
-import os
-import signal
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-Send = Callable[[dict[str, Any]], None]
+from memd import child
+from memd.child import Send
 
 
 def main() -> int:
     """Measure; return 0 also where the last line says what went wrong."""
-    _leave_at_signals()  # before all imports that take time
-    os.umask(0o077)
-    send = _events()
-    threading.Thread(target=_leave_without_parent, name="memd-eval-parent", daemon=True).start()
+    send = child.begin()  # before all imports that take time
     _measure(_arguments(), send)
     return 0
 
@@ -95,42 +84,6 @@ def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
         else:
             measured = run.of_headings(one, wanted=args.headings, max_notes=args.max_notes)
     return {"workspace": root, **measured}
-
-
-def _events() -> Send:
-    """Return what writes a line to stdout; what anybody else prints goes to stderr."""
-    stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-
-    def send(event: dict[str, Any]) -> None:
-        try:
-            stream.write(json.dumps(event) + "\n")
-            stream.flush()
-        except BrokenPipeError:  # nobody reads any more
-            raise SystemExit(1) from None
-
-    return send
-
-
-def _leave_at_signals() -> None:
-    """Let the first signal end the process orderly; later ones would interrupt the cleaning up."""
-    is_leaving = False
-
-    def leave(number: int, _: FrameType | None) -> None:
-        nonlocal is_leaving
-        if not is_leaving:
-            is_leaving = True
-            raise SystemExit(128 + number)  # as shells report it
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:  # nohup's stays
-            signal.signal(number, leave)
-
-
-def _leave_without_parent() -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":
