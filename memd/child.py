@@ -11,23 +11,31 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Send = Callable[[dict[str, Any]], None]
 
 
-def begin() -> Send:
-    """Make this process one that memctl can follow and end; return what writes a line.
+@contextmanager
+def running() -> Iterator[Send]:
+    """Make this process one that memctl can follow and end, and yield what writes a line.
 
-    Files that it makes are for their owner alone.
+    Files that it makes are for their owner alone. Behind the block nothing is left to be cleaned up, and a
+    signal would only interrupt Python's own end.
     """
     _leave_at_signals()
     os.umask(0o077)
-    send = _events()
     threading.Thread(target=_leave_without_parent, name="memd-parent", daemon=True).start()
-    return send
+    try:
+        yield _events()
+    finally:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _events() -> Send:
@@ -55,7 +63,7 @@ def _leave_at_signals() -> None:
             is_leaving = True
             raise SystemExit(128 + number)  # as shells report it
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:  # nohup's stays
             signal.signal(number, leave)
 

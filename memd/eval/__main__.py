@@ -15,8 +15,8 @@ from memd.child import Send
 
 def main() -> int:
     """Measure; return 0 also where the last line says what went wrong."""
-    send = child.begin()  # before all imports that take time
-    _measure(_arguments(), send)
+    with child.running() as send:  # before all imports that take time
+        _measure(_arguments(), send)
     return 0
 
 

@@ -1,0 +1,32 @@
+"""The life of a program that memctl starts beside the daemon."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+WORKS = """
+import os, signal, sys
+from memd import child
+with child.running() as send:
+    send({"report": {}})
+    if "inside" in sys.argv:
+        os.kill(os.getpid(), signal.SIGTERM)
+if "after" in sys.argv:
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+@pytest.mark.parametrize(("when", "status"), [("inside", 128 + signal.SIGTERM), ("after", 0)])
+def test_a_signal_ends_the_work_and_not_the_end_of_the_process(when, status):
+    """As soon as it has the report memctl closes stdin, which must not interrupt Python's own end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKS, when],
+        stdin=subprocess.PIPE,  # open: somebody waits
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert json.loads(process.stdout.read()) == {"report": {}}
+        assert (process.wait(), process.stderr.read()) == (status, b"")
