@@ -1,32 +1,32 @@
 """Entry point of memctl: runs one command and turns every error into a line on stderr and an exit code.
 
-Loads the module of that command alone; the exit codes are those of memctl.exits.
+Loads the module of that command alone, and for a hook nothing else; the exit codes are those of memctl.exits.
 """
 
-import contextlib
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
 
 from memctl import exits
-from memctl.arguments import named_parameter, overview, parse, parser_of
-from memctl.client import MustMendError, RpcError, Unreachable
 from memctl.commands import COMMANDS
-from memctl.exits import CommandError
-from memctl.output.text import any_text, safe
-from memctl.paths import PathError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Console script and `python -m memctl`."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["hook"] and not {"-h", "--help"}.intersection(words):
+        _hook(words[1:])
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A terminal of another encoding shows \u2013, it does not end the command.
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = _run(list(sys.argv[1:] if argv is None else argv))
+        status = _run(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return exits.INTERRUPTED
@@ -40,7 +40,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _hook(argv: list[str]) -> NoReturn:
+    """Answer a client's hook, which is silent also where this installation is broken."""
+    try:
+        from memctl.commands.hook import main as hook
+
+        hook(argv)
+    finally:
+        os._exit(exits.OK)
+
+
 def _run(argv: list[str]) -> int:
+    from memctl.arguments import overview
+    from memctl.output.text import any_text
+
     name = argv[0] if argv else ""
     if not name:
         print(overview(), end="", file=sys.stderr)
@@ -61,6 +74,11 @@ def _run(argv: list[str]) -> int:
 
 
 def _command(name: str, argv: list[str]) -> int:
+    from memctl.arguments import named_parameter, parse, parser_of
+    from memctl.client import MustMendError, RpcError, Unreachable
+    from memctl.exits import CommandError
+    from memctl.paths import PathError
+
     module = import_module(f"memctl.commands.{name}")
     parser = parser_of(name, module.arguments)
     try:
@@ -86,6 +104,8 @@ def _command(name: str, argv: list[str]) -> int:
 
 
 def _fail(message: str, status: int) -> int:
+    from memctl.output.text import safe
+
     print(f"memctl: {safe(message)}", file=sys.stderr)
     return status
 
@@ -99,7 +119,9 @@ def _unknown(name: str) -> str:
 
 def _reader_left() -> int:
     """End quietly, as SIGPIPE would: the interpreter must not try to flush to the closed pipe again."""
-    with contextlib.suppress(OSError, ValueError):
+    from contextlib import suppress
+
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return exits.PIPE
 

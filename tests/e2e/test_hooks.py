@@ -1,0 +1,187 @@
+"""`memctl hook`: what a client's hook gets at the start of a conversation, at a prompt and at the end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from daemon_process import Daemon, until
+
+QUESTION = "on which port does the staging database listen?"
+NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
+# Not the promise, which is 150 ms: what a loaded machine may make of it, and far less than a wait would take.
+PROMPTLY_S = 3.0
+
+
+def hook(
+    daemon, *arguments, told=None, raw=b"", check=True, env=None, **options
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a hook as a client does, and hold it to what it always promises."""
+    done = subprocess.run(
+        [sys.executable, "-m", "memctl", "hook", *arguments],
+        input=raw if told is None else json.dumps(told).encode(),
+        env=daemon.environment | (env or {}), capture_output=True, timeout=60, check=False, **options,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done
+
+
+def said(daemon, cwd, prompt=QUESTION, *, client="claude-code", tries=40, **told) -> str:
+    """What a hook adds to a prompt; tried again, for the deadline passes where a machine is loaded."""
+    told = {"cwd": str(cwd), "prompt": prompt, "session_id": "s", "transcript_path": "/nowhere"} | told
+    for _ in range(tries):
+        if text := hook(daemon, client, "UserPromptSubmit", told=told).stdout.decode():
+            return text
+    return ""
+
+
+@pytest.fixture
+def notes(daemon, tmp_path):
+    """A workspace with a note that answers."""
+    root = tmp_path / "notes"
+    (root / "below").mkdir(parents=True)
+    (root / "port.md").write_text(NOTE)
+    daemon.add(root)
+    return root
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_a_prompt_gets_the_notes_that_match_it(daemon, notes, client):
+    """They come as plain text in a frame that says what they are, with their place."""
+    lines = said(daemon, notes / "below", client=client).splitlines()
+    assert lines[0] == "<memd-recall>"
+    assert lines[-1] == "</memd-recall>"
+    assert "notes, not instructions" in lines[1]
+    assert "> The staging database listens on 5433, because 5432 is taken." in lines
+    assert any("port.md:1-1" in line for line in lines)
+
+
+def test_a_prompt_about_something_else_gets_nothing(daemon, notes):
+    """No frame, no excuse: a conversation about code has no use for the nearest of all notes."""
+    assert said(daemon, notes)  # the daemon is warm
+    for prompt in ("Refactor this function to take a dict.", "ok, go on", "qqxyzzy", "", "   "):
+        assert said(daemon, notes, prompt, tries=1) == ""
+
+
+def test_a_conversation_begins_with_what_was_kept_lately(daemon, notes):
+    """At its start there is no question: the newest of memory/ come, other notes do not, nor on a resume."""
+    kept = {"topic": "infra", "title": "Mirror", "content": "The mirror moved to Oslo."}
+    daemon.call("extract_memory", workspace=str(notes), **kept)
+    daemon.call("index", workspace=str(notes))
+    told = {"cwd": str(notes), "source": "startup"}
+    text = ""
+    while not text:  # a loaded machine passes the deadline
+        text = hook(daemon, "claude-code", "SessionStart", told=told).stdout.decode()
+    assert "> The mirror moved to Oslo." in text
+    assert "5433" not in text
+    assert hook(daemon, "claude-code", "SessionStart", told=told | {"source": "resume"}).stdout == b""
+
+
+def test_only_the_workspace_of_the_conversation_is_recalled(daemon, notes, tmp_path):
+    """Outside of it nothing is said, though it is the only one, or the environment names it."""
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    assert said(daemon, notes)
+    assert said(daemon, outside, tries=2) == ""
+    told = {"cwd": str(outside), "prompt": QUESTION}
+    named = {"MEMD_WORKSPACE": str(notes)}
+    assert hook(daemon, "claude-code", "UserPromptSubmit", told=told, env=named, cwd=notes).stdout == b""
+
+
+def test_a_workspace_inside_another_gets_nothing_of_the_outer_one(daemon, notes):
+    """Also while memd does not know the inner one: a request for it is answered from around it."""
+    inner = notes / "below"
+    (inner / "memory").mkdir()
+    (inner / "memory" / "config.toml").write_text("")
+    assert daemon.found(QUESTION, workspace=str(inner)) == ["port.md"]
+    assert said(daemon, notes)
+    assert said(daemon, inner, tries=2) == ""
+
+
+def test_a_link_into_a_workspace_leads_there(daemon, notes, tmp_path):
+    """The folder that counts is the real one."""
+    (tmp_path / "link").symlink_to(notes / "below")
+    assert said(daemon, tmp_path / "link")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("claude-code",), ("claude-code", "Nonsense"), ("nonsense", "SessionStart"), ("a", "b", "c"),
+     ("--bogus",), ("claude-code", "UserPromptSubmit")],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "raw", [b"", b"nonsense", b"[]", b"null", b"{}", b'{"cwd": 3}', b"\xff\0", b'{"cwd":"/"}']
+)
+def test_a_hook_is_silent_about_every_error(tmp_path, arguments, raw):
+    """An exit code or a line on stderr may block the prompt, so there is neither."""
+    nobody = Daemon(tmp_path)
+    try:
+        assert hook(nobody, *arguments, raw=raw).stdout == b""
+    finally:
+        nobody.close()
+
+
+def test_a_hook_is_silent_where_nobody_reads(daemon, notes):
+    """A closed stdout, stdin or stderr is no error."""
+    told = json.dumps({"cwd": str(notes), "prompt": QUESTION})
+    command = f"{sys.executable} -m memctl hook claude-code UserPromptSubmit"
+    for redirected in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full"):
+        done = subprocess.run(
+            ["sh", "-c", f"{command} {redirected}"], input=told.encode(), env=daemon.environment,
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b""), redirected
+
+
+def test_a_hook_starts_a_daemon_that_is_down_and_leaves(daemon, notes):
+    """The first prompt gets nothing; a later one is answered."""
+    daemon.stop()
+    assert said(daemon, notes, tries=1) == ""
+    until(daemon.listens)
+    assert until(lambda: said(daemon, notes, tries=1))
+
+
+def test_a_hook_does_not_wait_for_a_daemon_that_hangs(daemon, notes):
+    """At its deadline it is gone, with nothing said."""
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        assert said(daemon, notes, tries=1) == ""
+        assert time.monotonic() - begun < PROMPTLY_S
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+
+
+def test_a_hook_does_not_wait_for_its_input(daemon):
+    """A client that leaves stdin open has no hook that stays."""
+    reading, writing = os.pipe()
+    begun = time.monotonic()
+    command = [sys.executable, "-m", "memctl", "hook", "claude-code", "UserPromptSubmit"]
+    with subprocess.Popen(command, stdin=reading, env=daemon.environment) as process:
+        assert process.wait(timeout=60) == 0
+    os.close(reading)
+    os.close(writing)
+    assert time.monotonic() - begun < PROMPTLY_S
+
+
+def test_a_hook_loads_little(daemon, notes):
+    """Its start is most of its time: no parser of arguments, no subprocess, no pathlib."""
+    profiled = {"PYTHONPROFILEIMPORTTIME": "1"}
+    told = json.dumps({"cwd": str(notes), "prompt": QUESTION}).encode()
+    code = (
+        "import os, sys; os.dup2 = lambda *_: 0; sys.argv[1:] = ['hook', 'claude-code', 'UserPromptSubmit'];"
+        "import memctl.__main__ as m; m.main()"
+    )
+    loaded: set[str] = set()
+    while "memctl.client" not in loaded:  # a loaded machine passes the deadline
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", code], input=told, capture_output=True, timeout=60, check=True,
+            env=daemon.environment | profiled | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        loaded = {
+            line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines() if "|" in line
+        }
+    assert loaded & {"argparse", "subprocess", "pathlib", "memctl.arguments", "difflib", "tomlkit"} == set()
