@@ -98,7 +98,7 @@ ONE_IMPORTER = {
     "textual": {"memctl.find.screen"},
     "tokenizers": {"memd.embedding.tokenizer"},
     "huggingface_hub": {"memctl.commands.models"},
-    "tomlkit": {"memd.config", "memctl.model_store"},
+    "tomlkit": {"memd.config", "memctl.agents.edits", "memctl.model_store"},
     "watchfiles": {"memd.sources.watch"},
     "yaml": {"memd.entries.entry", "memd.sources.markdown"},
 }

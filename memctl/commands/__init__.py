@@ -31,6 +31,7 @@ COMMANDS = {
     "workspaces": "list, add, remove or configure workspaces",
     "models": "download, list, use or remove models",
     "hook": "answer a hook of an agent's client: recall into its prompt",
+    "agents": "register memctl with the clients of agents: Claude Code, Codex, …",
     "mcp": "serve agents: an MCP server on stdin and stdout",
     "editors": "print the folder of an editor's plugin",
     "completions": "print a completion script for your shell",

@@ -1,0 +1,1 @@
+"""The configurations of agents' clients: what `memctl agents` writes into them, and takes away again."""

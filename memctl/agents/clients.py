@@ -1,0 +1,127 @@
+"""The clients of agents: where their configurations lie, and what registers memctl there.
+
+A table. `command` is how they start memctl: by its full path, for few of them have the user's PATH.
+"""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from memctl import launch, paths
+from memctl.agents.edits import Element, Entry, JsonFile, Target, TomlFile, WholeFile
+from memctl.commands.hook import EVENTS
+
+NAME = "memd"  # of the MCP server, in every client
+HOOK_TIMEOUT_S = 5  # after that the client goes on without; the hook's own deadline is far less
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client; *targets* is called with memctl's command and what follows `memctl mcp`."""
+
+    name: str
+    title: str
+    targets: Callable[[Sequence[str], Sequence[str]], list[Target]]
+    what: str  # that is registered
+    next_step: str = ""  # what the user has to do
+
+
+def command() -> list[str]:
+    """Return how memctl of this installation is started."""
+    beside = Path(sys.executable).with_name("memctl")
+    return [str(beside)] if beside.is_file() else launch.python_module("memctl")
+
+
+def _home(variable: str, folder: str) -> Path:
+    named = os.environ.get(variable, "")
+    return Path(named) if named.startswith("/") else Path.home() / folder
+
+
+def _server(memctl: Sequence[str], options: Sequence[str], **more: Any) -> dict[str, Any]:
+    return {**more, "command": memctl[0], "args": [*memctl[1:], "mcp", *options]}
+
+
+def _hooks(client: str, memctl: Sequence[str], events: Sequence[str]) -> tuple[Element, ...]:
+    def group(event: str) -> dict[str, Any]:
+        line = shlex.join([*memctl, "hook", client, event])
+        return {"hooks": [{"type": "command", "command": line, "timeout": HOOK_TIMEOUT_S}]}
+
+    return tuple(Element(("hooks", event), group(event)) for event in events)
+
+
+def _claude_code(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    folder = _home("CLAUDE_CONFIG_DIR", ".claude")
+    state = folder if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home()
+    server = Entry(("mcpServers", NAME), _server(memctl, options, type="stdio"))
+    hooks = _hooks("claude-code", memctl, tuple(EVENTS["claude-code"]))
+    return [
+        JsonFile(state / ".claude.json", (server,), strict=True),
+        JsonFile(folder / "settings.json", hooks, strict=True),
+    ]
+
+
+def _codex(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    folder = _home("CODEX_HOME", ".codex")
+    hooks = _hooks("codex", memctl, tuple(EVENTS["codex"]))
+    return [
+        TomlFile(folder / "config.toml", ("mcp_servers", NAME), _server(memctl, options)),
+        JsonFile(folder / "hooks.json", hooks, strict=True),
+    ]
+
+
+def _cursor(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    server = Entry(("mcpServers", NAME), _server(memctl, options))
+    return [JsonFile(Path.home() / ".cursor" / "mcp.json", (server,))]
+
+
+def _vscode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    is_mac = sys.platform == "darwin"
+    config = Path.home() / "Library/Application Support" if is_mac else paths.config_dir().parent
+    server = Entry(("servers", NAME), _server(memctl, options, type="stdio"))
+    return [JsonFile(config / "Code" / "User" / "mcp.json", (server,))]
+
+
+def _zed(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    # "source" is for the versions that ask for it; later ones do without and take it.
+    server = Entry(("context_servers", NAME), _server(memctl, options, source="custom") | {"env": {}})
+    return [JsonFile(paths.config_dir().parent / "zed" / "settings.json", (server,))]
+
+
+def _opencode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    folder = _home("OPENCODE_CONFIG_DIR", "") if os.environ.get("OPENCODE_CONFIG_DIR") else None
+    folder = folder or paths.config_dir().parent / "opencode"
+    named = [folder / name for name in ("opencode.jsonc", "opencode.json")]
+    config = next((path for path in named if os.path.lexists(path)), named[-1])
+    server = {"type": "local", "command": [*memctl, "mcp", *options], "enabled": True}
+    plugin = (files("memctl.agents") / "opencode.js").read_text(encoding="utf-8")
+    return [
+        JsonFile(config, (Entry(("mcp", NAME), server),)),
+        WholeFile(folder / "plugins" / "memd.js", plugin.replace("__MEMCTL__", json.dumps(list(memctl)))),
+    ]
+
+
+def _gemini(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    server = Entry(("mcpServers", NAME), _server(memctl, options))
+    return [JsonFile(Path.home() / ".gemini" / "settings.json", (server,))]
+
+
+BOTH = "tools and hooks"
+TOOLS = "tools"
+CLIENTS = {
+    one.name: one
+    for one in (
+        Client("claude-code", "Claude Code", _claude_code, BOTH),
+        Client("codex", "Codex", _codex, BOTH, "codex asks you at its next start to trust the new hooks"),
+        Client("cursor", "Cursor", _cursor, TOOLS),
+        Client("vscode", "VS Code", _vscode, TOOLS),
+        Client("zed", "Zed", _zed, TOOLS),
+        Client("opencode", "OpenCode", _opencode, BOTH),
+        Client("gemini", "Gemini CLI", _gemini, TOOLS),
+    )
+}

@@ -1,0 +1,55 @@
+// memd's plugin for OpenCode, written by `memctl agents install opencode` and removed by `uninstall`.
+// It runs `memctl hook opencode` at each prompt and adds what that prints to the message. Whatever goes wrong,
+// the message is as it was.
+import { spawn } from "node:child_process"
+
+const MEMCTL = __MEMCTL__
+const DEADLINE_MS = 1000 // the hook itself ends after 150
+
+function hook(event, told) {
+  return new Promise((resolve) => {
+    const child = spawn(MEMCTL[0], [...MEMCTL.slice(1), "hook", "opencode", event], {
+      stdio: ["pipe", "pipe", "ignore"],
+    })
+    const late = setTimeout(() => resolve(""), DEADLINE_MS)
+    const said = []
+    child.stdout.on("data", (part) => said.push(part))
+    child.on("error", () => resolve(""))
+    child.on("close", () => {
+      clearTimeout(late)
+      resolve(Buffer.concat(said).toString("utf8"))
+    })
+    child.stdin.on("error", () => {})
+    child.stdin.end(JSON.stringify(told))
+  })
+}
+
+export const MemdPlugin = async ({ directory }) => {
+  const begun = new Set()
+  return {
+    "chat.message": async (input, output) => {
+      try {
+        const prompt = output.parts
+          .filter((part) => part.type === "text" && !part.synthetic)
+          .map((part) => part.text)
+          .join("\n")
+        const told = { cwd: directory, session_id: input.sessionID, prompt }
+        const events = begun.has(input.sessionID) ? ["prompt"] : ["start", "prompt"]
+        begun.add(input.sessionID)
+        for (const text of await Promise.all(events.map((event) => hook(event, told)))) {
+          if (!text) continue
+          output.parts.push({
+            id: `prt_memd${Date.now().toString(36)}${Math.random().toString(36).slice(2, 10)}`,
+            sessionID: input.sessionID,
+            messageID: output.message.id,
+            type: "text",
+            text,
+            synthetic: true,
+          })
+        }
+      } catch {
+        // the message goes on without
+      }
+    },
+  }
+}

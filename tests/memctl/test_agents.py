@@ -1,0 +1,307 @@
+"""`memctl agents`: what it writes into clients' configurations, and that it takes exactly that away."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from memctl.agents import json_edit
+
+# client: its files, and what may stand in them before
+FILES = {
+    "claude-code": {
+        ".claude.json": '{\n  "numStartups": 7,\n  "mcpServers": {\n    "other": {"command": "x"}\n  }\n}',
+        ".claude/settings.json": (
+            '{\n  "model": "opus",\n  "hooks": {\n    "Stop": [\n      {"hooks": [{"type": "command", '
+            '"command": "say done"}]}\n    ]\n  }\n}\n'
+        ),
+    },
+    "codex": {
+        ".codex/config.toml": (
+            '# mine\nmodel = "x"   # a model\n\n[mcp_servers.other]\nurl = "x"\n\n[tui]\na = 1\n'
+        ),
+        ".codex/hooks.json": '{"hooks": {"Stop": []}}\n',
+    },
+    "cursor": {".cursor/mcp.json": '{\n\t"mcpServers": {}\n}\n'},
+    "vscode": {
+        "config/Code/User/mcp.json": '{\r\n    // mine\r\n    "servers": {},\r\n    "inputs": [],\r\n}'
+    },
+    "zed": {"config/zed/settings.json": '// Zed settings\n{\n  "theme": "One", // dark\n  /* end */\n}\n'},
+    "opencode": {
+        "config/opencode/opencode.json": '{\n  "$schema": "x", // mine\n}\n',
+        "config/opencode/plugins/memd.js": None,
+    },
+    "gemini": {".gemini/settings.json": '{"selectedAuthType": "x"}'},
+}
+
+
+@pytest.fixture
+def home(tmp_path):
+    """An empty home."""
+    return tmp_path
+
+
+def agents(home, *arguments, stdin=subprocess.DEVNULL):
+    """Run `memctl agents` in a home."""
+    environment = {
+        "HOME": str(home), "PATH": os.environ["PATH"], "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(home / "run"), "LC_ALL": "C.UTF-8",
+    }  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "memctl", "agents", *arguments],
+        env=environment, stdin=stdin, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def tree(home):
+    """Every file below, with its bytes and mode."""
+    return {
+        str(path.relative_to(home)): (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+        for path in home.rglob("*")
+        if path.is_file()
+    }
+
+
+def write(home, client, mode=0o640):
+    """Write the configuration that a client has before."""
+    for name, text in FILES[client].items():
+        if text is not None:
+            path = home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+            path.chmod(mode)
+
+
+def plain(path):
+    """What a configuration says."""
+    text = path.read_bytes().decode()
+    return tomllib.loads(text) if path.suffix == ".toml" else json_edit.parse(text).plain
+
+
+@pytest.mark.parametrize("client", FILES)
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("options", [(), ("--workspace", "/notes")])
+def test_uninstall_leaves_every_byte_as_it_was(home, client, is_there, options):
+    """Whether the client had a configuration or not; its modes stay, and no backup is left."""
+    if is_there:
+        write(home, client)
+    before = tree(home)
+    done = agents(home, "install", client, "--yes", *options)
+    assert done.returncode == 0, done.stderr
+    between = tree(home)
+    assert set(FILES[client]) <= set(between)
+    for name in before:
+        assert between[f"{name}.before-memd"] == before[name]
+        assert between[name][1] == before[name][1]
+    assert agents(home, "uninstall", client, "--yes").returncode == 0
+    assert tree(home) == before
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_what_others_change_meanwhile_stays(home, client):
+    """Comments, order and what was added since the installation: memd's own alone goes."""
+    write(home, client)
+    wanted = {name: plain(home / name) for name, text in FILES[client].items() if text}
+    assert agents(home, "install", client, "--yes").returncode == 0
+    for name, said in wanted.items():
+        path = home / name
+        if path.suffix == ".toml":
+            path.write_text(path.read_text() + "\n[later]\nx = 1\n")
+            said["later"] = {"x": 1}
+        else:
+            path.write_bytes(json_edit.put(path.read_bytes().decode(), ["later"], 1).encode())
+            said["later"] = 1
+    done = agents(home, "uninstall", client, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert {name: plain(home / name) for name in wanted} == wanted
+    for name, text in FILES[client].items():
+        after = (home / name).read_text() if text else ""
+        for comment in ("// mine", "// Zed settings", "// dark", "/* end */", "# mine", "# a model"):
+            assert (comment in after) == (comment in (text or ""))
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_twice_is_as_good_as_once(home, client):
+    """A second installation changes nothing, nor the backup; one with other options changes only these."""
+    write(home, client)
+    before = tree(home)
+    agents(home, "install", client, "--yes")
+    once = tree(home)
+    done = agents(home, "install", client, "--yes")
+    assert (done.returncode, "has it already" in done.stdout) == (0, True)
+    assert tree(home) == once
+    assert agents(home, "install", client, "--yes", "-w", "/elsewhere").returncode == 0
+    assert agents(home, "uninstall", client, "--yes").returncode == 0
+    assert tree(home) == before
+    assert "does not have it" in agents(home, "uninstall", client, "--yes").stdout
+
+
+def test_what_is_written_runs_memctl(home):
+    """The server's command starts, and is the memctl that wrote it."""
+    agents(home, "install", "cursor", "--yes", "-w", "~/notes")
+    server = plain(home / ".cursor/mcp.json")["mcpServers"]["memd"]
+    assert server["args"] == ["mcp", "--workspace", str(home / "notes")]
+    done = subprocess.run([server["command"], "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("memctl ")
+
+
+def test_claude_code_gets_tools_and_hooks(home):
+    """Its servers and its hooks stand in two files; others' hooks of the same event stay."""
+    write(home, "claude-code")
+    agents(home, "install", "claude-code", "--yes")
+    assert set(plain(home / ".claude.json")["mcpServers"]) == {"other", "memd"}
+    hooks = plain(home / ".claude/settings.json")["hooks"]
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}
+    assert [len(groups) for groups in hooks.values()] == [2, 1, 1, 1]
+    assert hooks["UserPromptSubmit"][0]["hooks"][0]["command"].endswith(
+        "memctl hook claude-code UserPromptSubmit"
+    )
+
+
+def test_a_hook_of_somebody_elses_in_our_group_stays(home):
+    """Only memd's own is taken out of a group."""
+    agents(home, "install", "claude-code", "--yes")
+    path = home / ".claude/settings.json"
+    changed = json.loads(path.read_text())
+    changed["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "say done"})
+    path.write_text(json.dumps(changed))
+    agents(home, "uninstall", "claude-code", "--yes")
+    assert plain(path) == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}
+
+
+def test_it_shows_a_diff_and_asks(home):
+    """Nothing is written where nobody can be asked, nor on a dry run."""
+    write(home, "zed")
+    before = tree(home)
+    done = agents(home, "install", "zed")
+    assert done.returncode == 2
+    assert '+    "memd": {' in done.stdout
+    assert "--yes" in done.stderr
+    done = agents(home, "install", "zed", "--dry-run")
+    assert (done.returncode, '+    "memd": {' in done.stdout) == (0, True)
+    assert tree(home) == before
+
+
+@pytest.mark.parametrize(("answer", "written"), [(b"n\n", False), (b"\n", False), (b"y\n", True)])
+def test_who_sits_at_a_terminal_is_asked(home, answer, written):
+    """Anything but yes writes nothing."""
+    ours, theirs = os.openpty()
+    os.write(ours, answer)
+    done = agents(home, "install", "cursor", stdin=theirs)
+    os.close(ours)
+    os.close(theirs)
+    assert "Make this change? [y/N]" in done.stderr
+    assert (done.returncode, (home / ".cursor/mcp.json").is_file()) == (0 if written else 1, written)
+
+
+def _link(path):
+    path.rename(path.with_suffix(".real"))
+    path.symlink_to(path.with_suffix(".real"))
+
+
+def _fifo(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+BAD = {
+    "a link": (_link, "symbolic link"),
+    "a dangling link": (lambda path: (path.unlink(), path.symlink_to("/nowhere")), "symbolic link"),
+    "read-only": (lambda path: path.chmod(0o440), "read-only"),
+    "another's": (lambda path: os.chown(path, 12345, -1), "belongs to uid 12345"),
+    "a folder": (lambda path: (path.unlink(), path.mkdir()), "no regular file"),
+    "a fifo": (_fifo, "no regular file"),
+    "no json": (lambda path: path.write_text('{"hooks": '), "line 1 column"),
+    "no utf-8": (lambda path: path.write_bytes(b'{"\xff": 1}'), "UTF-8"),
+    "a comment": (lambda path: path.write_text("// a\n{}"), "Expecting"),
+    "an array": (lambda path: path.write_text("[]"), "no object"),
+    "hooks of another kind": (lambda path: path.write_text('{"hooks": {"Stop": {}}}'), "no array"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("action", ["install", "uninstall"])
+def test_an_unusual_file_is_an_error_and_nothing_is_written(home, kind, action):
+    """Neither it nor the client's other file; the message names it."""
+    spoil, message = BAD[kind]
+    write(home, "claude-code")
+    if action == "uninstall":
+        agents(home, "install", "claude-code", "--yes")
+    path = home / ".claude/settings.json"
+    spoil(path)
+    before = tree(home)
+    done = agents(home, action, "claude-code", "--yes")
+    if action == "uninstall" and kind in {"an array", "hooks of another kind"}:
+        assert done.returncode == 0  # there is nothing of memd's in it
+        return
+    assert done.returncode == 8, done.stdout
+    assert str(path) in done.stderr
+    assert message in done.stderr
+    assert tree(home) == before
+    if kind not in {"an array", "hooks of another kind"}:
+        assert "unreadable" in agents(home, "list").stdout
+
+
+@pytest.mark.parametrize(
+    ("client", "name", "text"),
+    [
+        ("cursor", ".cursor/mcp.json", '{"mcpServers": {"memd": {"command": "other"}}}'),
+        ("codex", ".codex/config.toml", '[mcp_servers.memd]\ncommand = "other"\n'),
+        ("opencode", "config/opencode/plugins/memd.js", "// another plugin\n"),
+    ],
+)
+def test_somebody_elses_entry_of_the_same_name_is_left_alone(home, client, name, text):
+    """It stops an installation, and no uninstall takes it away."""
+    path = home / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    done = agents(home, "install", client, "--yes")
+    assert done.returncode == 8
+    assert "rename or remove it" in done.stderr
+    assert agents(home, "uninstall", client, "--yes").returncode == 0
+    assert tree(home) == {name: (text.encode(), stat.S_IMODE(path.stat().st_mode))}
+
+
+def test_the_second_file_cannot_be_written(home):
+    """Then the first is as it was: a client is registered wholly or not at all."""
+    write(home, "claude-code")
+    (home / ".claude/settings.json").unlink()
+    shutil.rmtree(home / ".claude")
+    (home / ".claude").write_text("in the way")
+    before = tree(home)
+    done = agents(home, "install", "claude-code", "--yes")
+    assert done.returncode == 8, done.stdout
+    assert tree(home) == before
+
+
+def test_the_list_says_who_has_it(home):
+    """Installed, partly, or not."""
+    agents(home, "install", "claude-code", "--yes")
+    agents(home, "install", "codex", "--yes")
+    (home / ".codex/hooks.json").unlink()
+    listed = json.loads(agents(home, "list", "--json").stdout)["clients"]
+    states = {one["name"]: one["state"] for one in listed}
+    assert states.pop("claude-code") == "installed"
+    assert states.pop("codex") == "partly"
+    assert set(states.values()) == {"not installed"}
+    assert agents(home).stdout.startswith("claude-code  installed ")
+
+
+def test_the_environment_names_other_folders(home, monkeypatch):
+    """As the clients take it from there."""
+    from memctl.agents.clients import CLIENTS
+
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "c"))
+    monkeypatch.setenv("CODEX_HOME", str(home / "x"))
+    found = [target.path for name in ("claude-code", "codex") for target in CLIENTS[name].targets(["m"], [])]
+    assert found == [
+        home / "c/.claude.json",
+        home / "c/settings.json",
+        home / "x/config.toml",
+        home / "x/hooks.json",
+    ]
