@@ -69,6 +69,7 @@ class AnswerHit(TypedDict):
     date: str | None
     origin: str
     also_in: list[types.Location]
+    superseded_by: list[str]
 
 
 class SearchAnswer(TypedDict):
@@ -105,6 +106,7 @@ class WhyAnswer(TypedDict):
     stage: str
     text: str
     advice: str
+    superseded_by: NotRequired[list[str]]
     degraded: list[str]
     note: str
 
@@ -129,6 +131,7 @@ class GetAnswer(TypedDict):
     lines: int
     title: NotRequired[str]
     tags: NotRequired[list[str]]
+    superseded_by: NotRequired[list[str]]
     text: str
     note: str
 
@@ -223,7 +226,8 @@ class Memory:
         Use it when a question may have been answered or decided before. Returns ranked stretches of notes
         with path, lines, snippet and score (0 to 1, comparable between answers). Look at confidence first:
         "none" means that nothing there is a good match, and the hits are only the nearest; `note` says what
-        else the answer lacks. Read more of a hit with get; cite path and lines.
+        else the answer lacks. A hit with `superseded_by` is out of date: rely on those notes in its place.
+        Read more of a hit with get; cite path and lines.
         """
         answer = self._found(
             "search_memory",
@@ -388,6 +392,7 @@ def _hit(hit: dict[str, Any]) -> AnswerHit:
         "date": hit.get("date"),
         "origin": (hit.get("source") or {}).get("origin", "human"),
         "also_in": hit.get("folded") or [],
+        "superseded_by": hit.get("superseded_by") or [],
     }
 
 

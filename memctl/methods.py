@@ -211,6 +211,7 @@ class Methods:
         weights: dict[str, Any] | None = None,
         path: str | list[str] | None = None,
         budget_tokens: int | None = None,
+        superseded: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.RecallResult:
         """Hits as Markdown that fits into a prompt."""
@@ -229,6 +230,7 @@ class Methods:
             "weights": weights,
             "path": path,
             "budget_tokens": budget_tokens,
+            "superseded": superseded,
         }
         answer: types.RecallResult = self.call(
             "recall",
@@ -790,6 +792,7 @@ class AsyncMethods:
         weights: dict[str, Any] | None = None,
         path: str | list[str] | None = None,
         budget_tokens: int | None = None,
+        superseded: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.RecallResult:
         """Hits as Markdown that fits into a prompt."""
@@ -808,6 +811,7 @@ class AsyncMethods:
             "weights": weights,
             "path": path,
             "budget_tokens": budget_tokens,
+            "superseded": superseded,
         }
         answer: types.RecallResult = await self.call(
             "recall",

@@ -339,6 +339,8 @@ class Explained(TypedDict):
     merged: float  # the sum of the parts, or the score of the words that name it where that is more
     decay: Decay
     score: float  # merged · decay
+    superseded_by: list[str]  # paths of what holds in its place, and comes before it where both match
+    ahead_of: str | None  # path of what it supersedes, whose better place and order it has; None: its own
     # What it is sorted by: the score, or under rrf Σ 1 / (60 + rank) · decay; 1 more for each word that names
     # it. None where no pool has it.
     order: float | None
@@ -367,6 +369,7 @@ class SearchHit(TypedDict):
     match_column: int  # in bytes, from 1
     match_text: str  # that line
     folded: list[Location]  # where nearly the same text stands
+    superseded_by: list[str]  # paths of the notes that hold in its place: the newest of its chain; else empty
     explanation: NotRequired[Explained]  # with `explain`
 
 
@@ -467,6 +470,7 @@ class RecallSource(TypedDict):
     id: int
     score: float
     origin: str  # "human" or "agent"
+    superseded_by: list[str]  # as in a search
 
 
 class RecallOmission(TypedDict):
@@ -478,6 +482,7 @@ class RecallOmission(TypedDict):
     id: int
     score: float
     origin: str  # "human" or "agent"
+    superseded_by: list[str]  # as in a search
     reason: str
 
 
@@ -523,6 +528,7 @@ class SimilarResult(TypedDict):
     synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
     timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
     to: NamedChunk
+    superseded_by: list[str]  # as in a search, of the source of `to`
     hits: list[SearchHit]
 
 
@@ -581,6 +587,7 @@ class WhyResult(TypedDict):
     text: str
     advice: str
     facts: WhyFacts
+    superseded_by: list[str]  # as in a search
     confidence: Literal["strong", "weak", "none"] | None  # of the answer; null where the source is not in it
     corrected: dict[str, str]  # as in a search
 
@@ -596,6 +603,7 @@ class GetResult(TypedDict):
     end_line: int
     lines: int  # of the whole source
     text: str
+    superseded_by: list[str]  # as in a search
 
 
 class SimilarNote(TypedDict):
@@ -606,6 +614,7 @@ class SimilarNote(TypedDict):
     end_line: int
     title: str
     score: float
+    superseded_by: list[str]  # as in a search
 
 
 class ExtractMemoryResult(TypedDict):

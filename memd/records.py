@@ -67,6 +67,20 @@ class Chunk:
         return normalized("NFC", self.context + self.text).replace("\r\n", "\n")
 
 
+# Where a link stands: in the text, or under a key of the front matter.
+LinkKind = Literal["text", "related", "supersedes"]
+
+
+class Link(NamedTuple):
+    """What a note says of another one."""
+
+    kind: LinkKind
+    target: (
+        str  # the other's path, name, alias or id, as it is written; without alias and heading of the link
+    )
+    line: int | None  # 1-based; None where it stands in the front matter
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One parsed source."""
@@ -76,6 +90,9 @@ class Document:
     front_matter: dict[str, object]  # every key as text, lists and maps of text; {} without
     chunks: tuple[Chunk, ...]
     warnings: tuple[str, ...] = field(default=())
+    aliases: tuple[str, ...] = field(default=())  # other names of the note
+    entry_id: str = ""  # of the front matter
+    links: tuple[Link, ...] = field(default=())  # each target once a kind
 
 
 class Tokenizer(Protocol):

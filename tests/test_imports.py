@@ -63,6 +63,7 @@ VIEW = {
         "reader",
         "signature",
         "snapshot",
+        "supersession",
         "vectors",
         "vocabulary",
     )

@@ -12,6 +12,7 @@ from memctl.arguments import (
 from memctl.commands import common
 from memctl.commands.common import _print_text
 from memctl.exits import CommandError
+from memctl.output import hits
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -41,6 +42,7 @@ def run(args: Namespace) -> int:
         common.print_json(answer)
     else:
         _print_text(answer["text"])
+        common.note(hits.superseded(answer, common.here()))
     return exits.OK
 
 

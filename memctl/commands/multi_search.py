@@ -3,6 +3,8 @@
 For a person at a terminal; memd itself, its agents and its hooks search one workspace at a time.
 """
 
+import heapq
+import itertools
 import sys
 from argparse import Namespace
 from typing import Any
@@ -106,18 +108,31 @@ def ask_each(
 
 def groups(answers: list[Answer]) -> list[list[Hit]]:
     """Return the hits of each model's answers, best first; an answer by words alone has none."""
-    found: dict[str | None, list[Hit]] = {}
+    found: dict[str | None, list[list[Hit]]] = {}
     for answer in answers:
         about = {"workspace": answer["workspace"], "model_id": answer.get("model_id")}
-        found.setdefault(about["model_id"], []).extend({**hit, **about} for hit in answer["hits"])
-    return [_ranked(group) for group in found.values()]
+        found.setdefault(about["model_id"], []).append([{**hit, **about} for hit in answer["hits"]])
+    return [_merged(group) for group in found.values()]
 
 
-def _ranked(group: list[Hit]) -> list[Hit]:
-    """Return the best first, of equal scores the newest."""
-    by_place = sorted(group, key=lambda hit: (hit["workspace"], hit["path"], hit["start_line"]))
-    by_day = sorted(by_place, key=lambda hit: str(hit.get("date")), reverse=True)
-    return sorted(by_day, key=lambda hit: -hit["score"])
+def _merged(answers: list[list[Hit]]) -> list[Hit]:
+    """Return the best first, of equal scores the newest; the hits of one answer stay in its order.
+
+    In that a note stands before a better one that it supersedes: it counts as the best one behind it.
+    """
+    ranked = [zip(_best_from_here(found), found, strict=True) for found in answers]
+    return [hit for _, hit in heapq.merge(*ranked, key=_rank)]
+
+
+def _best_from_here(found: list[Hit]) -> list[float]:
+    """Return for each hit the best score of it and those behind it."""
+    return list(itertools.accumulate((hit["score"] for hit in reversed(found)), max))[::-1]
+
+
+def _rank(counted: tuple[float, Hit]) -> tuple[float, tuple[int, ...], str, str]:
+    """Return the place of a hit among those of other answers, the lowest first."""
+    score, hit = counted
+    return -score, tuple(-ord(sign) for sign in str(hit.get("date"))), hit["workspace"], hit["path"]
 
 
 def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:

@@ -24,6 +24,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")
     filter_options(parser)
     nearest_option(parser)
+    parser.add_argument("--superseded", action="store_true", help="also notes that others say they supersede")
     parser.add_argument(
         "--json", action="store_true", help="one object: the text, its sources, what was left out"
     )
@@ -41,6 +42,7 @@ def run(args: Namespace) -> int:
     workspace = workspaces.find(args.workspace)
     params = {"workspace": workspace, "query": _query(args), **common.filters(args, workspace)}
     params |= {"budget_tokens": args.budget} if args.budget else {}
+    params |= {"superseded": True} if args.superseded else {}
     with common.daemon() as client:
         answer = common.whole_answer(client, "recall", params, args)
     is_hidden = hits.is_nearest(answer) and not args.nearest

@@ -54,6 +54,10 @@ def score_lines(explanation: Fields, marker: Marker) -> list[str]:
     if (named := explanation["named"]) is not None:
         said = f"comes first; {named['score']:.4f} by what is named alone"
         facts.append(("named", f"{listed(named['words'])}: {said}"))
+    if ahead_of := explanation.get("ahead_of"):
+        facts.append(("newer", f"has the place of {one_line(ahead_of)}, which it supersedes"))
+    if newer := explanation.get("superseded_by"):
+        facts.append(("older", f"behind what supersedes it: {listed(newer)}"))
     facts += [("", _UNSEEN.get(code, one_line(code))) for code in explanation["unseen"]]
     return [labelled(label, text, marker) for label, text in facts]
 

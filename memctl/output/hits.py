@@ -192,6 +192,12 @@ def reasons(codes: Iterable[str]) -> str:
     )
 
 
+def superseded(note: dict[str, Any], cwd: str) -> str | None:
+    """Return one line that says which notes hold in the place of one; None where none does."""
+    places = ", ".join(shown(note["workspace"], one, cwd) for one in note.get("superseded_by") or ())
+    return f"superseded by {places}" if places else None
+
+
 def shown(workspace: str, path: str, cwd: str) -> str:
     """Return where a source is, as seen from *cwd*: relative below it, else absolute."""
     return one_line(_seen_from(workspace, path, cwd))
@@ -227,6 +233,8 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
     )  # fmt: skip
     if also := [_span(workspace, place, style.cwd) for place in hit.get("folded") or ()]:
         body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
+    if newer := superseded({**hit, "workspace": workspace}, style.cwd):
+        body.append(marker.paint(newer, FAINT))
     if hit.get("workspace"):
         body.append(marker.paint(f"in {one_line(hit['workspace'])}", FAINT))
     page = [f"{head}  {marker.mark(title, HEADING)}" if title else head, *(f"    {line}" for line in body)]

@@ -1,6 +1,7 @@
 """``get``: a source, some of its lines, or the chunk of a hit."""
 
 import time
+from dataclasses import dataclass
 
 from memd.api.params import GetParams
 from memd.api.resolve import chunk_of, source_of
@@ -24,8 +25,8 @@ async def get(
 
 
 def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResult]:
-    source, start, end = _place(opened, asked, call)
-    path = source.path
+    place = _place(opened, asked, call)
+    path, start, end = place.source.path, place.start, place.end
     found = read_source(opened.workspace.root, path, now_ns=time.time_ns())
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
@@ -39,21 +40,36 @@ def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResul
         GetResult(
             workspace=str(opened.workspace.root),
             path=path,
-            title=source.title,
-            tags=list(source.tags),
+            title=place.source.title,
+            tags=list(place.source.tags),
             start_line=start,
             end_line=end,
             lines=len(lines),
             text="\n".join(lines[start - 1 : end]),
+            superseded_by=list(place.superseded_by),
         )
     )
 
 
-def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> tuple[Source, int, int | None]:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What is asked for, as far as the index knows."""
+
+    source: Source
+    start: int  # line
+    end: int | None  # None: the last one
+    superseded_by: tuple[str, ...]
+
+
+def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
     """Return source and lines of what is asked for; only what is indexed can be had."""
     with opened.index.view(call.is_over) as view:
         if asked.id is not None:
             chunk = chunk_of(view, asked.id)
-            return view.snapshot.sources[chunk.source], chunk.start_line, chunk.end_line
-        assert asked.path is not None
-        return source_of(view, opened.workspace.root, asked.path), asked.start_line, asked.end_line
+            source = view.snapshot.sources[chunk.source]
+            lines: tuple[int, int | None] = chunk.start_line, chunk.end_line
+        else:
+            assert asked.path is not None
+            source = source_of(view, opened.workspace.root, asked.path)
+            lines = asked.start_line, asked.end_line
+        return _Place(source, *lines, view.snapshot.superseded_by(source.id))

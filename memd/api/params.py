@@ -77,6 +77,7 @@ class RecallParams(QueryParams, frozen=True, kw_only=True):
 
     path: Globs = []
     budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
+    superseded: bool = False  # also notes that others say they supersede
 
 
 class WhyParams(QueryParams, frozen=True, kw_only=True):

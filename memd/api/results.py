@@ -152,6 +152,7 @@ class SearchHit(Result, frozen=True, kw_only=True):
     match_column: int  # in bytes, from 1
     match_text: str  # that line
     folded: list[Location]  # where nearly the same text stands
+    superseded_by: list[str]  # paths of the notes that hold in its place: the newest of its chain; else empty
     explanation: Explained | UnsetType = UNSET  # with `explain`
 
 
@@ -182,6 +183,7 @@ class RecallSource(Location, frozen=True, kw_only=True):
     id: int
     score: float
     origin: str  # "human" or "agent"
+    superseded_by: list[str]  # as in a search
 
 
 class RecallOmission(RecallSource, frozen=True, kw_only=True):
@@ -215,6 +217,7 @@ class SimilarResult(SearchedResult, frozen=True, kw_only=True):
     """Chunks of other sources that are most like one."""
 
     to: NamedChunk
+    superseded_by: list[str]  # as in a search, of the source of `to`
     hits: list[SearchHit]
 
 
@@ -257,6 +260,7 @@ class WhyResult(SearchedResult, frozen=True, kw_only=True):
     text: str
     advice: str
     facts: WhyFacts
+    superseded_by: list[str]  # as in a search
     confidence: Confidence | None  # of the answer; null where the source is not in it
     corrected: dict[str, str]  # as in a search
 
@@ -272,6 +276,7 @@ class GetResult(Result, frozen=True, kw_only=True):
     end_line: int
     lines: int  # of the whole source
     text: str
+    superseded_by: list[str]  # as in a search
 
 
 # extract_memory, forget
@@ -282,6 +287,7 @@ class SimilarNote(Location, frozen=True, kw_only=True):
 
     title: str
     score: float
+    superseded_by: list[str]  # as in a search
 
 
 class ExtractMemoryResult(Result, frozen=True, kw_only=True):
@@ -667,6 +673,7 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
         match_column=shown.match_column,
         match_text=shown.match_text,
         folded=[location(one) for one in found.folded],
+        superseded_by=list(found.superseded_by),
         explanation=explanation,
     )
 
@@ -715,6 +722,7 @@ def _recalled(found: search.Hit) -> dict[str, Any]:
         "end_line": found.chunk.end_line,
         "score": round(found.candidate.score, SCORE_DIGITS),
         "origin": found.source.origin,
+        "superseded_by": list(found.superseded_by),
     }
 
 

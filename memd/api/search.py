@@ -155,7 +155,15 @@ def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
     asked = question.params
     found = answered(question, asked.limit or RECALL_HITS)
     preface = NO_GOOD_MATCH if found.answer.confidence == "none" else ""
-    fitted = fit(found.answer.hits, asked.budget_tokens, preface=preface)
+    hits = found.answer.hits
+    left_out = [hit for hit in hits if hit.superseded_by and not asked.superseded]
+    fitted = fit(
+        [hit for hit in hits if asked.superseded or not hit.superseded_by],
+        asked.budget_tokens,
+        preface=preface,
+    )
+    reasons = [(hit, f"superseded by {', '.join(hit.superseded_by)}") for hit in left_out]
+    fitted = dataclasses.replace(fitted, omitted=(*fitted.omitted, *reasons))
     made = found.frame(question.opened, question.waited) | {"took_ms": question.call.age_ms()}
     return packed(recall_result(fitted, asked.budget_tokens, made))
 

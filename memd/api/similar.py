@@ -83,6 +83,7 @@ def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Simila
                 start_line=hit.chunk.start_line,
                 end_line=hit.chunk.end_line,
                 score=round(hit.candidate.score, SCORE_DIGITS),
+                superseded_by=list(hit.superseded_by),
             ),
         )
     return list(best.values())[:ENTRY_NOTES]
@@ -96,6 +97,7 @@ def _similar(
         waited_ms = call.age_ms()
         chunk = _named(view, opened, asked)
         place = view.snapshot.sources[chunk.source].path
+        superseded_by = view.snapshot.superseded_by(chunk.source)
         answer = most_similar(view, chunk, request)
         is_read = not view.reader.is_unreadable(chunk.id)
     degraded = answer.degraded
@@ -119,8 +121,14 @@ def _similar(
         end_line=chunk.end_line,
         heading=chunk.heading,
     )
-    hits = [search_hit(hit) for hit in answer.hits]
-    return packed(SimilarResult(to=to, hits=hits, **made, took_ms=call.age_ms()))
+    result = SimilarResult(
+        to=to,
+        superseded_by=list(superseded_by),
+        hits=[search_hit(hit) for hit in answer.hits],
+        **made,
+        took_ms=call.age_ms(),
+    )
+    return packed(result)
 
 
 def _named(view: View, opened: OpenWorkspace, asked: SimilarParams) -> StoredChunk:

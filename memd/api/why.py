@@ -36,6 +36,7 @@ class _Seen:
     is_there: bool = True  # the workspace can be seen
     waited_ms: float = 0.0  # for a thread and a view
     source: Source | None = None  # as it is indexed
+    superseded_by: tuple[str, ...] = ()
     verdict: Verdict | None = None  # of the search; None where it is not indexed
     disk: SourceText | Refusal | None = None  # None: nothing is there, or nobody looked
     close: tuple[str, ...] = ()
@@ -58,6 +59,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         request=asked.request,
         off=why_off(asked.meaning, mode, seen.degraded),
         source=seen.source,
+        superseded_by=seen.superseded_by,
         verdict=seen.verdict,
         refusal=seen.disk if isinstance(seen.disk, Refusal) else None,
         reason=_reason(opened, seen),
@@ -77,6 +79,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         path=finding.path,
         line=finding.line,
         **told,
+        superseded_by=list(seen.superseded_by),
         confidence=seen.confidence,
         corrected=dict(asked.request.query.corrected),
         **made,
@@ -111,6 +114,7 @@ def _walked(view: View, seen: _Seen, path: str, line: int | None) -> _Seen:
     return replace(
         seen,
         source=source,
+        superseded_by=view.snapshot.superseded_by(source.id) if source else (),
         verdict=verdict,
         close=() if source else _close_names(view, path),
         confidence=search(view, request).confidence if is_hit else None,

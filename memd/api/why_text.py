@@ -48,6 +48,7 @@ class Diagnosis:
     request: SearchRequest
     off: str  # why the vector arm did not run; "" where it could
     source: Source | None = None
+    superseded_by: tuple[str, ...] = ()  # paths of what holds in its place
     verdict: Verdict | None = None  # what became of it in the search; None where it is not indexed
     refusal: Refusal | None = None  # of not-a-source
     reason: str = ""  # of not-indexed
@@ -127,6 +128,7 @@ _WAYS_OUT = {
 }
 
 
+_RANKED = frozenset({"folded", "per-source", "outranked", "returned"})
 _RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
 WORDS_ALONE = "words alone count for it: the model does not read its script"
 
@@ -136,6 +138,9 @@ def told(finding: Diagnosis) -> dict[str, Any]:
     text, advice = _SAYINGS[finding.stage](finding)
     if finding.stage in _RANKED_LOW and "script" in _explained(finding).unseen:
         text += f"; {WORDS_ALONE}"
+    if finding.superseded_by:
+        text += f"; superseded by {' and '.join(finding.superseded_by)}"
+        text += ", which comes before it" * (finding.stage in _RANKED)
     return {"stage": finding.stage, "text": text, "advice": advice, "facts": facts(finding)}
 
 

@@ -24,6 +24,7 @@ from memd.index.columns import HAS_NUMPY, only_living, take
 from memd.index.database import open_scratch
 from memd.index.derived_file import flaw
 from memd.index.index import DATABASE, FILE_NAMES, Index
+from memd.index.links import key_of, supersession
 from memd.index.matrices import matrix_name
 from memd.index.reader import Reader
 from memd.index.signature import signature
@@ -182,6 +183,7 @@ def findings(
             if "database" not in broken:
                 yield from _columns(view)
                 yield from _waiting(view)
+                yield from _names(view)
                 yield from _rows(index, view, counts)
                 yield from _derived_files(index, view, broken, ends)
                 yield from _chunks(view, counts, broken, ends)
@@ -245,6 +247,8 @@ def _published(view: View, stored: Mapping[int, tuple[int, ...]]) -> Iterator[Fi
     paths = {row[0]: row[1] for row in view.reader.each("SELECT id, path FROM sources WHERE gone_at IS NULL")}
     if paths != {number: source.path for number, source in view.snapshot.sources.items()}:
         yield Finding("published", "queries see other sources than are stored")
+    if supersession(view.reader.each).edges != view.snapshot.supersession.edges:
+        yield Finding("published", "queries see other notes superseded than the files say")
 
 
 def _differing(one: Mapping[int, object], other: Mapping[int, object]) -> set[int]:
@@ -266,6 +270,14 @@ def _waiting(view: View) -> Iterator[Finding]:
                 "wait in vain, or should wait" if table == "waiting" else "get no vector, or should have none"
             )
             yield Finding("waiting", f"chunks {what}: {_some(row[0] for row in wrong)}")
+
+
+def _names(view: View) -> Iterator[Finding]:
+    """Compare the names of files with what links look for."""
+    named = dict(view.reader.each("SELECT source, name FROM names WHERE kind = 'file'"))
+    for number, path in view.reader.each("SELECT id, path FROM sources WHERE gone_at IS NULL ORDER BY path"):
+        if named.get(number) != key_of(path):
+            yield Finding("chunk", f"links do not find {path} by its name", (path,))
 
 
 # Why a matrix has fewer rows than there are chunks: equal texts have one, and some have none (yet).

@@ -26,6 +26,7 @@ from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
 from memd.index.source_rows import NewSource
 from memd.index.staging import WASTE_CHUNKS, Staged
+from memd.index.supersession import Supersession
 from memd.index.transaction import Transaction
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
@@ -49,6 +50,7 @@ def load(writer: Writer, matrices: Matrices, file: PostingsFile | None, codes: C
         active.model_id if active else "",
         TermPostings(columns, matrices.ledger.newest_chunk(), file),
         codes,
+        writer.supersession(),
     )
 
 
@@ -72,6 +74,15 @@ def changed(
         columns=columns,
         rows=matrices.rows,
         postings=words,
+        supersession=_supersession(old, changes, writer),
+    )
+
+
+def _supersession(old: Snapshot, changes: Transaction, writer: Writer) -> Supersession:
+    """Read who supersedes whom again only where what changed can have changed it."""
+    known = old.supersession
+    return (
+        known if not changes.supersedes and known.names.isdisjoint(changes.names) else writer.supersession()
     )
 
 

@@ -8,7 +8,7 @@ there is. So one text is embedded once, a second matrix is built without touchin
 from one to the other is one value in `meta`: "active", "building".
 """
 
-VERSION = 3  # of these tables; another one means that the index is built anew
+VERSION = 4  # of these tables; another one means that the index is built anew
 
 # unicode61 keeps letters and digits; with Mn and Mc the vowel signs of Indic scripts stay in their words.
 # remove_diacritics 2 also sees the ones that are stored as one code point with their letter.
@@ -38,6 +38,25 @@ CREATE TABLE sources (
     gone_at INTEGER                        -- unix seconds: not on the disk since; NULL while it is live
 ) STRICT;
 CREATE INDEX sources_gone ON sources (gone_at) WHERE gone_at IS NOT NULL;
+
+CREATE TABLE names (                       -- what links call a source: memd.index.links
+    source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    kind TEXT NOT NULL,                    -- "file", "alias" or "id"
+    name TEXT NOT NULL,                    -- as it is looked for
+    PRIMARY KEY (source, kind, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX names_by_name ON names (name);
+
+CREATE TABLE links (                       -- of a source to others; resolved when they are asked for
+    source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    kind TEXT NOT NULL,                    -- "text", or the key of the front matter
+    target TEXT NOT NULL,                  -- as it is written
+    name TEXT NOT NULL,                    -- that the target is looked for by
+    line INTEGER,                          -- NULL: in the front matter
+    PRIMARY KEY (source, kind, target)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX links_by_name ON links (name);
+CREATE INDEX links_superseding ON links (source) WHERE kind = 'supersedes';
 
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: what is dead stays dead in a snapshot

@@ -11,6 +11,7 @@ from memd.index.columns import Columns, only_living, take
 from memd.index.postings import Part, Postings, TermPostings
 from memd.index.reader import Reader, StoredChunk
 from memd.index.sources import Sources
+from memd.index.supersession import NOBODY, Supersession
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
 from memd.records import Source
@@ -27,10 +28,17 @@ class Snapshot:
     model_id: str  # whose vectors the rows are; "" while there are none
     postings: TermPostings
     codes: CodesFile | None = None  # of these rows, where there are many
+    supersession: Supersession = NOBODY
 
     def source_at(self, path: str | None) -> Source | None:
         """Return the live source at *path*, relative to the root; None where none is."""
         return next((source for source in self.sources.values() if source.path == path), None)
+
+    def superseded_by(self, source_id: int) -> tuple[str, ...]:
+        """Return the paths of the sources that hold in the place of one, the newest first; none mostly."""
+        holders = [self.sources[one] for one in self.supersession.holders(source_id) if one in self.sources]
+        holders.sort(key=lambda source: (-source.day.toordinal(), source.path))
+        return tuple(source.path for source in holders)
 
     def folders(self) -> frozenset[str]:
         """Return every folder that has a source somewhere below it."""

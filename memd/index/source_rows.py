@@ -10,8 +10,9 @@ from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 
 from memd.index import chunk_text
+from memd.index.links import Name, names_of
 from memd.index.signature import signature
-from memd.records import Chunk, ChunkLimits, DayOf, Document, FileStamp, SourceText, Tokenizer
+from memd.records import Chunk, ChunkLimits, DayOf, Document, FileStamp, Link, SourceText, Tokenizer
 from memd.scripts import scripts_of
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
@@ -49,6 +50,8 @@ class NewSource:
     front_matter: Mapping[str, object]
     warnings: tuple[str, ...]
     chunks: tuple[NewChunk, ...]
+    names: tuple[Name, ...]  # by which links call it
+    links: tuple[Link, ...]
 
 
 def prepare(
@@ -88,6 +91,8 @@ def prepare(
             _prepared_chunk(chunk, source.path, first=number == 0)
             for number, chunk in enumerate(document.chunks)
         ),
+        names=names_of(source.path, document.aliases, document.entry_id),
+        links=document.links,
     )
 
 

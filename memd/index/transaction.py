@@ -25,6 +25,8 @@ class Transaction:
         # First of the ids of chunks that were staged; 0: none were. What was read of words beside them may
         # lack them.
         self.late_from = 0
+        self.names: set[str] = set()  # of the sources that come or go
+        self.supersedes = False  # whether one of them says that it supersedes another
 
     @property
     def visible(self) -> bool:
@@ -48,6 +50,7 @@ class Transaction:
             source = self._writer.source_of(staged.source_id)
             self.late_from = min(staged.first_chunk, self.late_from or staged.first_chunk)
         self._bring(source.id)
+        self._note_names(source.id)
         self.sources_put[source.id] = source
 
     def touch(self, path: str, stamp: FileStamp) -> None:
@@ -65,6 +68,7 @@ class Transaction:
         if known is None or not known[1]:
             return
         source_id = known[0]
+        self._note_names(source_id)
         chunks = self._writer.chunks_of(source_id)
         self._writer.mark_gone(source_id, at_s)
         self._ledger.wait_no_more(source_id)
@@ -86,6 +90,7 @@ class Transaction:
         self._writer.mark_gone(source_id, None)
         self._writer.put_stamp(path, stamp)
         self._bring(source_id)
+        self._note_names(source_id)
         self.sources_put[source_id] = self._writer.source_of(source_id)
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
@@ -120,6 +125,7 @@ class Transaction:
         if known is None:
             return
         source_id, is_live = known
+        self._note_names(source_id)
         chunks = self._writer.chunks_of(source_id)
         if renewed or len(chunks) > STAGED_CHUNKS:
             self._ledger.wait_no_more(source_id)
@@ -131,6 +137,11 @@ class Transaction:
             self._writer.delete_chunks(source_id)
         if is_live:
             self._kill(chunks)
+
+    def _note_names(self, source_id: int) -> None:
+        """Note what of a source can change who supersedes whom."""
+        self.names |= self._writer.names(source_id)
+        self.supersedes = self.supersedes or self._writer.supersedes(source_id)
 
     def _bring(self, source_id: int) -> None:
         """Make the chunks of a source live."""

@@ -25,7 +25,7 @@ from memd.errors import (
     storage_error,
 )
 from memd.fsio import Failure
-from memd.index import schema
+from memd.index import links, schema
 from memd.index.database import (
     BUSY_TIMEOUT_MS,
     damaged,
@@ -37,10 +37,22 @@ from memd.index.database import (
 )
 from memd.index.source_rows import NewChunk, NewSource
 from memd.index.sources import SOURCE_COLUMNS, Sources, source_of
+from memd.index.supersession import Supersession
 from memd.records import FileStamp, Source
 
 # Where a lost page would be noticed late or never; the full-text tables have checks of their own.
-LOOKED_THROUGH = ("meta", "sources", "chunks", "matrices", "vectors", "columns", "waiting", "unreadable")
+LOOKED_THROUGH = (
+    "meta",
+    "sources",
+    "names",
+    "links",
+    "chunks",
+    "matrices",
+    "vectors",
+    "columns",
+    "waiting",
+    "unreadable",
+)
 # Pages of 4 KiB in the log at which it is written back. By ourselves, after the commit: what SQLite does of
 # its own there passes over a disk that fails, and more and more is acknowledged that only the log holds.
 LOG_PAGES = 1000
@@ -295,6 +307,18 @@ class Writer(Store):
         found = self.run("SELECT id, gone_at IS NULL FROM sources WHERE path = ?", (path,))
         return (int(found[0][0]), bool(found[0][1])) if found else None
 
+    def names(self, source_id: int) -> set[str]:
+        """Return the names by which links call a source."""
+        return {row[0] for row in self.run("SELECT name FROM names WHERE source = ?", (source_id,))}
+
+    def supersedes(self, source_id: int) -> bool:
+        """Tell whether a source says that it holds in the place of others."""
+        return bool(self.run("SELECT 1 FROM links WHERE source = ? AND kind = 'supersedes'", (source_id,)))
+
+    def supersession(self) -> Supersession:
+        """Return which live sources hold in the place of which."""
+        return links.supersession(self.run)
+
     def warnings(self) -> dict[str, str]:
         """Return path → its first warning, of the live sources that have one."""
         found = self.run("SELECT path, warnings FROM sources WHERE warnings != '[]' AND gone_at IS NULL")
@@ -337,7 +361,18 @@ class Writer(Store):
                 json.dumps(new.front_matter), json.dumps(new.warnings),
             ),
         )  # fmt: skip
+        self._put_links(source_id, new)
         return Source(source_id, new.path, new.title, new.tags, new.day, new.day_of, new.origin)
+
+    def _put_links(self, source_id: int, new: NewSource) -> None:
+        """Replace the names and links of a source."""
+        for table in ("names", "links"):
+            self.run(f"DELETE FROM {table} WHERE source = ?", (source_id,))
+        self.run_many("INSERT INTO names VALUES (?, ?, ?)", ((source_id, *name) for name in new.names))
+        self.run_many(
+            "INSERT INTO links VALUES (?, ?, ?, ?, ?)",
+            ((source_id, one.kind, one.target, links.key_of(one.target), one.line) for one in new.links),
+        )
 
     def stage(self, new: NewSource) -> tuple[int, int]:
         """Insert a source that no query sees, and set apart ids for its chunks, which follow each other.

@@ -129,6 +129,8 @@ class Explained:
     merged: float  # the sum of the parts, or the score of the words that name it where that is more
     decay: Decay
     score: float  # merged · decay
+    superseded_by: tuple[str, ...]  # paths of what holds in its place, and comes before it where both match
+    ahead_of: str | None  # path of what it supersedes, whose better place and order it has; None: its own
     # What it is sorted by: the score, or under rrf Σ 1 / (60 + rank) · decay; 1 more for each word that names
     # it. None where no pool has it.
     order: float | None
@@ -230,7 +232,20 @@ def explain_chunk(view: View, request: SearchRequest, judged: Judgement, chunk_i
     decay = _decay(view, request, source_id)
     candidate = next((one for one in judged.candidates if one.id == chunk_id), None)
     order = candidate.order if candidate else None
-    return Explained(vector, keyword, tuple(unseen), named, merged, decay, merged * decay.factor, order)
+    behind = judged.ahead_of.get(chunk_id)
+    sources = view.snapshot.sources
+    return Explained(
+        vector=vector,
+        keyword=keyword,
+        unseen=tuple(unseen),
+        named=named,
+        merged=merged,
+        decay=decay,
+        score=merged * decay.factor,
+        superseded_by=view.snapshot.superseded_by(source_id),
+        ahead_of=None if behind is None else sources[take(columns.source, [behind])[0]].path,
+        order=order,
+    )
 
 
 def _no_vector(view: View, chunk_id: int) -> Unseen:

@@ -6,9 +6,9 @@ that somebody looks at. It reads no clock and no text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memd.config import Weights
@@ -92,6 +92,12 @@ class FusedCandidates:
         """Return those that the vector arm has a say of, and says at least *cosine*."""
         counts = np.array([one.vector > 0 for one in self.weights])[self.seen.astype(np.intp)]
         return self.taken(np.flatnonzero(counts & (self.vector_scores >= cosine)))
+
+    def placed(self, order: Sequence[int], places: Mapping[int, int]) -> FusedCandidates:
+        """Return all of them in another *order*; those in *places* are sorted as the one at that place is."""
+        orders = self.orders.copy()
+        orders[list(places)] = self.orders[list(places.values())]
+        return replace(self, orders=orders).taken(np.asarray(order, np.int64))
 
     def taken(self, at: Ids) -> FusedCandidates:
         """Return those at some places, in that order."""

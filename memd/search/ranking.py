@@ -1,6 +1,6 @@
 """Ranking of candidates: weights of the arms, decay by age, the floor, the order. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple, Protocol
 
@@ -55,6 +55,9 @@ class Candidates(Protocol):
     def near(self, cosine: float) -> "Candidates":
         """Return those of which the vector arm has a say, and says at least *cosine*."""
 
+    def placed(self, order: Sequence[int], places: Mapping[int, int]) -> "Candidates":
+        """Return all of them in another *order*; those in *places* are sorted as the one at that place is."""
+
 
 class CandidateList(list[Candidate]):
     """`Candidates`, each made."""
@@ -71,6 +74,12 @@ class CandidateList(list[Candidate]):
         """Return those of which the vector arm has a say, and says at least *cosine*."""
         return CandidateList(
             one for one in self if one.weights.vector > 0 and (one.vector_score or 0.0) >= cosine
+        )
+
+    def placed(self, order: Sequence[int], places: Mapping[int, int]) -> "CandidateList":
+        """Return all of them in another *order*; those in *places* are sorted as the one at that place is."""
+        return CandidateList(
+            self[place]._replace(order=self[places.get(place, place)].order) for place in order
         )
 
 

@@ -47,7 +47,8 @@ def section(hit: Hit) -> str:
     place = f"{hit.source.path}:{hit.chunk.start_line}-{hit.chunk.end_line}"
     about = hit.chunk.heading or hit.source.title
     writer = "an agent" if hit.source.origin == "agent" else "a person"
-    origin = f"Source: {place} ({hit.source.day.isoformat()}, written by {writer})"
+    newer = f", superseded by {', '.join(hit.superseded_by)}" if hit.superseded_by else ""
+    origin = f"Source: {place} ({hit.source.day.isoformat()}, written by {writer}{newer})"
     return f"### {about}\n{origin}\n\n{hit.chunk.text.strip()}"
 
 

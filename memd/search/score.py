@@ -3,7 +3,7 @@
 It reads no clock and no configuration: `SearchRequest` says what is wanted and which day it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -17,6 +17,7 @@ from memd.search.identifiers import NOTHING, Named, Word, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Query
 from memd.search.ranking import Candidates
+from memd.search.supersession import lifted
 from memd.search.vector import VectorArm, vector_arm
 
 Mode = Literal["hybrid", "keyword", "vector"]
@@ -54,7 +55,8 @@ class Judgement:
     keyword: KeywordArm | None
     named: Named  # by words that the model reads by pieces
     knows: bool  # whether a chunk that may answer has a word of the query
-    candidates: Candidates  # of either arm's pool, best first
+    candidates: Candidates  # of either arm's pool, best first; what is superseded behind what holds
+    ahead_of: Mapping[int, int]  # chunk → that of a source it supersedes, whose place it took
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ def _judged(view: View, request: SearchRequest, words: Words, lap: Lap) -> Judge
     candidates: Candidates = fused(view.snapshot, request, vector, keyword, names)
     if newest.is_asked(request.query):
         candidates = newest.candidates(view, request.query)
-    return Judgement(mask, vector, keyword, names, knows, candidates)
+    ranked = lifted(candidates, view.snapshot.supersession)
+    return Judgement(mask, vector, keyword, names, knows, ranked.candidates, ranked.ahead_of)
 
 
 def _mask(view: View, query: Query) -> Mask:

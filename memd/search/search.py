@@ -17,6 +17,7 @@ from memd.search.identifiers import reads_some
 from memd.search.ranking import Candidate, Candidates
 from memd.search.score import Judgement, Mode, SearchRequest, Words, judge, judge_words
 from memd.search.snippet import Snippet, snippet
+from memd.search.supersession import lifted
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
 VECTORS_CORRUPT = "vectors-corrupt"
@@ -41,6 +42,7 @@ class Hit:
     chunk: StoredChunk
     snippet: Snippet
     folded: tuple[Place, ...] = ()  # where nearly the same text stands, best first
+    superseded_by: tuple[str, ...] = ()  # paths of what holds in its place, the newest first
 
 
 @dataclass(slots=True)
@@ -88,7 +90,8 @@ def search(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -> 
     if HAS_NUMPY:
         return searched(view, request, begun)[0]
     timer = _Timer(request.expired)
-    candidates, has_vectors = fallback.candidates(view, request)
+    found, has_vectors = fallback.candidates(view, request)
+    candidates = lifted(found, view.snapshot.supersession).candidates
     timer.lap("keyword")  # and vectors: they are read together
     knows = fallback.knows_a_word(view, request.query)
     return _answer(view, request, candidates, timer, has_vectors=has_vectors, knows=knows)
@@ -141,6 +144,7 @@ def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
             chunk := chunks[candidate.id],
             snippet(chunk.text, chunk.start_line, request.query.pieces, start_byte=chunk.start_byte),
             tuple(places[one] for one in found.folded.get(candidate.id, ())),
+            view.snapshot.superseded_by(candidate.source),
         )
         for candidate in found.kept
     ]

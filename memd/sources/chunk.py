@@ -34,6 +34,7 @@ from memd.sources.markdown import (
     segments,
     split_lines,
 )
+from memd.sources.wikilinks import read_links
 
 # Tokenised at once: offsets of more cost the tokenizers library more time a character and memory.
 BATCH_CHARS = 32_000
@@ -438,7 +439,16 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool =
     chunks = tuple(_chunks(page, measure, blocks) if blocks else _front_matter_chunk(page))
     level_1 = (block.title for block in blocks if block.level == 1 and block.title)
     tags = front.tags if plain else _merged(front.tags, inline_tags(lines, found))
-    return Document(front.title or next(level_1, ""), tags, front.values, chunks, front.warnings + warnings)
+    return Document(
+        front.title or next(level_1, ""),
+        tags,
+        front.values,
+        chunks,
+        front.warnings + warnings,
+        front.aliases,
+        front.entry_id,
+        () if plain else read_links(lines, found, front),
+    )
 
 
 def _merged(tags: tuple[str, ...], inline: tuple[str, ...]) -> tuple[str, ...]:

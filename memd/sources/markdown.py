@@ -129,7 +129,7 @@ _COLOUR = re.compile(
     r"([a-f])\1{2}(?:\1{3})?|(?=(?:\D?\d){2})[0-9a-f]{3}|(?=.*\d)(?:[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE
 )
 _BACKTICKS = re.compile("`+")
-_NO_TAGS = frozenset({"fence", "code_block", "html_block"})
+_NO_PROSE = frozenset({"fence", "code_block", "html_block"})
 
 _INLINE = MarkdownIt("commonmark")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
@@ -185,23 +185,34 @@ def inline_tags(lines: Lines, blocks: Sequence[Block]) -> tuple[str, ...]:
     none is a colour.
     """
     found: dict[str, str] = {}
-    waiting = list(reversed(blocks)) if "#" in lines.text else []
-    while waiting and len(found) < MAX_INLINE_TAGS:
-        block = waiting.pop()
-        if block.children:
-            waiting += reversed(block.children)
-        elif block.kind not in _NO_TAGS and block.end > block.start:
-            text = lines.text[lines.starts[block.start] : lines.ends[block.end - 1]]
-            if "#" in text:
-                for match in _TAG.finditer(_without_code(text)):
-                    tag = match[1].strip("/")
-                    if len(tag) <= MAX_TAG_CHARS and _SAYS.search(tag) and not _COLOUR.fullmatch(tag):
-                        found.setdefault(tag.casefold(), tag)
+    for _, text in prose(lines, blocks, "#"):
+        for match in _TAG.finditer(text):
+            tag = match[1].strip("/")
+            if len(tag) <= MAX_TAG_CHARS and _SAYS.search(tag) and not _COLOUR.fullmatch(tag):
+                found.setdefault(tag.casefold(), tag)
+        if len(found) >= MAX_INLINE_TAGS:
+            break
     return tuple(found.values())[:MAX_INLINE_TAGS]
 
 
+def prose(lines: Lines, blocks: Sequence[Block], sign: str) -> Iterator[tuple[int, str]]:
+    """Yield first line and text of each innermost block that has *sign* in it and is neither code nor HTML.
+
+    A backtick stands in place of each code span, and behind as many line breaks as it had.
+    """
+    waiting = list(reversed(blocks)) if sign in lines.text else []
+    while waiting:
+        block = waiting.pop()
+        if block.children:
+            waiting += reversed(block.children)
+        elif block.kind not in _NO_PROSE and block.end > block.start:
+            text = lines.text[lines.starts[block.start] : lines.ends[block.end - 1]]
+            if sign in text:
+                yield block.start, _without_code(text)
+
+
 def _without_code(text: str) -> str:
-    """Return a paragraph with blanks in place of its code spans, which end at as many backticks again."""
+    """Return a paragraph without its code spans, which end at as many backticks again."""
     runs = [match.span() for match in _BACKTICKS.finditer(text)]
     closing: dict[int, int] = {}  # length → the next run of it
     closed_by = [0] * len(runs)
@@ -213,7 +224,8 @@ def _without_code(text: str) -> str:
     while number < len(runs):
         last = closed_by[number]
         if last:
-            parts += [text[at : runs[number][0]], "`"]
+            breaks = text.count("\n", runs[number][0], runs[last][1])
+            parts += [text[at : runs[number][0]], "\n" * breaks, "`"]
             at, number = runs[last][1], last
         number += 1
     return "".join([*parts, text[at:]])
@@ -410,6 +422,7 @@ _MARKDOWN = MarkdownIt("commonmark").enable("table").disable(["inline", "referen
 _MARKDOWN.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
 
 
+MAX_ID_CHARS = 64  # memd's own have 16. Arbitrary
 # More than any real front matter; the pure-Python YAML parser needs about half a second for so much.
 MAX_BYTES = 64 * 1024
 
@@ -442,6 +455,25 @@ class FrontMatter:
     def aliases(self) -> tuple[str, ...]:
         """Other names of the note, of a list or of a comma-separated text, each once; Obsidian's."""
         return tuple(dict.fromkeys(filter(None, self._listed("aliases"))))
+
+    @property
+    def entry_id(self) -> str:
+        """The id of an entry that memd wrote; "" without."""
+        found = self.values.get("id")
+        return found if isinstance(found, str) and len(found) <= MAX_ID_CHARS else ""
+
+    def texts(self, key: str) -> Iterator[str]:
+        """Yield the texts of a list, or the one there is, which may hold commas: paths do.
+
+        Lists in it are looked through: what somebody writes as ``[[note]]`` without quotes is one to YAML.
+        """
+        waiting = [self.values.get(key)]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, list):
+                waiting += reversed(one)
+            elif isinstance(one, str) and one.strip():
+                yield " ".join(one.split())
 
     def _listed(self, key: str) -> Iterator[str]:
         given = self.values.get(key)

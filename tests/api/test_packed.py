@@ -35,7 +35,15 @@ def test_a_name_that_is_no_utf_8_leaves_as_its_bytes():
 def test_an_answer_that_is_too_large_is_refused():
     """The client would drop the connection over it."""
     text = GetResult(
-        workspace="/", path="a", title="", tags=[], start_line=1, end_line=1, lines=1, text="x" * (8 << 20)
+        workspace="/",
+        path="a",
+        title="",
+        tags=[],
+        start_line=1,
+        end_line=1,
+        lines=1,
+        superseded_by=[],
+        text="x" * (8 << 20),
     )
     with pytest.raises(FrameTooLargeError):
         pack_answer(1, packed(text).result)

@@ -8,7 +8,7 @@ from memctl.client import RpcError
 HIT_KEYS = {
     "id", "path", "start_line", "end_line", "heading", "title", "snippet", "score", "arms", "weights",
     "decay", "date", "date_of", "tags", "source", "match_line", "match_column", "match_text",
-    "folded",
+    "folded", "superseded_by",
 }  # fmt: skip
 
 

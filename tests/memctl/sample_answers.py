@@ -38,6 +38,7 @@ def hit(**changes: Any) -> dict[str, Any]:
         "match_column": 5,
         "match_text": "The BRCA1 gene is a tumour suppressor.",
         "folded": [],
+        "superseded_by": [],
     } | changes
 
 

@@ -40,7 +40,8 @@ def explanation(**changes) -> dict:
             "bm25": 2.0, "first_bm25": 0.0, "file_bm25": 2.5, "evidence": 1.75, "reachable": 8.0,
             "shares": {"chunk": 0.5, "first": 0.2, "file": 0.3},
         },
-        "unseen": [], "named": None, "merged": 0.5, "score": 0.5, "order": 0.5,
+        "unseen": [], "named": None, "superseded_by": [], "ahead_of": None,
+        "merged": 0.5, "score": 0.5, "order": 0.5,
         "decay": {"factor": 1.0, "dated": False, "age_days": 3, "half_life_days": 30.0},
     } | changes  # fmt: skip
 
@@ -167,6 +168,14 @@ def test_folded_copies_are_named_below_a_hit():
     ]
     shown = hits.people(found(hit(folded=places)), query="x", style=PageStyle(CWD))
     assert shown.endswith("    also in: b.md:3-9, /home/ada/work/c.md:1\n")
+
+
+def test_what_is_superseded_names_what_holds_in_its_place():
+    """On a page below the hit, seen from here; in an explanation on both sides."""
+    shown = hits.people(found(hit(superseded_by=["notes/b.md", "c.md"])), query="x", style=PageStyle(CWD))
+    assert shown.endswith("    superseded by b.md, /home/ada/work/c.md\n")
+    assert "newer    has the place of a.md, which it supersedes" in page(ahead_of="a.md")
+    assert "older    behind what supersedes it: b.md" in page(superseded_by=["b.md"])
 
 
 def test_no_good_match_is_said_where_there_are_hits():

@@ -17,7 +17,8 @@ from scripted_peer import Peer, Refusal
 from memctl import exits, mcp, types
 from memctl.versions import own
 
-SOURCE = {"id": 1, "path": "a.md", "start_line": 1, "end_line": 2, "score": 0.5, "origin": "human"}
+SOURCE = {"id": 1, "path": "a.md", "start_line": 1, "end_line": 2, "score": 0.5, "origin": "human",
+          "superseded_by": []}  # fmt: skip
 RECALLED = {
     "text": "## a.md:1-2\nfact",
     "tokens": 6,
@@ -127,6 +128,7 @@ def test_a_search_gives_hits_as_data(root, daemon):
             "date": "2026-05-01",
             "origin": "human",
             "also_in": [],
+            "superseded_by": [],
         }
     ]
     assert answer.structured_content["confidence"] == "strong"

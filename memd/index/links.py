@@ -1,0 +1,162 @@
+"""Resolution of links: which source a target names, as Obsidian resolves it, and the tables that tell.
+
+A source is named by its path, by the end of it, by its file's name, by an alias or by an entry's id. The rows
+are of those names and of the links as they are written: what a link means changes with every file that comes
+or goes, so it is resolved when somebody asks. For any thread.
+"""
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from memd.canonical import normalized
+from memd.index.supersession import Supersession
+from memd.records import LinkKind
+
+SUFFIXES = (".md", ".markdown")  # that a link leaves out
+FILE, ALIAS, ENTRY_ID = "file", "alias", "id"  # kinds of names
+WHO = """
+    SELECT sources.id, path, kind FROM names JOIN sources ON sources.id = names.source
+    WHERE names.name = ? AND gone_at IS NULL ORDER BY path
+"""
+OUT = """
+    SELECT kind, target, line FROM links WHERE source = ? ORDER BY line IS NOT NULL, line, kind, target
+"""
+IN = """
+    SELECT links.source, path, links.kind, target, line FROM links JOIN sources ON sources.id = links.source
+    WHERE links.name IN (SELECT name FROM names WHERE names.source = ?) AND gone_at IS NULL
+    ORDER BY path, line IS NOT NULL, line, links.kind, target
+"""
+SUPERSEDING = """
+    SELECT source, path, target, name FROM links JOIN sources ON sources.id = links.source
+    WHERE links.kind = 'supersedes' AND gone_at IS NULL
+"""
+
+Run = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
+
+
+class Name(NamedTuple):
+    """One of the names of a source, as it is looked for."""
+
+    kind: str
+    name: str
+
+
+class Named(NamedTuple):
+    """A live source that has a name."""
+
+    id: int
+    path: str
+    kind: str  # of the name
+
+
+class LinkOut(NamedTuple):
+    """A link of a source, and whom it names."""
+
+    kind: LinkKind
+    target: str  # as it is written
+    line: int | None
+    to: int | None  # the source's id; None: nobody, or nobody alone
+
+
+class LinkIn(NamedTuple):
+    """A link of another source to one."""
+
+    source: int
+    kind: LinkKind
+    line: int | None
+
+
+def key_of(target: str) -> str:
+    """Return what the name at the end of a path or target is looked for by."""
+    return _plain(target).rpartition("/")[2]
+
+
+def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ...]:
+    """Return the names of a source, each once a kind."""
+    found = [Name(FILE, key_of(path)), *(Name(ALIAS, key_of(alias)) for alias in aliases)]
+    if entry_id:
+        found.append(Name(ENTRY_ID, key_of(entry_id)))
+    return tuple(dict.fromkeys(one for one in found if one.name))
+
+
+class Resolver:
+    """Resolves the targets of one moment; each name is looked up once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._known: dict[str, list[Named]] = {}
+
+    def resolve(self, target: str, path: str, *, alone: bool) -> Named | None:
+        """Return the source that *target* names in the note at *path*.
+
+        A path from the root comes first, then the folder of the note itself, then what has the target as the
+        end of its path, the shortest path first; then aliases, then the ids of entries.
+
+        Args:
+            target: as it is written.
+            path: of the note that it stands in.
+            alone: name nobody rather than one of several: what a key of the front matter says has effects.
+        """
+        folder = posixpath.dirname(path)
+        wanted = target.removeprefix("/")
+        if target.startswith(("./", "../")):
+            wanted = posixpath.normpath(posixpath.join(folder, target))
+        plain = _plain(wanted)
+        named = self._named(key_of(wanted))
+        found = [one for one in named if one.kind == FILE and f"/{_plain(one.path)}".endswith(f"/{plain}")]
+        exact = [one for one in found if _plain(one.path) == plain]
+        if "/" not in plain:
+            kinds = (ALIAS, ENTRY_ID)
+            found = found or next(
+                filter(None, ([one for one in named if one.kind == kind] for kind in kinds)), []
+            )
+        if exact or not alone:
+            ranked = exact or found
+            return min(ranked, key=lambda one: _rank(one.path, wanted, folder), default=None)
+        return found[0] if len({one.id for one in found}) == 1 else None
+
+    def _named(self, name: str) -> list[Named]:
+        if name not in self._known:
+            self._known[name] = [Named(*row) for row in self._run(WHO, (name,))]
+        return self._known[name]
+
+
+def links_out(run: Run, source: int, path: str) -> Iterator[LinkOut]:
+    """Yield the links of a source, those of its front matter first, then by line."""
+    resolver = Resolver(run)
+    for kind, target, line in run(OUT, (source,)):
+        to = resolver.resolve(target, path, alone=kind != "text")
+        yield LinkOut(kind, target, line, to.id if to else None)
+
+
+def links_in(run: Run, source: int) -> Iterator[LinkIn]:
+    """Yield the links of other live sources to one, by path and line."""
+    resolver = Resolver(run)
+    for other, path, kind, target, line in run(IN, (source,)):
+        to = resolver.resolve(target, path, alone=kind != "text")
+        if to is not None and to.id == source and other != source:
+            yield LinkIn(other, kind, line)
+
+
+def supersession(run: Run) -> Supersession:
+    """Return which live sources hold in the place of which."""
+    resolver = Resolver(run)
+    edges, names = set(), set()
+    for source, path, target, name in run(SUPERSEDING, ()):
+        names.add(name)
+        older = resolver.resolve(target, path, alone=True)
+        if older is not None:
+            edges.add((source, older.id))
+    return Supersession.of(edges, names)
+
+
+def _rank(path: str, wanted: str, folder: str) -> tuple[bool, bool, int, str]:
+    """Return the place of one of several sources that a target may name, the lowest first."""
+    return path != wanted, posixpath.dirname(path) != folder, len(path), path
+
+
+def _plain(path: str) -> str:
+    """Return a path without what does not tell files apart: case, form of accents, suffix of a note."""
+    plain = normalized("NFC", path).casefold()
+    return next((plain.removesuffix(one) for one in SUFFIXES if plain.endswith(one)), plain)

@@ -1,0 +1,144 @@
+"""What links mean: targets are resolved among the notes that are there when somebody asks."""
+
+import pytest
+
+from memd.index.links import links_in, links_out
+
+
+def out(notes, path):
+    """Return target → path of whom it names, of a note's links."""
+    with notes.index.view() as view:
+        source = view.snapshot.source_at(path)
+        found = links_out(view.reader.each, source.id, path)
+        paths = {number: one.path for number, one in view.snapshot.sources.items()}
+        return {link.target: paths[link.to] if link.to else None for link in found}
+
+
+def into(notes, path):
+    """Return path, kind and line of each link to a note."""
+    with notes.index.view() as view:
+        sources = view.snapshot.sources
+        found = links_in(view.reader.each, view.snapshot.source_at(path).id)
+        return [(sources[link.source].path, link.kind, link.line) for link in found]
+
+
+FOLDERS = {
+    "heron.md": "root",
+    "birds/heron.md": "birds",
+    "birds/stork.md": "---\naliases: [Adebar, weir]\nid: 3f2a915b7c80d1e4\n---\nstork",
+    "river/weir.md": "weir",
+    "river/lower/weir.md": "lower weir",
+    "Über.md": "umlaut",
+    "a.b.md": "dots",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "means"),
+    [
+        ("x.md", "heron", "heron.md"),  # from the root
+        ("x.md", "birds/heron", "birds/heron.md"),
+        ("x.md", "heron.md", "heron.md"),
+        ("x.md", "HERON", "heron.md"),
+        ("x.md", "/birds/heron", "birds/heron.md"),
+        ("river/x.md", "./weir", "river/weir.md"),
+        ("river/lower/x.md", "../weir", "river/weir.md"),
+        ("river/lower/x.md", "weir", "river/lower/weir.md"),  # the folder of the note itself
+        ("x.md", "weir", "river/weir.md"),  # the shortest path; a file's name before an alias
+        ("x.md", "lower/weir", "river/lower/weir.md"),  # the end of a path
+        ("x.md", "ower/weir", None),
+        ("x.md", "adebar", "birds/stork.md"),
+        ("x.md", "birds/adebar", None),
+        ("x.md", "3f2a915b7c80d1e4", "birds/stork.md"),
+        ("x.md", "U\u0308ber", "Über.md"),
+        ("x.md", "a.b", "a.b.md"),
+        ("x.md", "a", None),
+        ("x.md", "../heron", None),
+        ("x.md", "nobody", None),
+    ],
+)
+def test_a_target_is_resolved_as_obsidian_does(notes, path, target, means):
+    """By path, by the note's own folder, by the end of a path, by alias, by id; in any case of letters."""
+    notes.save({**FOLDERS, path: f"See [[{target}]]."}, embed=False)
+    assert out(notes, path) == {target: means}
+
+
+def test_a_key_of_the_front_matter_names_one_alone(notes):
+    """Of several notes of a name `related` and `supersedes` name none; a path tells which."""
+    front = "---\nrelated: [weir, river/weir.md, stork]\n---\nSee [[weir]]."
+    notes.save({**FOLDERS, "x.md": front}, embed=False)
+    with notes.index.view() as view:
+        found = links_out(view.reader.each, view.snapshot.source_at("x.md").id, "x.md")
+        sources = view.snapshot.sources
+        named = [(one.kind, one.target, sources[one.to].path if one.to else None) for one in found]
+    assert named == [
+        ("related", "river/weir.md", "river/weir.md"),
+        ("related", "stork", "birds/stork.md"),
+        ("related", "weir", None),
+        ("text", "weir", "river/weir.md"),
+    ]
+
+
+def test_links_come_in_with_path_and_line(notes):
+    """Those of the text with their line, those of the front matter without; none of the note itself."""
+    notes.save(
+        {
+            **FOLDERS,
+            "a.md": "one\n\n[[stork]] and [[adebar|the stork]]",
+            "b.md": "---\nrelated: [birds/stork.md]\n---\n[[weir]]",
+            "birds/c.md": "[[birds/heron]]",
+            "birds/d.md": "[[heron]]",
+        },
+        embed=False,
+    )
+    assert into(notes, "birds/stork.md") == [
+        ("a.md", "text", 3),
+        ("a.md", "text", 3),
+        ("b.md", "related", None),
+    ]
+    assert into(notes, "birds/heron.md") == [("birds/c.md", "text", 1)]
+    assert into(notes, "heron.md") == [("birds/d.md", "text", 1)]
+    notes.save({"birds/stork.md": "[[stork]]"}, embed=False)
+    assert into(notes, "birds/stork.md") == [("a.md", "text", 3), ("b.md", "related", None)]
+
+
+def test_a_link_follows_the_files(notes):
+    """A note that comes, moves or goes changes what others' links mean, without a look at these."""
+    notes.save({"x.md": "See [[weir]]."}, embed=False)
+    assert out(notes, "x.md") == {"weir": None}
+    notes.save({"river/weir.md": "weir"}, embed=False)
+    assert out(notes, "x.md") == {"weir": "river/weir.md"}
+    notes.write("old/weir.md", "weir")
+    notes.remove("river/weir.md")
+    notes.indexer.apply(["old/weir.md"], budget_s=60)
+    assert out(notes, "x.md") == {"weir": "old/weir.md"}
+    notes.save({"x.md": "See nothing."}, embed=False)
+    assert (out(notes, "x.md"), into(notes, "old/weir.md")) == ({}, [])
+
+
+def test_no_byte_of_a_link_is_left_of_a_note_that_is_purged(notes):
+    """Targets and aliases are words of a note, and leave the disk with it."""
+    secret, alias = "zzqtargetqzz", "zzqaliasqzz"
+    notes.save({"x.md": f"---\naliases: [{alias}]\n---\n[[{secret}]]", "y.md": "stays"}, embed=False)
+    notes.remove("x.md", at_s=0)
+    assert notes.index.purge(None, 10) == 1
+    assert list(notes.index.writer.run("SELECT count(*) FROM names")) == [(1,)]
+    assert list(notes.index.writer.run("SELECT count(*) FROM links")) == [(0,)]
+    notes.compact()
+    notes.index.writer.checkpoint()
+    held = b"".join(path.read_bytes() for path in notes.state.rglob("*") if path.is_file())
+    assert secret.encode() not in held
+    assert alias.encode() not in held
+
+
+def test_the_check_finds_a_name_that_is_lost(notes):
+    """A note that links would not find any more is indexed again."""
+    notes.save({"heron.md": "bird"}, embed=False)
+    writer = notes.index.writer
+    with writer.transaction():
+        writer.run("DELETE FROM names")
+    [found] = notes.findings()
+    assert found == "chunk: links do not find heron.md by its name"
+    with writer.transaction():
+        writer.forget_stamps(["heron.md"])
+    notes.indexer.apply(["heron.md"], budget_s=60)

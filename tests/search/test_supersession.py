@@ -1,0 +1,207 @@
+"""What is superseded ranks behind what holds in its place, in every answer, and says so."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests_support import DAY, Notes
+
+from memd.config import Weights
+from memd.search.explain import explain
+from memd.search.score import judge
+from memd.search.search import search, searched
+from memd.search.why import why
+
+# The words of the query stand in the oldest note most often: alone it would be first.
+OLD = "Deploy staging: deploy with make stage, deploy on Fridays, deploy to staging.\n"
+NEW = "To deploy to staging one pushes a tag, and the pipeline does it. Nobody runs make any more.\n"
+NEWEST = "The robot does it. Approve its request, wait for the green light, and look at staging.\n"
+OTHER = "Deploy the garden hose on the lawn.\n"
+
+
+def superseding(*names, text=NEW):
+    return f"---\nsupersedes: [{', '.join(names)}]\n---\n{text}"
+
+
+def ranked(notes, query="deploy staging", **changes):
+    return notes.found(query, min_score=0.0, **changes)
+
+
+def newer(notes, query="deploy staging", **changes):
+    """Return path → what holds in its place, of the hits."""
+    found = notes.search(query, min_score=0.0, **changes).hits
+    return {hit.source.path: hit.superseded_by for hit in found}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_the_newer_note_comes_before_the_older_one_and_that_says_so(notes, mode, fusion):
+    """A person's note is superseded by the front matter of another one."""
+    notes.save({"old.md": OLD, "other.md": OTHER, "new.md": NEW})
+    assert ranked(notes, mode=mode, fusion=fusion)[0] == "old.md"
+    assert set(newer(notes, mode=mode).values()) == {()}
+    notes.save({"new.md": superseding("old.md")})
+    assert ranked(notes, mode=mode, fusion=fusion)[:2] == ["new.md", "old.md"]
+    assert newer(notes, mode=mode) == {"new.md": (), "old.md": ("new.md",), "other.md": ()}
+
+
+def test_where_the_newer_note_does_not_match_the_older_one_keeps_its_place_and_says_so(notes):
+    """No answer loses its best match; it says where to look."""
+    notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
+    assert newer(notes, "fridays") == {"old.md": ("new.md",)}
+
+
+@pytest.mark.parametrize("how", ["delete", "edit", "rename"])
+def test_the_older_note_comes_back_when_its_successor_is_gone(notes, how):
+    """Deleted, edited to say otherwise, or the older one renamed so that it is not meant any more."""
+    notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
+    assert ranked(notes)[0] == "new.md"
+    if how == "delete":
+        notes.remove("new.md")
+    elif how == "edit":
+        notes.save({"new.md": NEW})
+    else:
+        notes.write("elder.md", OLD)
+        notes.remove("old.md")
+        notes.indexer.apply(["elder.md"], budget_s=60)
+    assert ranked(notes)[0] == ("elder.md" if how == "rename" else "old.md")
+    assert set(newer(notes).values()) == {()}
+
+
+@pytest.mark.parametrize(
+    "name", ["old.md", "notes/old.md", "'[[old]]'", "'[[Older way|x]]'", "0123456789abcdef"]
+)
+def test_the_older_note_is_named_by_path_name_alias_or_id(notes, name):
+    """Whatever is written names it, also where it comes after its successor."""
+    notes.save({"new.md": superseding(name)})
+    notes.save({"notes/old.md": f"---\naliases: Older way\nid: 0123456789abcdef\n---\n{OLD}"})
+    assert newer(notes)["notes/old.md"] == ("new.md",)
+    notes.reopen()
+    assert newer(notes)["notes/old.md"] == ("new.md",)
+
+
+def test_a_name_of_two_notes_supersedes_neither(notes):
+    """A path tells which is meant; a guess would demote somebody's note."""
+    notes.save({"a/old.md": OLD, "b/old.md": OLD + "More.", "new.md": superseding("old")})
+    assert set(newer(notes).values()) == {()}
+    notes.remove("b/old.md")
+    assert newer(notes)["a/old.md"] == ("new.md",)
+
+
+def test_of_a_chain_the_newest_is_first_and_named(notes):
+    """Also where one in the middle does not match, or is gone: then the chain is cut there."""
+    notes.save(
+        {
+            "a.md": OLD,
+            "b.md": superseding("a.md"),
+            "c.md": superseding("b.md", text=NEWEST),
+            "other.md": OTHER,
+        }
+    )
+    assert ranked(notes, "deploy staging") == ["c.md", "b.md", "a.md", "other.md"]
+    assert newer(notes) == {"c.md": (), "b.md": ("c.md",), "a.md": ("c.md",), "other.md": ()}
+    assert ranked(notes, "fridays robot") == ["c.md", "a.md"]
+    notes.remove("c.md")
+    assert newer(notes) == {"b.md": (), "a.md": ("b.md",), "other.md": ()}
+    notes.remove("b.md")
+    assert newer(notes) == {"a.md": (), "other.md": ()}
+
+
+def test_notes_that_supersede_each_other_demote_each_other_not(notes):
+    """A circle changes nothing among its members, and what they supersede is behind both."""
+    notes.save({"a.md": OLD, "b.md": NEW, "c.md": OTHER})
+    before = ranked(notes)
+    notes.save({"a.md": superseding("b.md", "a.md", text=OLD), "b.md": superseding("a.md")})
+    assert ranked(notes) == before
+    assert set(newer(notes).values()) == {()}
+    notes.save({"a.md": superseding("b.md", "c.md", text=OLD)})
+    assert ranked(notes) == ["a.md", "b.md", "c.md"]
+    assert newer(notes)["c.md"] == ("a.md", "b.md")
+
+
+def test_the_newest_notes_of_a_filter_know_their_succession(notes):
+    """A query of filters alone lists by day, and what holds before what it supersedes."""
+    notes.save({"2026-05-02.md": OLD, "2026-05-01.md": superseding("2026-05-02.md"), "2026-04-01.md": OTHER})
+    assert notes.found("path:*") == ["2026-05-01.md", "2026-05-02.md", "2026-04-01.md"]
+
+
+ASK = """
+import pathlib, sys
+sys.modules["numpy"] = None
+from tests_support import Notes
+
+print(Notes(pathlib.Path(sys.argv[1])).found("deploy staging", min_score=0.0))
+"""
+
+
+def test_without_numpy_the_order_is_the_same(notes, tmp_path):
+    """The search that answers then lifts, too."""
+    notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
+    notes.index.close()
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    asked = subprocess.run(
+        [sys.executable, "-c", ASK, str(tmp_path)],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    notes.open()
+    assert asked.stdout.strip() == str(["new.md", "old.md", "other.md"])
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_an_explanation_and_why_tell_of_it(notes, mode):
+    """The lifted hit has the order of the one whose place it took; both are named."""
+    notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
+    request = notes.request("deploy staging", min_score=0.0, mode=mode)
+    with notes.index.view() as view:
+        answer, judged = searched(view, request)
+        _, reasons = explain(view, request, judged, answer.hits)
+        verdict = why(view, request, view.snapshot.source_at("old.md"), None)
+    told = {hit.source.path: one for hit, one in zip(answer.hits, reasons, strict=True)}
+    assert (told["new.md"].ahead_of, told["new.md"].superseded_by) == ("old.md", ())
+    assert (told["old.md"].ahead_of, told["old.md"].superseded_by) == (None, ("new.md",))
+    assert told["new.md"].order == told["old.md"].order > told["new.md"].score
+    assert (verdict.stage, verdict.rank) == ("returned", 2)
+    assert verdict.explained == told["old.md"]
+
+
+WORDS = st.lists(st.sampled_from(["heron", "weir", "stork", "mill", "otter"]), min_size=1, max_size=6)
+EDGES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=8)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(WORDS, min_size=8, max_size=8), edges=EDGES)
+def test_a_higher_limit_only_adds_whoever_supersedes_whom(tmp_path_factory, texts, edges):
+    """Every answer is a prefix of the one with a higher limit; who holds comes first wherever both match."""
+    notes = Notes(tmp_path_factory.mktemp("n"))
+    under = {number: [older for newer, older in edges if newer == number] for number in range(8)}
+    notes.save(
+        {
+            f"{number}.md": superseding(*(f"{older}.md" for older in under[number]), text=" ".join(words))
+            for number, words in enumerate(texts)
+        }
+    )
+    whole = ranked(notes, "heron weir otter", limit=50, weights=Weights())
+    for limit in range(1, 9):
+        assert ranked(notes, "heron weir otter", limit=limit) == whole[:limit]
+    first = {path: whole.index(path) for path in whole}
+    by = newer(notes, "heron weir otter", limit=50)
+    for path, holders in by.items():
+        assert all(first[one] < first[path] for one in holders if one in first)
+    assert notes.findings() == []
+    notes.index.close()
+
+
+def test_a_request_without_supersession_is_answered_as_before(notes):
+    """Nothing is copied or sorted again where nobody supersedes anybody."""
+    notes.save({"old.md": OLD, "other.md": OTHER, "new.md": NEW})
+    request = notes.request("deploy staging", mode="hybrid")
+    with notes.index.view() as view:
+        assert not view.snapshot.supersession
+        judged = judge(view, request, lambda _: None)
+        assert judged.ahead_of == {}
+        assert search(view, dataclasses.replace(request, today=DAY)).hits
