@@ -357,6 +357,7 @@ class Methods:
         workspace: str | None = None,
         tags: list[str] | None = None,
         source: dict[str, Any] | None = None,
+        force: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.ExtractMemoryResult:
         """Write one entry, durable when the reply comes; `indexed`: it is searchable, too."""
@@ -367,6 +368,7 @@ class Methods:
             "content": content,
             "tags": tags,
             "source": source,
+            "force": force,
         }
         answer: types.ExtractMemoryResult = self.call(
             "extract_memory",
@@ -938,6 +940,7 @@ class AsyncMethods:
         workspace: str | None = None,
         tags: list[str] | None = None,
         source: dict[str, Any] | None = None,
+        force: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.ExtractMemoryResult:
         """Write one entry, durable when the reply comes; `indexed`: it is searchable, too."""
@@ -948,6 +951,7 @@ class AsyncMethods:
             "content": content,
             "tags": tags,
             "source": source,
+            "force": force,
         }
         answer: types.ExtractMemoryResult = await self.call(
             "extract_memory",

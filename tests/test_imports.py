@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "memd.index": VOCABULARY | {"memd.sources"},
     "memd.rpc": VOCABULARY | {"memctl.protocol"},
     "memd.search": VOCABULARY | {"memd.index"},
-    "memd.entries": VOCABULARY,
+    "memd.entries": VOCABULARY | {"memctl.paths"},
     "memd.workspace": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.entries", "memctl.paths"},
     "memd.api": VOCABULARY
@@ -98,6 +98,7 @@ ONE_IMPORTER = {
     "safetensors": set(),
     "textual": {"memctl.find.screen"},
     "tokenizers": {"memd.embedding.tokenizer"},
+    "kingfisher_sdk": {"memd.entries.secrets"},
     "huggingface_hub": {"memctl.commands.models"},
     "tomlkit": {"memd.config", "memctl.agents.edits", "memctl.model_store"},
     "watchfiles": {"memd.sources.watch"},

@@ -29,6 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
         default="human",
         help="who says so; programs say agent (default: human)",
     )
+    parser.add_argument("--force", action="store_true", help="also where it looks like a secret")
     parser.add_argument("--json", action="store_true", help="one object: path, id, indexed, similar")
     parser.epilog = """\
 The entry is on the disk when the command returns, and can be found unless it says otherwise. On stderr it
@@ -53,7 +54,7 @@ def run(args: Namespace) -> int:
         "content": content,
         "tags": args.tag,
         "source": {"origin": args.origin, "client": "memctl"},
-    }
+    } | ({"force": True} if args.force else {})
     with common.daemon() as client:
         answer = common.ask(client, "extract_memory", params, timeout_s=WRITE_TIMEOUT_S)
     if args.json:

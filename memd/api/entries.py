@@ -34,6 +34,10 @@ async def extract_memory(
     By words and meaning; `similar` names up to five notes that are most like it then. Else the index lags,
     and follows by itself: the entry must not be written again.
     """
+    if asked.force and asked.source.origin != "human":
+        raise InvalidError(
+            "$.force: only a person may keep what looks like a secret: source.origin is not human"
+        )
     root = await workspaces.root_of(asked.workspace)
     return await call.to_the_end(_extract(workspaces, root, asked, call), PERHAPS)
 
@@ -56,6 +60,7 @@ async def _extract(
             tags=asked.tags,
             origin=origin,
             now=datetime.now().astimezone(),
+            force=asked.force,
         )
 
     written = await workspaces.folders.run(root, write)

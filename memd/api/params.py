@@ -113,6 +113,7 @@ class ExtractMemoryParams(Params, frozen=True, kw_only=True):
     content: str
     tags: list[str] = []
     source: EntryOrigin = EntryOrigin()
+    force: bool = False  # a person says so: also with what looks like a secret; refused to an agent
 
 
 class DebugParams(Params, frozen=True, kw_only=True):

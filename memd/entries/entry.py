@@ -43,6 +43,7 @@ def write_entry(
     tags: Sequence[str] = (),
     origin: Mapping[str, str],
     now: datetime,
+    force: bool = False,
     new_id: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> Written:
     """Write one fact to memory/<topic>/<title>-<6 hex>.md; it is on the disk when this returns.
@@ -55,11 +56,12 @@ def write_entry(
         tags: labels; a leading "#" and repetitions are dropped.
         origin: who writes; "origin" is "agent" or "human", "client" and "session" may be absent.
         now: the time of writing, with its zone.
+        force: a person says that it is written although it holds a secret.
         new_id: makes the entry's id; asked again while the name is taken.
 
     Raises:
         InvalidError: a value is empty, too long, reserved, a path, or not text.
-        SecretError: a value holds a secret of a known shape.
+        SecretError: a value holds a secret of a known shape, and not *force*.
         UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
     """
     folder = slug(topic, kind="topic")
@@ -71,9 +73,16 @@ def write_entry(
     }
     source = _source(origin)
     _check_content(content)
-    _refuse_secrets(
-        {"content": [content], "title": [title], "topic": [topic], "tags": tags, "source": source.values()}
-    )
+    if not force:
+        _refuse_secrets(
+            {
+                "content": [content],
+                "title": [title],
+                "topic": [topic],
+                "tags": tags,
+                "source": source.values(),
+            }
+        )
     for _ in range(_ATTEMPTS):
         entry_id = new_id()
         name = entry_name(title, entry_id)

@@ -80,7 +80,7 @@ def test_hostile_names_write_nothing_outside_memory_through_mcp(trapped):
         ("", "content is empty"),
         ("a\0b", "holds a NUL at character 2"),
         ("x" * (256 * 1024 + 1), "at most 262144 are allowed"),
-        ("AWS_KEY=AKIA" + "QWERTYUIOPASDFGH", "a secret (AWS access key id)"),
+        ("AWS_KEY=AKIA" + "QWERTYUIOPASDFGH", "a secret (aws-access-key-id)"),
     ],
     ids=["empty", "binary", "long", "secret"],
 )

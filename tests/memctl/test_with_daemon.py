@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from daemon_process import RULE_CACHE, rule_cache
 from mcp import Client, StdioServerParameters
 
 from memctl import exits
@@ -26,6 +27,7 @@ def home(tmp_path):
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "state"),
+        RULE_CACHE: rule_cache(),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "MEMD_SOCKET": str(tmp_path / "run" / "s"),
         "PYTHONPATH": str(Path(exits.__file__).parent.parent),
@@ -111,12 +113,15 @@ def test_an_entry_can_be_found_as_soon_as_it_is_added(home):
 
 
 def test_a_secret_is_refused_and_a_hostile_topic_stays_inside(home):
-    """Exit code 7 with the kind named; nothing appears outside of memory/."""
+    """Exit code 7 with the kind named, unless it is meant; nothing appears outside of memory/."""
     home("init")
-    token = "ghp_" + "a1B2" * 9
+    token = "ghp_" + "aB3dE5fG7hJ9" * 3
     refused = home("add", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
     assert refused.returncode == exits.REFUSED
+    assert b"github-pat" in refused.stderr
     assert token.encode() not in refused.stderr
+    meant = home("add", "--force", "--topic", "t", "--title", "T", stdin=f"token {token}".encode())
+    assert token in (home.notes / meant.stdout.decode().strip()).read_text()
     home("add", "--topic", "../../etc", "--title", "../x", stdin=b"x")
     assert not (home.notes.parent / "etc").exists()
 
