@@ -347,11 +347,11 @@ class Explained(TypedDict):
 
 
 class SearchHit(TypedDict):
-    """One chunk of an answer."""
+    """One place of an answer: its best chunk, with the chunks in front and behind where these match, too."""
 
-    id: int
+    id: int  # of its best chunk
     path: str  # relative to the workspace
-    start_line: int  # 1-based, inclusive
+    start_line: int  # 1-based, inclusive; hits do not overlap
     end_line: int
     heading: str  # the headings above it, outermost first, joined by " > "
     title: str
@@ -415,6 +415,7 @@ class Stages(TypedDict):
     below_floor: int
     gone: int  # its source left the disk a moment ago
     folded: int  # nearly the same as a better one
+    joined: int  # next to a better one of its source, and shown with it
     per_source: int  # its source had its places already
     limit: int
     hits: int
@@ -563,7 +564,7 @@ class WhyFacts(TypedDict):
     filters: NotRequired[list[Filter]]  # that keep it out
     vector_arm: NotRequired[str | None]  # why it had no say; null where it had
     better: NotRequired[list[int]]  # ranks of its source's hits
-    into: NotRequired[Location | None]  # what it is folded into
+    into: NotRequired[Location | None]  # the chunk that it is folded into, or shown with
     last: NotRequired[LastHit | None]
     chunk: NotRequired[ChunkLines]  # that went furthest
     explanation: NotRequired[Explained]  # of its scores

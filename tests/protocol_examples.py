@@ -22,7 +22,7 @@ NOTES = {
 }
 # Key → what stands there in place of times, numbers of commits and processes, sizes and versions.
 STAND_INS: dict[str, Any] = {
-    "api_level": 2,
+    "api_level": 3,
     "at": 1778140800.0,
     "descriptors": 31,
     "generation": 7,

@@ -35,6 +35,7 @@ _DROPPED = {
     "below_floor": "below the floor",
     "gone": "gone from the disk",
     "folded": "folded into better ones",
+    "joined": "shown with a better one next to them",
     "per_source": "past those that a file may have",
     "limit": "behind the limit",
     "hits": "returned",

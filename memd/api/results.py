@@ -131,11 +131,11 @@ class HitSource(Result, frozen=True, kw_only=True):
 
 
 class SearchHit(Result, frozen=True, kw_only=True):
-    """One chunk of an answer."""
+    """One place of an answer: its best chunk, with the chunks in front and behind where these match, too."""
 
-    id: int
+    id: int  # of its best chunk
     path: str  # relative to the workspace
-    start_line: int  # 1-based, inclusive
+    start_line: int  # 1-based, inclusive; hits do not overlap
     end_line: int
     heading: str  # the headings above it, outermost first, joined by " > "
     title: str
@@ -243,7 +243,7 @@ class WhyFacts(Result, frozen=True, kw_only=True):
     filters: list[Filter] | UnsetType = UNSET  # that keep it out
     vector_arm: str | UnsetType | None = UNSET  # why it had no say; null where it had
     better: list[int] | UnsetType = UNSET  # ranks of its source's hits
-    into: Location | UnsetType | None = UNSET  # what it is folded into
+    into: Location | UnsetType | None = UNSET  # the chunk that it is folded into, or shown with
     last: LastHit | UnsetType | None = UNSET
     chunk: ChunkLines | UnsetType = UNSET  # that went furthest
     explanation: Explained | UnsetType = UNSET  # of its scores
@@ -649,13 +649,13 @@ def packed(result: Made) -> Packed[Made]:
 
 def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) -> SearchHit:
     """Return one hit."""
-    candidate, source, chunk, shown = found.candidate, found.source, found.chunk, found.snippet
+    candidate, source, passage, shown = found.candidate, found.source, found.passage, found.snippet
     return SearchHit(
         id=candidate.id,
         path=source.path,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        heading=chunk.heading,
+        start_line=passage.start_line,
+        end_line=passage.end_line,
+        heading=found.chunk.heading,
         title=source.title,
         snippet=shown.text,
         score=round(candidate.score, SCORE_DIGITS),
@@ -718,8 +718,8 @@ def _recalled(found: search.Hit) -> dict[str, Any]:
     return {
         "id": found.candidate.id,
         "path": found.source.path,
-        "start_line": found.chunk.start_line,
-        "end_line": found.chunk.end_line,
+        "start_line": found.passage.start_line,
+        "end_line": found.passage.end_line,
         "score": round(found.candidate.score, SCORE_DIGITS),
         "origin": found.source.origin,
         "superseded_by": list(found.superseded_by),

@@ -51,7 +51,7 @@ from memd.workspace.sync import WorkspaceSync
 from memd.workspace.workspaces import Workspaces
 
 PROTOCOL = 1
-API_LEVEL = 2  # counts up with every key or method that is added
+API_LEVEL = 3  # counts up with every key or method that is added
 API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
 FEATURES = (
     "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",

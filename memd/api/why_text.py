@@ -246,12 +246,18 @@ def _outranked(finding: Diagnosis) -> tuple[str, str]:
     if verdict.last is not None:
         scores += f", that of the last hit {verdict.last.score:.3f}"
     way_out = f"memctl search --limit {verdict.rank}" if verdict.rank <= MAX_LIMIT else "Narrow the search"
-    return f"{_place(finding)} would be hit {verdict.rank}, and {limit} were asked for: {scores}", way_out
+    return f"{_shown(finding)} would be hit {verdict.rank}, and {limit} were asked for: {scores}", way_out
 
 
 def _returned(finding: Diagnosis) -> tuple[str, str]:
     assert finding.verdict is not None
-    return f"{_place(finding)} is hit {finding.verdict.rank}", ""
+    return f"{_shown(finding)} is hit {finding.verdict.rank}", ""
+
+
+def _shown(finding: Diagnosis) -> str:
+    """Return the place of what is ranked: where it is a neighbour of a hit's best chunk, with that one's."""
+    into = finding.verdict.into if finding.verdict else None
+    return f"{_place(finding)}, with lines {into.start_line}-{into.end_line}," if into else _place(finding)
 
 
 def _place(finding: Diagnosis) -> str:

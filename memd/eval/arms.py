@@ -61,7 +61,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
         hits: list[tuple[str, int, int]] = []
         for hit in answer.hits:
             # A near-duplicate that was folded into a hit is named there, so it is found there.
-            hits.append((hit.source.path, hit.chunk.start_line, hit.chunk.end_line))
+            hits.append((hit.source.path, hit.passage.start_line, hit.passage.end_line))
             hits += [(place.path, place.start_line, place.end_line) for place in hit.folded]
         hits = [(own_names.get(path, path), first, last) for path, first, last in hits]
         ranking = tuple(dict.fromkeys(path for path, _, _ in hits))

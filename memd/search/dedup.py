@@ -1,8 +1,11 @@
-"""Near-duplicates: a candidate that says nearly the same as a better one is named by it and takes no place.
+"""Near-duplicates of better candidates, and their neighbours: they take no place in an answer.
 
-Decided on headings and text: shared word triples, and the same numbers, since two texts that differ in a
-number state different facts; so do equal logs of two days. Text is loaded only where lengths,
-vectors and signatures leave it open whether two are alike, and compared only with what is kept.
+A candidate that says nearly the same as a better one is folded: that one names it. The chunk in front of a
+better one and the one behind it are joined to it: that one shows their lines, too.
+
+What is nearly the same is decided on headings and text: shared word triples, and the same numbers, since two
+texts that differ in a number state different facts; so do equal logs of two days. Text is loaded only where
+lengths, vectors and signatures leave it open whether two are alike, and compared only with what is shown.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ class Dedup:
 
     kept: list[Candidate] = field(default_factory=list)  # best first
     folded: dict[int, list[int]] = field(default_factory=dict)  # kept chunk → what it stands for
+    shown: dict[int, int] = field(default_factory=dict)  # kept chunk → itself, joined one → the kept one
     crowded: set[int] = field(default_factory=set)  # chunks whose source had its places already
 
     @property
@@ -56,11 +60,17 @@ class Dedup:
         """Folded chunk → the kept one that stands for it."""
         return {one: kept for kept, folded in self.folded.items() for one in folded}
 
+    def beside(self, kept: int) -> list[int]:
+        """Return the chunk in front of a kept one and that behind it, as far as they are joined to it."""
+        return [one for one in (kept - 1, kept + 1) if self.shown.get(one) == kept]
+
 
 def fold(view: View, candidates: Candidates, limit: int, alive: Callable[[str], bool]) -> Dedup:
-    """Keep the first *limit* that are not nearly the same as a better one, at most PER_SOURCE of a source.
+    """Keep the first *limit* that are neither nearly the same as a better one nor next to it.
 
-    What becomes of a candidate depends on better ones alone, so a higher *limit* only adds.
+    At most PER_SOURCE of a source are kept. The chunk in front of one that is kept and the one behind it are
+    joined to it, wherever they rank. What becomes of a candidate depends on better ones alone, so a higher
+    *limit* only adds.
 
     Args:
         view: that they are from.
@@ -69,34 +79,76 @@ def fold(view: View, candidates: Candidates, limit: int, alive: Callable[[str], 
         alive: whether a source is still on the disk; what is not is in no answer. Asked of those alone that
             may be in one.
     """
-    found = Dedup()
-    taken: Counter[int] = Counter()
     window = max(WINDOW, limit)
-    ids, sources = candidates.numbers()
-    likeness = _Likeness(view, ids[:window], sources)
-    kept_places: list[int] = []
-    for place, (number, source) in enumerate(zip(ids, sources, strict=True)):
+    folding = _Folding(view, candidates, window)
+    found = folding.found
+    for place, (number, source) in enumerate(zip(folding.ids, folding.sources, strict=True)):
+        is_full = len(found.kept) == limit
         if place == window:
-            if len(found.kept) == limit:
+            if is_full:
                 break
-            likeness = _Likeness(view, ids, sources)
-            for before in kept_places:
-                likeness.keep(before)
-        like = likeness.first_like(place)
-        if like is None and len(found.kept) == limit:
+            folding.compare_all()
+        like = None if number in found.shown else folding.first_like(place)
+        if number in found.shown or (like is None and is_full):
             continue
         if not alive(view.snapshot.sources[source].path):
             continue
         if like is not None:
-            found.folded.setdefault(ids[like], []).append(number)
-        elif taken[source] == PER_SOURCE:
-            found.crowded.add(number)
+            found.folded.setdefault(like, []).append(number)
         else:
-            taken[source] += 1
-            found.kept.append(candidates[place])
-            kept_places.append(place)
-            likeness.keep(place)
+            folding.show(place)
     return found
+
+
+class _Folding:
+    """What has become of the candidates so far; they are named by their places, the best first."""
+
+    def __init__(self, view: View, candidates: Candidates, window: int) -> None:
+        self.found = Dedup()
+        self.ids, self.sources = candidates.numbers()
+        self._view = view
+        self._candidates = candidates
+        self._places = {number: place for place, number in enumerate(self.ids)}
+        self._taken: Counter[int] = Counter()  # places of an answer by source
+        self._likeness = _Likeness(view, self.ids[:window], self.sources)
+        self._compared: list[int] = []  # what that was told to compare
+
+    def compare_all(self) -> None:
+        """Tell of all of the candidates what they are like, not only of those in the window."""
+        self._likeness = _Likeness(self._view, self.ids, self.sources)
+        for place in self._compared:
+            self._likeness.keep(place)
+
+    def first_like(self, place: int) -> int | None:
+        """Return the best kept chunk that shows nearly the same text as a candidate."""
+        like = self._likeness.first_like(place)
+        return None if like is None else self.found.shown[self.ids[like]]
+
+    def show(self, place: int) -> None:
+        """Keep a candidate that is like no better one, with its neighbours, if its source has a place."""
+        number, source = self.ids[place], self.sources[place]
+        if self._taken[source] == PER_SOURCE:
+            self.found.crowded.add(number)
+        else:
+            self._taken[source] += 1
+            self.found.kept.append(self._candidates[place])
+            self._show(place, place)
+            for beside in (number - 1, number + 1):
+                self._join(self._places.get(beside, place), place)
+
+    def _join(self, place: int, hit: int) -> None:
+        """Join a candidate to a better one whose id is next, if it is of its source and not shown yet."""
+        if place <= hit or self.sources[place] != self.sources[hit] or self.ids[place] in self.found.shown:
+            return
+        # Behind the first ones it is joined whatever it is like: with another limit nobody looks there.
+        if place >= WINDOW or self.first_like(place) is None:
+            self._show(place, hit)
+
+    def _show(self, place: int, hit: int) -> None:
+        self.found.shown[self.ids[place]] = self.ids[hit]
+        if place < WINDOW or place == hit:
+            self._compared.append(place)
+            self._likeness.keep(place)
 
 
 class _Likeness:
@@ -113,7 +165,7 @@ class _Likeness:
             self._facts = _Facts.of(view, np.asarray(ids, np.int64))
 
     def keep(self, place: int) -> None:
-        """Note that a candidate is kept, and which of those behind it may be like it."""
+        """Note that a candidate is shown, and which of those behind it may be like it."""
         if not HAS_NUMPY:
             return
         others = self._facts.comparable(place, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE)
@@ -123,7 +175,7 @@ class _Likeness:
                 self._better.setdefault(other, []).append((place, verdict))
 
     def first_like(self, other: int) -> int | None:
-        """Return the best one that is kept that a candidate is nearly the same as."""
+        """Return the first one that is shown that a candidate is nearly the same as."""
         better = self._better.get(other, ())
         return next((place for place, verdict in better if self._is_like(place, other, verdict)), None)
 

@@ -146,6 +146,7 @@ class Stages:
     below_floor: int
     gone: int  # its source left the disk a moment ago
     folded: int  # nearly the same as a better one
+    joined: int  # next to a better one of its source, and shown with it
     per_source: int  # its source had its places already
     limit: int
     hits: int
@@ -277,7 +278,7 @@ def _stages(view: View, request: SearchRequest, judged: Judgement) -> Stages:
     allowed = mask_size(judged.mask)
     above, found = standing(view, request, judged)
     folded = len(found.into)
-    dropped = folded + len(found.crowded) + len(found.kept)
+    dropped = folded + len(found.crowded) + len(found.shown)
     hits = min(request.limit, len(found.kept))
     return Stages(
         chunks=view.snapshot.columns.count,
@@ -286,6 +287,7 @@ def _stages(view: View, request: SearchRequest, judged: Judgement) -> Stages:
         below_floor=len(judged.candidates) - len(above),
         gone=len(above) - dropped,
         folded=folded,
+        joined=len(found.shown) - len(found.kept),
         per_source=len(found.crowded),
         limit=len(found.kept) - hits,
         hits=hits,

@@ -1,8 +1,8 @@
-"""The search of one snapshot: score, drop what is below the floor, fold near-duplicates, cut, load texts."""
+"""The search of one snapshot: score, drop what is below the floor, fold, join, cut, load texts."""
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from memd.errors import DeadlineError
@@ -14,6 +14,7 @@ from memd.search import fallback
 from memd.search.confidence import Confidence, confidence
 from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reads_some
+from memd.search.passage import Line, Passage, lines_of, of_chunk, passage
 from memd.search.ranking import Candidate, Candidates
 from memd.search.score import Judgement, Mode, SearchRequest, Words, judge, judge_words
 from memd.search.snippet import Snippet, snippet
@@ -35,11 +36,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One chunk of an answer."""
+    """One place of an answer: a chunk, and the lines that it shows with that chunk's neighbours."""
 
     candidate: Candidate
     source: Source
     chunk: StoredChunk
+    passage: Passage  # what is left of the chunk and its neighbours without the lines of better hits
+    own: Passage  # what is left of the chunk alone
     snippet: Snippet
     folded: tuple[Place, ...] = ()  # where nearly the same text stands, best first
     superseded_by: tuple[str, ...] = ()  # paths of what holds in its place, the newest first
@@ -135,19 +138,59 @@ def degraded(view: View) -> tuple[str, ...]:
 
 def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
     """Read what the answer shows: of what is folded only where it stands."""
-    chunks = view.chunks([one.id for one in found.kept])
+    beside = {one.id: found.beside(one.id) for one in found.kept}
+    chunks = view.chunks([number for kept in beside for number in (kept, *beside[kept])])
     places = _places(view, [one for many in found.folded.values() for one in many])
-    return [
-        Hit(
-            candidate,
-            view.snapshot.sources[candidate.source],
-            chunk := chunks[candidate.id],
-            snippet(chunk.text, chunk.start_line, request.query.pieces, start_byte=chunk.start_byte),
-            tuple(places[one] for one in found.folded.get(candidate.id, ())),
-            view.snapshot.superseded_by(candidate.source),
+    shown: dict[int, set[Line]] = {}  # by source: the lines of better hits
+    hits = []
+    for candidate in found.kept:
+        source, better = candidate.source, shown.setdefault(candidate.source, set())
+        chunk, *others = (chunks[number] for number in (candidate.id, *beside[candidate.id]))
+        parts = [lines_of(one, better) for one in (chunk, *others)]
+        lines = {line: text for part in parts for line, text in part.items()}
+        own, *neighbours = (passage(part) for part in parts)
+        # A chunk has a line that the one in front and the one behind lack, unless it is half of one that the
+        # model could not read: then it may be shown twice rather than not at all.
+        own = own or of_chunk(chunk)
+        folded = _joined([places[one] for one in found.folded.get(chunk.id, ())])
+        hits.append(
+            Hit(
+                candidate,
+                view.snapshot.sources[source],
+                chunk,
+                passage(lines) or own,
+                own,
+                _snippet(own, neighbours, request.query.pieces),
+                folded,
+                view.snapshot.superseded_by(source),
+            )
         )
-        for candidate in found.kept
-    ]
+        better.update(lines)
+    return hits
+
+
+def _snippet(own: Passage, neighbours: Iterable[Passage | None], pieces: tuple[str, ...]) -> Snippet:
+    """Return the snippet of a chunk; where it has no word of the query, that of a neighbour that has one."""
+    found = snippet(own.text, own.start_line, pieces, start_byte=own.start_byte)
+    for one in filter(None, () if found.has_match else neighbours):
+        other = snippet(one.text, one.start_line, pieces, start_byte=one.start_byte)
+        if other.has_match:
+            return other
+    return found
+
+
+def _joined(places: list[Place]) -> tuple[Place, ...]:
+    """Return places, best first; chunks that follow each other in a source are one."""
+    ranks = {place.id: rank for rank, place in enumerate(places)}
+    runs: list[list[Place]] = []
+    for place in sorted(places, key=lambda one: one.id):
+        before = runs[-1][-1] if runs else None
+        if before and (before.path, before.id + 1) == (place.path, place.id):
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    runs.sort(key=lambda run: min(ranks[one.id] for one in run))
+    return tuple(Place(run[0].id, run[0].path, run[0].start_line, run[-1].end_line) for run in runs)
 
 
 def _places(view: View, ids: list[int]) -> dict[int, Place]:

@@ -21,6 +21,7 @@ class Snippet:
     match_line: int  # of the file, 1-based
     match_column: int  # in bytes of that line, 1-based; 1 where no word of the query stands in the chunk
     match_text: str  # that line, whole
+    has_match: bool  # whether a word of the query stands in it
 
 
 def snippet(text: str, start_line: int, pieces: tuple[str, ...], *, start_byte: int = 0) -> Snippet:
@@ -37,7 +38,11 @@ def snippet(text: str, start_line: int, pieces: tuple[str, ...], *, start_byte: 
         lines = text.split("\n")
         first = next((number for number, line in enumerate(lines) if line.strip()), 0)
         return Snippet(
-            _window(text, 0), start_line + first, 1 if first else 1 + start_byte, lines[first].rstrip("\r")
+            _window(text, 0),
+            start_line + first,
+            1 if first else 1 + start_byte,
+            lines[first].rstrip("\r"),
+            has_match=False,
         )
     at = _densest(marks)
     line_start = text.rfind("\n", 0, at) + 1
@@ -46,7 +51,7 @@ def snippet(text: str, start_line: int, pieces: tuple[str, ...], *, start_byte: 
     column = len(text[line_start:at].encode(errors="replace")) + 1
     if line_start == 0:
         column += start_byte
-    return Snippet(_window(text, at), start_line + text.count("\n", 0, at), column, line)
+    return Snippet(_window(text, at), start_line + text.count("\n", 0, at), column, line, has_match=True)
 
 
 def _marks(text: str, pieces: tuple[str, ...]) -> list[tuple[int, str]]:

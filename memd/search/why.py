@@ -32,10 +32,10 @@ class Verdict:
     stage: Stage
     chunk: StoredChunk | None = None  # that went furthest; None: there is none
     explained: Explained | None = None  # its scores; None where a filter keeps it from being scored
-    rank: int | None = None  # among all hits; where it is folded, of the one that stands for it
+    rank: int | None = None  # among all hits, of the one that it is, is shown with or is folded into
     missed: tuple[Filter, ...] = ()  # the filters that keep it out
     last: Candidate | None = None  # the last hit of the answer; None where that is empty
-    into: Place | None = None  # what it is folded into
+    into: Place | None = None  # the chunk that it is folded into, or shown with
     better: tuple[int, ...] = ()  # ranks of its source's hits
 
 
@@ -113,20 +113,22 @@ def _ranked(view: View, request: SearchRequest, judged: Judgement, chunks: Seque
     ranks = {candidate.id: rank for rank, candidate in enumerate(found.kept, 1)}
     shown = found.kept[: request.limit]
     last = shown[-1] if shown else None
-    kept = next((candidate for candidate in ours if candidate.id in ranks), None)
-    if kept is not None:
-        rank = ranks[kept.id]
-        return Verdict(
-            "returned" if rank <= request.limit else "outranked", by_id[kept.id], rank=rank, last=last
-        )
-    best = by_id[ours[0].id]
-    into = found.into.get(best.id)
-    if into is not None:
-        stands = view.chunks([into])[into]
-        path = view.snapshot.sources[stands.source].path
-        place = Place(into, path, stands.start_line, stands.end_line)
-        return Verdict("folded", best, rank=ranks[into], last=last, into=place)
-    if best.id in found.crowded:
+    in_hits = (one.id for one in ours if one.id in found.shown)
+    best = min(in_hits, key=lambda one: ranks[found.shown[one]], default=ours[0].id)
+    hit = found.shown.get(best, found.into.get(best))
+    if hit is not None:
+        into = None if hit == best else _place(view, hit)
+        stage: Stage = "returned" if ranks[hit] <= request.limit else "outranked"
+        if best in found.into:
+            stage = "folded"
+        return Verdict(stage, by_id[best], rank=ranks[hit], last=last, into=into)
+    if best in found.crowded:
         better = tuple(ranks[one.id] for one in found.kept if one.source == ours[0].source)
-        return Verdict("per-source", best, last=last, better=better)
-    return Verdict("gone", best, last=last)
+        return Verdict("per-source", by_id[best], last=last, better=better)
+    return Verdict("gone", by_id[best], last=last)
+
+
+def _place(view: View, chunk_id: int) -> Place:
+    chunk = view.chunks([chunk_id])[chunk_id]
+    path = view.snapshot.sources[chunk.source].path
+    return Place(chunk_id, path, chunk.start_line, chunk.end_line)

@@ -48,7 +48,7 @@ def explanation(**changes) -> dict:
 
 STAGES = {
     "chunks": 1234, "filtered": 1000, "outside_pools": 0, "below_floor": 200, "gone": 0, "folded": 4,
-    "per_source": 0, "limit": 29, "hits": 1,
+    "joined": 0, "per_source": 0, "limit": 29, "hits": 1,
 }  # fmt: skip
 MADE = {
     "terms": [{"text": "breast", "prefix": False}, {"text": "会", "prefix": True}], "left_out": ["the"],

@@ -74,9 +74,10 @@ def test_the_same_text_under_another_title_is_another_note(notes):
 
 
 def test_chunks_of_one_source_are_not_folded(notes):
-    """They overlap, and each is at its own place."""
-    notes.save({"a.md": f"## One\n\nheron {LONG} {LONG}\n\n## Two\n\nheron {LONG} {LONG}\n"})
-    hits = notes.search("heron", mode="hybrid").hits
+    """Each is at its own place."""
+    between = f"## Between\n\n{'weir ' * 180}"
+    notes.save({"a.md": f"## One\n\nheron {LONG} {LONG}\n\n{between}\n\n## Two\n\nheron {LONG} {LONG}\n"})
+    hits = notes.search("heron", mode="keyword").hits
     assert len(hits) == 2
     assert not any(hit.folded for hit in hits)
 
@@ -86,13 +87,14 @@ def test_a_folded_chunk_does_not_count_for_its_source(notes):
     parts = [f"## {name}\n\nheron {name} {' '.join(LONG.split()[at : at + 60])} {name * 3} " for at, name in
              ((0, "river"), (7, "delta"), (14, "coast"))]  # fmt: skip
     filler = "and what else there is to say " * 16
+    between = f"\n\n## More\n\n{'weir ' * 180}\n\n"
     notes.save(
         {
             "a.md": f"heron {LONG} {LONG}\n",
-            "b.md": f"heron {LONG} {LONG}\n\n" + "\n\n".join(f"{part}{filler}" for part in parts),
+            "b.md": f"heron {LONG} {LONG}{between}" + between.join(f"{part}{filler}" for part in parts),
         }
     )
-    found = notes.search("heron", mode="hybrid", min_score=0.0).hits
+    found = notes.search("heron", mode="keyword", min_score=0.0).hits
     assert sum(hit.source.path == "b.md" for hit in found) == 3
     assert sum(len(hit.folded) for hit in found) == 1
 

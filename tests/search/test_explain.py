@@ -88,6 +88,7 @@ def assert_adds_up(notes: Notes, text: str, **changes) -> None:
         assert one.merged * one.decay.factor == pytest.approx(hit.candidate.score, abs=1e-6)
     stages = explanation.stages
     dropped = (stages.filtered, stages.outside_pools, stages.below_floor, stages.gone, stages.folded)
+    dropped += (stages.joined,)
     assert stages.chunks == sum(dropped) + stages.per_source + stages.limit + stages.hits
     assert min(dropped) >= 0
 
@@ -136,7 +137,8 @@ def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, 
 
 def test_counts_are_those_of_the_chunk_and_of_its_file(notes):
     """A word in another chunk of the file counts for the file alone."""
-    notes.save({"a.md": f"# One\n\nheron heron {'pond ' * 150}\n\n# Two\n\n{'weir ' * 180}\n"})
+    between = f"# Between\n\n{'reed ' * 180}"
+    notes.save({"a.md": f"# One\n\nheron heron {'pond ' * 150}\n\n{between}\n\n# Two\n\n{'weir ' * 180}\n"})
     answer, _, explained_hits = explained(notes, "heron weir", min_score=0.0)
     first = next(
         one for hit, one in zip(answer.hits, explained_hits, strict=True) if "heron" in hit.chunk.text
@@ -186,7 +188,7 @@ def test_age_and_half_life_are_named(notes):
 
 
 def test_what_each_stage_dropped_is_counted(notes):
-    """Filtered, below the floor, folded, gone, of one file, behind the limit."""
+    """Filtered, below the floor, folded, joined, gone, of one file, behind the limit."""
     text = "the heron nests by the weir each spring and leaves it when the water falls in autumn\n"
     notes.save(
         {
@@ -194,7 +196,7 @@ def test_what_each_stage_dropped_is_counted(notes):
             "b.md": text,
             "c.md": f"\n{text}",
             "other/d.md": text,
-            "long.md": "\n\n".join(f"# Part {number}\n\n{'heron ' * 150}" for number in range(5)),
+            "long.md": "\n\n".join(f"# Part {number}\n\n{'heron ' * 150}" for number in range(9)),
             "weak.md": "heron " + "something else entirely, again and again " * 40,
             "gone.md": "heron weir\n",
         }
@@ -205,6 +207,7 @@ def test_what_each_stage_dropped_is_counted(notes):
     stages = explanation.stages
     assert stages.gone == 1
     assert stages.folded >= 1
+    assert stages.joined >= 3
     assert stages.per_source >= 1
     assert stages.limit >= 1
     assert stages.hits == 2

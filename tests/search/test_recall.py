@@ -26,6 +26,18 @@ def test_one_hit_that_is_too_long_does_not_end_it(notes):
     ]
 
 
+def test_a_hit_that_does_not_fit_with_its_neighbours_is_sent_without_them(notes):
+    """And names the lines that are sent."""
+    parts = [f"# Part {n}\n\n{'zebra ' * (10 * (n == 1) + 1)}{'grass ' * 150}" for n in range(3)]
+    notes.save({"a.md": "\n\n".join(parts)})
+    [hit] = notes.search("zebra", min_score=0.0).hits
+    assert "Source: a.md:1-11 (" in recall([hit], 2000).text
+    small = recall([hit], 400)
+    assert "Source: a.md:5-7 (" in small.text
+    assert [(one.passage.start_line, one.passage.end_line) for one in small.used] == [(5, 7)]
+    assert recall([hit], 100).omitted[0][1].startswith("over budget: ")
+
+
 def test_every_hit_names_its_source(notes):
     """What is sent says where each part is from, and who wrote it."""
     text = recall(hits(notes, ["some fact"]), 500).text

@@ -139,11 +139,23 @@ def test_a_copy_is_folded_into_the_better_one(notes):
 
 def test_a_chunk_is_cut_where_its_file_has_its_places(notes):
     """Its file is returned; what stands at that line is not, and the better ones are named."""
-    parts = [f"# Part {n}\n\n{'heron ' * (100 - n)}{'other ' * (80 + n)} n{n}\n" for n in range(5)]
+    parts = [f"# Part {n}\n\n{'heron ' * (100 - n)}{'other ' * (80 + n)} n{n}\n" for n in range(9)]
     notes.save({"a.md": "\n".join(parts), **FILLER})
     assert verdict_on(notes, "a.md", "heron").stage == "returned"
-    verdict = verdict_on(notes, "a.md", "heron", 4 * 4 + 3)
+    verdict = verdict_on(notes, "a.md", "heron", 6 * 4 + 3)
     assert (verdict.stage, verdict.better) == ("per-source", (1, 2, 3))
+
+
+def test_a_neighbour_of_a_better_chunk_is_returned_with_that_ones_rank(notes):
+    """Which is named; a line of both is that of the best chunk."""
+    parts = [f"# Part {n}\n\n{'heron ' * (100 - n)}{'other ' * (80 + n)} n{n}\n" for n in range(2)]
+    notes.save({"a.md": "\n".join(parts), "b.md": "heron\n", **FILLER})
+    rank = notes.found("heron").index("a.md") + 1
+    verdict = verdict_on(notes, "a.md", "heron", 4 + 3)
+    assert (verdict.stage, verdict.rank, verdict.chunk.start_line) == ("returned", rank, 5)
+    assert (verdict.into.path, verdict.into.start_line, verdict.into.end_line) == ("a.md", 1, 3)
+    assert verdict_on(notes, "a.md", "heron", 3).into is None
+    assert verdict_on(notes, "a.md", "heron", 4 + 3, limit=rank - 1).stage == "outranked"
 
 
 def test_outranked_has_the_limit_that_would_show_it(notes):
@@ -194,21 +206,21 @@ def test_why_agrees_with_the_search(tmp_path_factory, texts, gone, query, asked)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=QUERIES, asked=ASKED, seed=st.integers(0, 5))
 def test_why_of_a_line_agrees_with_the_search(tmp_path_factory, query, asked, seed):
-    """For each chunk of long files: returned with the rank of that chunk, and never else."""
+    """For each chunk of long files: returned with the rank of the hit that shows its line, and never else."""
     notes = Notes(tmp_path_factory.mktemp("notes"))
     parts = [f"# P{n}\n\n{WORDS[(n + seed) % 4]} {'filler ' * 170} {WORDS[n % 5]} n{n}\n" for n in range(6)]
     notes.save({"1/long.md": "\n".join(parts), "b.md": "heron weir\n"})
     request = notes.request(query, **asked)
     with notes.index.view() as view:
-        ranks = {hit.candidate.id: rank for rank, hit in enumerate(search(view, request).hits, 1)}
+        hits = search(view, request).hits
         [source] = [one for one in view.snapshot.sources.values() if one.path == "1/long.md"]
         for chunk in view.reader.chunks_of(source.id):
             verdict = why(view, request, source, chunk.end_line)
             covering = [
-                ranks[one.id] for one in view.reader.chunks_of(source.id)
-                if one.id in ranks and one.start_line <= chunk.end_line <= one.end_line
+                rank for rank, hit in enumerate(hits, 1)
+                if hit.source == source and hit.passage.start_line <= chunk.end_line <= hit.passage.end_line
             ]  # fmt: skip
             assert (verdict.stage == "returned") == bool(covering)
             if covering:
-                assert verdict.rank == min(covering)
+                assert [verdict.rank] == covering
     notes.index.close()

@@ -1,0 +1,119 @@
+"""One hit a place: the best chunk with its neighbours, no line in two hits, whatever the limit."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memd.search.passage import of_chunk
+from memd.search.recall import recall
+
+FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+HOW = st.fixed_dictionaries(
+    {
+        "mode": st.sampled_from(["keyword", "vector", "hybrid"]),
+        "fusion": st.sampled_from(["weighted", "rrf"]),
+    }
+)
+QUERIES = ("heron", "heron weir", "pond reed sluice", "delta")
+WORDS = ("heron", "weir", "pond", "reed", "sluice", "delta", "river", "spring", "käfer", "the", "and", "by")
+
+
+def lines(seed, name, count):
+    """Return lines of a note, no two of them the same, in paragraphs and some sections."""
+    made = []
+    for number in range(count):
+        words = " ".join(seed.choices(WORDS, k=seed.randint(4, 14)))
+        made.append(f"{words} {name}x{number}")
+        if seed.random() < 0.15:
+            made.append("")
+        if seed.random() < 0.04:
+            made += ["", f"## Part {number}", ""]
+    return made
+
+
+def fill(notes, seed):
+    """Save a few long notes, once a folder."""
+    if not notes.index.snapshot.sources:
+        seed = random.Random(seed)
+        texts = {f"n{number}.md": "\n".join(lines(seed, f"n{number}", 120)) for number in range(6)}
+        notes.save({**texts, "one-line.md": " ".join(lines(seed, "flat", 120))})
+
+
+@FEW
+@given(how=HOW, query=st.sampled_from(QUERIES), limit=st.integers(1, 100), seed=st.just(7))
+def test_an_answer_with_its_lines_begins_every_longer_one(notes, how, query, limit, seed):
+    """Neighbours are looked for in the whole pool, so that the lines of a hit do not tell of the limit."""
+    fill(notes, seed)
+    longest = notes.search(query, limit=100, min_score=0.0, **how).hits
+    assert notes.search(query, limit=limit, min_score=0.0, **how).hits == longest[:limit]
+
+
+@FEW
+@given(how=HOW, query=st.sampled_from(QUERIES), seed=st.just(7))
+def test_no_line_is_in_two_hits(notes, how, query, seed):
+    """A hit shows lines as they stand in the file, and no other hit has one of them."""
+    fill(notes, seed)
+    shown = {}
+    for hit in notes.search(query, limit=100, min_score=0.0, **how).hits:
+        passage = hit.passage
+        text = (notes.root / hit.source.path).read_text()
+        assert passage.text in text
+        assert passage.text.strip()
+        assert passage.start_line <= hit.snippet.match_line <= passage.end_line
+        if hit.source.path != "one-line.md":
+            numbers = set(range(passage.start_line, passage.end_line + 1))
+            assert "\n".join(text.split("\n")[passage.start_line - 1 : passage.end_line]) == passage.text
+            assert not numbers & shown.setdefault(hit.source.path, set())
+            shown[hit.source.path] |= numbers
+
+
+@FEW
+@given(how=HOW, query=st.sampled_from(QUERIES), budget=st.integers(50, 20_000), seed=st.just(7))
+def test_recall_has_no_line_twice(notes, how, query, budget, seed):
+    """Nor a part of a line that is split over chunks; and it is within its budget."""
+    fill(notes, seed)
+    found = recall(notes.search(query, limit=50, min_score=0.0, **how).hits, budget)
+    named = [word for word in found.text.split() if "x" in word and word[-1].isdigit()]
+    assert len(named) == len(set(named))
+    assert found.tokens <= budget
+
+
+@pytest.mark.parametrize("limit", [1, 2, 10])
+def test_at_most_one_neighbour_on_each_side_is_merged(notes, limit):
+    """What lies further away is a place of its own; the score and the snippet are the best chunk's."""
+    parts = [f"# Part {n}\n\n{'heron ' * (20 + 30 * (n == 3))}{'other ' * 150}end{n}" for n in range(7)]
+    notes.save({"a.md": "\n\n".join(parts)})
+    first, *others = notes.search("heron", mode="keyword", min_score=0.0, limit=limit).hits
+    assert (first.passage.start_line, first.passage.end_line) == (2 * 4 + 1, 4 * 4 + 3)
+    assert first.chunk.heading == "Part 3"
+    assert first.snippet.match_line == 3 * 4 + 3
+    assert len(others) == min(2, limit - 1)
+    assert all(hit.passage.end_line < 9 or hit.passage.start_line > 19 for hit in others)
+
+
+def test_where_the_best_chunk_has_no_word_of_the_query_a_neighbours_snippet_is_shown(notes):
+    """The passage has the word, so the hit shows it."""
+    parts = [f"# Part {n}\n\n{'weir pond ' * 80}\n\n{'kettle' if n == 1 else 'reed'} n{n}" for n in range(2)]
+    notes.save({"a.md": "\n\n".join(parts), "b.md": "heron\n"})
+    vector = notes.embedder.embed_query(parts[0])
+    [hit] = notes.search("kettle", mode="vector", query_vec=vector, min_score=0.5).hits
+    assert (hit.chunk.heading, hit.snippet.match_line, hit.snippet.match_text) == ("Part 0", 11, "kettle n1")
+
+
+def test_a_copy_of_a_long_file_is_folded_with_all_that_is_shown(notes):
+    """Also what is like a neighbour of a hit's chunk, and of the copy, too, each place is named once."""
+    text = "\n\n".join(f"# Part {n}\n\n{'heron weir ' * (9 - n)}{f'pond{n} ' * 150}" for n in range(2))
+    notes.save({"a.md": text, "copy/a.md": text})
+    [hit] = notes.search("heron", limit=10).hits
+    assert (hit.passage.start_line, hit.passage.end_line) == (1, 7)
+    assert [(one.path, one.start_line, one.end_line) for one in hit.folded] == [("copy/a.md", 1, 7)]
+
+
+def test_chunks_of_other_files_are_no_neighbours(notes):
+    """Though their ids follow each other."""
+    notes.save({f"n{number}.md": f"heron {'weir ' * number}pond{number}\n" for number in range(5)})
+    hits = notes.search("heron", mode="keyword", min_score=0.0).hits
+    assert len(hits) == 5
+    assert all(hit.passage == of_chunk(hit.chunk) for hit in hits)
