@@ -16,6 +16,7 @@ TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes
 NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
 SNIPPET_LINES = 2  # the first eight hits stand on a screen of 24
 RANK_COLUMNS = 4  # of "10  "
+SAME_FILE = "  …"  # in place of a path that stands above already
 DATE_OF = {"name": "of", "updated": "updated", "created": "written", "changed": "changed"}
 
 # What a person is told; a code that is not here is shown as it is.
@@ -45,11 +46,15 @@ class PageStyle(NamedTuple):
 
 
 def people(answer: Answer, *, query: str, style: PageStyle) -> str:
-    """Return the hits as a page; the words of *query* are marked in the snippets."""
+    """Return the hits as a page, those of a file together; the words of *query* are marked in their text."""
     marker = Marker(" ".join([query, *(answer.get("corrected") or {}).values()]), colour=style.colour)
+    files: dict[tuple[str, str], list[tuple[int, Hit]]] = {}
+    for rank, hit in enumerate(answer["hits"], 1):
+        files.setdefault((hit.get("workspace", answer["workspace"]), hit["path"]), []).append((rank, hit))
     entries = [
-        _entry(rank, hit, hit.get("workspace", answer["workspace"]), marker, style)
-        for rank, hit in enumerate(answer["hits"], 1)
+        _entry(rank, hit, workspace, marker, style, is_first=number == 0)
+        for (workspace, _), places in files.items()
+        for number, (rank, hit) in enumerate(places)
     ]
     if answer.get("explanation"):
         from memctl.output import explain  # most answers are not explained
@@ -62,16 +67,13 @@ def vimgrep(answer: Answer, *, cwd: str) -> str:
     """
     Return path:line:column:text of each hit, column in bytes from 1: Vim's %f:%l:%c:%m.
 
-    Each place once: overlapping chunks of one source can be found by the same line. Without those that no
-    line can name, as `unnamed` counts them.
+    Without those that no line can name, as `unnamed` counts them.
     """
     return _lines(
-        dict.fromkeys(
-            f"{shown(answer['workspace'], hit['path'], cwd)}:{line_of(hit)}:"
-            f"{hit.get('match_column') or 1}:{one_line(_matched_text(hit))}"
-            for hit in answer["hits"]
-            if _is_nameable(answer["workspace"], hit, cwd, colons=False)
-        )
+        f"{shown(answer['workspace'], hit['path'], cwd)}:{line_of(hit)}:"
+        f"{hit.get('match_column') or 1}:{one_line(_matched_text(hit))}"
+        for hit in answer["hits"]
+        if _is_nameable(answer["workspace"], hit, cwd, colons=False)
     )
 
 
@@ -215,13 +217,16 @@ def _is_nameable(workspace: str, hit: Hit, cwd: str, *, colons: bool) -> bool:
     return one_line(real) == real and (colons or ":" not in real)
 
 
-def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle) -> str:
-    """Return one hit: its number, where it is, what it is about, the words around the match."""
-    path, number = shown(workspace, hit["path"], style.cwd), line_of(hit)
+def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle, *, is_first: bool) -> str:
+    """Return one hit: its number, where it is, what it is about, the words around the match.
+
+    What is the same of all of them stands at the first one of a file.
+    """
+    path, number = shown(workspace, hit["path"], style.cwd) if is_first else SAME_FILE, line_of(hit)
     place = marker.paint(path, PATH)
     if style.link:
         place = links.link(style.link, f"{workspace}/{hit['path']}", number, place)
-    facts = "  ".join(filter(None, [f"{hit['score']:.2f}", _date(hit)]))
+    facts = "  ".join(filter(None, [f"{hit['score']:.2f}", _date(hit) if is_first else ""]))
     plain = f"{rank:>2}  {path}:{number}  {facts}  "
     title = one_line(hit.get("heading") or hit.get("title") or "")
     if style.columns is not None:
@@ -233,9 +238,9 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
     )  # fmt: skip
     if also := [_span(workspace, place, style.cwd) for place in hit.get("folded") or ()]:
         body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
-    if newer := superseded({**hit, "workspace": workspace}, style.cwd):
+    if is_first and (newer := superseded({**hit, "workspace": workspace}, style.cwd)):
         body.append(marker.paint(newer, FAINT))
-    if hit.get("workspace"):
+    if hit.get("workspace") and is_first:
         body.append(marker.paint(f"in {one_line(hit['workspace'])}", FAINT))
     page = [f"{head}  {marker.mark(title, HEADING)}" if title else head, *(f"    {line}" for line in body)]
     if explanation := hit.get("explanation"):

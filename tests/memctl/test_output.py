@@ -57,6 +57,21 @@ def test_hits_are_numbered_and_eight_of_them_fit_on_a_screen():
     assert len(shown) == 24
 
 
+def test_hits_of_one_file_stand_together_below_its_path():
+    """Each has its own number, that of `memctl open`; path and date are said once."""
+    places = [hit(), hit(path="b.md", heading="B"), hit(match_line=90, score=0.4, heading="Later")]
+    assert [line for line in page(*places).splitlines() if line[:2].strip()] == [
+        " 1  genetics.md:13  0.83  written 2026-05-01  Genetics > BRCA1 mutation analysis",
+        " 3    …:90  0.40  Later",
+        " 2  /home/ada/work/b.md:13  0.83  written 2026-05-01  B",
+    ]
+    shown = page(*(hit(workspace=root) for root in ("/srv/a", "/srv/b", "/srv/a")), cwd="//")
+    assert [line[:8].rstrip() for line in shown.splitlines() if line[:2].strip()] == [
+        " 1  /srv", " 3    …:", " 2  /srv",
+    ]  # fmt: skip
+    assert shown.count("in /srv/a") == 1
+
+
 def test_no_hits_print_nothing_on_stdout():
     """An empty answer is empty text in every form for lines."""
     empty = found()
@@ -176,13 +191,6 @@ def test_a_folder_that_only_starts_alike_is_not_the_current_folder():
 def test_from_the_root_folder_paths_are_relative_to_it():
     """The current folder "/" needs no second slash."""
     assert hits.shown("/home/ada/work", "a.md", "/") == "home/ada/work/a.md"
-
-
-def test_a_place_stands_once_in_the_quickfix_list():
-    """Chunks overlap: two hits that were found by the same line are one entry."""
-    twice = found(hit(), hit(start_line=11))
-    assert hits.vimgrep(twice, cwd=CWD).count("\n") == 1
-    assert hits.json_lines(twice).count("\n") == 2
 
 
 def test_one_hit_is_one_vimgrep_line():

@@ -35,22 +35,6 @@ def test_hits_come_into_the_quickfix_list(house, editor):
     assert out["hit_kept"] in (True, "heron.md")
 
 
-def test_a_line_that_was_found_twice_is_one_entry(editor, new_workspace, daemon, tmp_path):
-    """Chunks overlap: what stands where they do belongs to two hits."""
-    lines = [
-        f"{'kettleword' if number == 20 else 'so'} and on and on in line {number}." for number in range(60)
-    ]
-    root = new_workspace(daemon, tmp_path / "long", long="\n".join(lines) + "\n")
-    out = editor(
-        (daemon, root, root),
-        """
-        out.hits = #answered('search', {query = 'kettleword', workspace = garden}).hits
-        out.entries = vim.tbl_map(function(entry) return entry.lnum end, search('kettleword').items)
-        """,
-    )
-    assert out == {"hits": 2, "entries": [21]}
-
-
 def test_a_bang_goes_to_the_best_hit(house, editor):
     """The file, the line, the word."""
     out = editor(

@@ -20,22 +20,17 @@ local function text_of(hit)
   return ('%.2f  %s'):format(hit.score, (said:gsub('%c', ' ')))
 end
 
---- Return the entries for the hits of an answer, each place once: chunks overlap.
+--- Return the entries for the hits of an answer.
 function M.items(answer)
-  local items, seen = {}, {}
+  local items = {}
   for _, hit in ipairs(answer.hits) do
-    local item = {
+    items[#items + 1] = {
       filename = answer.workspace .. '/' .. hit.path,
       lnum = value(hit.match_line) or hit.start_line,
       col = value(hit.match_column) or 1,
       text = text_of(hit),
       user_data = hit, -- Neovim keeps it from 0.10 on
     }
-    local place = ('%s:%d:%d'):format(item.filename, item.lnum, item.col)
-    if not seen[place] then
-      seen[place] = true
-      items[#items + 1] = item
-    end
   end
   return items
 end
