@@ -40,9 +40,9 @@ Sync = Annotated[
     bool, Field(description="Wait until everything that is saved by now is searchable, a few seconds at most")
 ]
 Topic = Annotated[
-    str, Field(description="A short subject, as deploy or user-preferences: the entry's folder")
+    str | None, Field(description="A short subject, as deploy or user-preferences: the entry's folder")
 ]
-Title = Annotated[str, Field(description="The fact in one line, in words somebody would search for")]
+Title = Annotated[str | None, Field(description="The fact in one line, in words somebody would search for")]
 Content = Annotated[
     str,
     Field(
@@ -117,6 +117,8 @@ class ExtractMemoryAnswer(TypedDict):
     path: str
     id: str
     created: str
+    updated: NotRequired[str | None]
+    hash: NotRequired[str]
     indexed: bool
     similar: list[types.SimilarNote]
     note: str
@@ -129,6 +131,7 @@ class GetAnswer(TypedDict):
     start_line: int
     end_line: int
     lines: int
+    hash: NotRequired[str]
     title: NotRequired[str]
     tags: NotRequired[list[str]]
     superseded_by: NotRequired[list[str]]
@@ -321,11 +324,26 @@ class Memory:
 
     def extract_memory(
         self,
-        topic: Topic,
-        title: Title,
         content: Content,
         context: Context,
+        *,
+        topic: Topic = None,
+        title: Title = None,
         tags: Annotated[list[str] | None, Field(description="A few words to filter by")] = None,
+        supersedes: Annotated[
+            list[str] | None,
+            Field(description="Notes that this one corrects or replaces: paths, or ids of entries"),
+        ] = None,
+        related: Annotated[
+            list[str] | None, Field(description="Notes that it links to: paths, or ids of entries")
+        ] = None,
+        update: Annotated[
+            str | None,
+            Field(description="Id or path of an entry whose text this content replaces, in the same file"),
+        ] = None,
+        hash: Annotated[  # noqa: A002 - as the protocol calls it
+            str | None, Field(description="With update: the hash that get or an earlier call gave of it")
+        ] = None,
     ) -> ExtractMemoryAnswer:
         """
         Remember one fact, decision or preference for later sessions, as a Markdown entry.
@@ -333,11 +351,21 @@ class Memory:
         Use it when something will be true beyond this conversation and nobody wrote it down. One fact an
         entry. Never store passwords, keys or tokens: they are refused. The entry is kept as soon as this
         returns, and search_memory finds it if `indexed` is true, else a little later: do not store it again.
-        `similar` names notes that may say the same.
+        `similar` names notes that may say the same. A new entry needs topic and title. When a fact changed,
+        name the old note in `supersedes`: it is kept, ranks behind the new one and says so. To correct an
+        entry itself, `update` it: MEMD_CHANGED means that somebody else changed it, so read it again first.
         """
-        source = {"client": _client_name(context)}
         answer = self._call(
-            "extract_memory", topic=topic, title=title, content=content, tags=tags or [], source=source
+            "extract_memory",
+            topic=topic,
+            title=title,
+            content=content,
+            tags=tags,
+            supersedes=supersedes,
+            related=related,
+            update=update,
+            hash=hash,
+            source={"client": _client_name(context)},
         )
         return {**_only(answer, ExtractMemoryAnswer), "note": self._note(answer)}  # type: ignore[typeddict-item]
 

@@ -348,14 +348,37 @@ class Methods:
         )
         return answer
 
+    def history(
+        self,
+        path: str,
+        *,
+        workspace: str | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.HistoryResult:
+        """A note with all that it supersedes and all that supersedes it, oldest first."""
+        given = {
+            "workspace": workspace,
+            "path": path,
+        }
+        answer: types.HistoryResult = self.call(
+            "history",
+            _said(given),
+            timeout_s=timeout_s,
+        )
+        return answer
+
     def extract_memory(
         self,
-        topic: str,
-        title: str,
         content: str,
         *,
         workspace: str | None = None,
+        topic: str | None = None,
+        title: str | None = None,
         tags: list[str] | None = None,
+        supersedes: list[str] | None = None,
+        related: list[str] | None = None,
+        update: str | None = None,
+        hash: str | None = None,
         source: dict[str, Any] | None = None,
         force: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
@@ -363,10 +386,14 @@ class Methods:
         """Write one entry, durable when the reply comes; `indexed`: it is searchable, too."""
         given = {
             "workspace": workspace,
+            "content": content,
             "topic": topic,
             "title": title,
-            "content": content,
             "tags": tags,
+            "supersedes": supersedes,
+            "related": related,
+            "update": update,
+            "hash": hash,
             "source": source,
             "force": force,
         }
@@ -931,14 +958,37 @@ class AsyncMethods:
         )
         return answer
 
+    async def history(
+        self,
+        path: str,
+        *,
+        workspace: str | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.HistoryResult:
+        """A note with all that it supersedes and all that supersedes it, oldest first."""
+        given = {
+            "workspace": workspace,
+            "path": path,
+        }
+        answer: types.HistoryResult = await self.call(
+            "history",
+            _said(given),
+            timeout_s=timeout_s,
+        )
+        return answer
+
     async def extract_memory(
         self,
-        topic: str,
-        title: str,
         content: str,
         *,
         workspace: str | None = None,
+        topic: str | None = None,
+        title: str | None = None,
         tags: list[str] | None = None,
+        supersedes: list[str] | None = None,
+        related: list[str] | None = None,
+        update: str | None = None,
+        hash: str | None = None,
         source: dict[str, Any] | None = None,
         force: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
@@ -946,10 +996,14 @@ class AsyncMethods:
         """Write one entry, durable when the reply comes; `indexed`: it is searchable, too."""
         given = {
             "workspace": workspace,
+            "content": content,
             "topic": topic,
             "title": title,
-            "content": content,
             "tags": tags,
+            "supersedes": supersedes,
+            "related": related,
+            "update": update,
+            "hash": hash,
             "source": source,
             "force": force,
         }

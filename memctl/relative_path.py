@@ -6,6 +6,7 @@ What a query has behind `path:`, and all that goes over the wire, counts from th
 """
 
 import os
+import re
 from collections.abc import Sequence
 
 from memctl import exits, workspaces
@@ -43,6 +44,13 @@ def source(typed: str, workspace: str, *, outside: bool = False) -> str:
     if path is None and not outside:
         raise CommandError(f"{full} is outside of the workspace {root}: paths count from the current folder")
     return full if path is None else path or "."
+
+
+def entry(typed: str, workspace: str) -> str:
+    """Return the same of a note that may also be named by the id of an entry, which stays as it is."""
+    if re.fullmatch(r"[0-9a-f]{6,16}", typed) and not exists(workspaces.absolute(typed)):
+        return typed
+    return source(typed, workspace)
 
 
 def globs(typed: Sequence[str], workspace: str) -> list[str]:

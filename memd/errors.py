@@ -64,7 +64,7 @@ class UnsafeError(MemdError):
 
 
 class ChangedError(MemdError):
-    """The file to delete is not what memd wrote; a person may say so with `force`."""
+    """The entry is not what memd wrote, or not what the caller has seen; a person may `force` a deletion."""
 
     code = "MEMD_CHANGED"
     callers_fault = True

@@ -43,7 +43,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number in range(1, 12):
         yield "similar", {"id": number, **everything}
     yield "search_memory", {"query": word}
-    yield "recall", {"query": "the same sentence", "budget_tokens": 60_000}
+    yield "recall", {"query": "the same sentence", "budget_tokens": 60_000, "superseded": True}
     for name in NAMES:
         yield "get", {"path": name}
         yield "get", {"path": name, "start_line": 1, "end_line": 3}
@@ -62,6 +62,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         "topic": "facts", "title": "one", "content": "a fact", "tags": ["t"], "source": {"client": "test"},
     }  # fmt: skip
     yield "extract_memory", {"topic": f"../{word}", "title": "one", "content": "a fact"}
+    yield from _revisions()
     for folder in ("first", "second"):
         yield "forget", {"path": f"../{folder}/{NAMES[0]}"}
     yield "forget", {"path": NAMES[0]}
@@ -69,3 +70,12 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "workspace.add", {"path": root, "force": False, "nested": True}
     yield "index", {}
     yield "search", {"query": "the same sentence", **everything}
+
+
+def _revisions() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in (*NAMES, "../first/notes.md", "../second/notes.md"):
+        yield "history", {"path": name}
+        for key in ("supersedes", "related"):
+            yield "extract_memory", {"topic": "facts", "title": "two", "content": "a fact", key: [name]}
+        yield "extract_memory", {"content": "a fact", "update": name}
+        yield "extract_memory", {"content": "a fact", "update": name, "hash": "0" * 32}

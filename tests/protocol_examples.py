@@ -58,6 +58,7 @@ _TEXTS = (
     (re.compile(r"answered in [\d.]+ ms"), "answered in 6.1 ms"),
     (re.compile(r"-[0-9a-f]{6}\.md"), "-c0ffee.md"),
     (re.compile(r"^[0-9a-f]{16}$"), "c0ffee5f1d7a94c8"),
+    (re.compile(r"^[0-9a-f]{32}$"), "5f1d7a94c80b23e6c0ffee5f1d7a94c8"),
     (re.compile(r"^\d{4}-\d\d-\d\dT[\d:.+-]+$"), "2026-05-07T08:00:00+02:00"),
 )
 
@@ -85,6 +86,11 @@ def asked(root: Path, entry: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "subscribe", {}
     yield "workspace.list", {}
     yield "extract_memory", {"topic": "birds", "title": "Storks come back", "content": "They come in April."}
+    yield (
+        "extract_memory",
+        {"topic": "birds", "title": "Storks stay", "content": "They do not leave.", "supersedes": [entry[0]]},
+    )
+    yield "history", {"path": entry[0]}
     yield "forget", {"path": entry[0]}
     yield "workspace.configure", {"settings": {"half_life_days": 60.0}}
     yield "workspace.remove", {"path": str(root)}

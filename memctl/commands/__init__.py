@@ -15,6 +15,7 @@ COMMANDS = {
     "similar": "find what other notes say nearly the same",
     "get": "print a note or some of its lines",
     "add": "write a memory entry",
+    "history": "show what a note supersedes, and what supersedes it",
     "forget": "delete a memory entry and every trace of it",
     "index": "bring the index up to date and wait for it",
     "sync": "wait until everything that is saved is searchable",

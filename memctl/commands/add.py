@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from memctl import exits, workspaces
+from memctl import exits, relative_path, workspaces
 from memctl.arguments import text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -17,11 +17,37 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "words", nargs="*", metavar="CONTENT", help='Markdown; from stdin where absent or "-"'
     )
-    parser.add_argument(
-        "--topic", type=text, required=True, help="the entry's folder below memory/, as deploy"
-    )
-    parser.add_argument("--title", type=text, required=True, help="what the entry says, in a line")
+    parser.add_argument("--topic", type=text, help="the entry's folder below memory/, as deploy")
+    parser.add_argument("--title", type=text, help="what the entry says, in a line")
     parser.add_argument("--tag", type=text, action="append", default=[], metavar="TAG", help="(repeatable)")
+    parser.add_argument(
+        "--supersedes",
+        type=text,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a note, or the id of an entry, in whose place it holds (repeatable)",
+    )
+    parser.add_argument(
+        "--related",
+        type=text,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a note, or the id of an entry, that it links to (repeatable)",
+    )
+    parser.add_argument(
+        "--update",
+        type=text,
+        metavar="ID",
+        help="id or path of an entry: the content takes the place of its text, in the same file",
+    )
+    parser.add_argument(
+        "--hash",
+        type=text,
+        metavar="HASH",
+        help="with --update: of the file as get --json showed it (default: it is as memd wrote it)",
+    )
     workspace_option(parser)
     parser.add_argument(
         "--origin",
@@ -30,19 +56,25 @@ def arguments(parser: ArgumentParser) -> None:
         help="who says so; programs say agent (default: human)",
     )
     parser.add_argument("--force", action="store_true", help="also where it looks like a secret")
-    parser.add_argument("--json", action="store_true", help="one object: path, id, indexed, similar")
+    parser.add_argument("--json", action="store_true", help="one object: path, id, hash, indexed, similar")
     parser.epilog = """\
 The entry is on the disk when the command returns, and can be found unless it says otherwise. On stderr it
-names notes that are most like it.
+names notes that are most like it. A new entry needs --topic and --title. What it supersedes stays as it is,
+but ranks behind it and says so, until the entry is forgotten. --update keeps topic, title and tags that are
+not named, and leaves an entry alone that was changed since memd wrote it, or since --hash: MEMD_CHANGED.
 
 examples:
   memctl add --topic deploy --title "Staging needs the VPN" --tag ops "Connect before make stage."
   pbpaste | memctl add --topic reading --title "Notes on the CRDT paper"
+  memctl add --topic deploy --title "A tag deploys" --supersedes ops/deploy.md "Push a tag; nobody runs make."
+  memctl add --update 3f2a915b7c80d1e4 "Connect before make stage, and before make logs."
 """
 
 
 def run(args: Namespace) -> int:
     """Write one entry and print its path."""
+    if args.update is None and None in (args.topic, args.title):
+        raise CommandError("a new entry needs --topic and --title; --update ID revises one")
     root = workspaces.find(args.workspace)
     content = common.words_of(args) if args.words else common.read_stdin()
     if not content.strip():
@@ -52,9 +84,15 @@ def run(args: Namespace) -> int:
         "topic": args.topic,
         "title": args.title,
         "content": content,
-        "tags": args.tag,
+        "tags": args.tag or None,
+        "supersedes": [relative_path.entry(one, root) for one in args.supersedes] or None,
+        "related": [relative_path.entry(one, root) for one in args.related] or None,
+        "update": relative_path.entry(args.update, root) if args.update else None,
+        "hash": args.hash,
         "source": {"origin": args.origin, "client": "memctl"},
-    } | ({"force": True} if args.force else {})
+        "force": args.force or None,
+    }
+    params = {name: value for name, value in params.items() if value is not None}
     with common.daemon() as client:
         answer = common.ask(client, "extract_memory", params, timeout_s=WRITE_TIMEOUT_S)
     if args.json:

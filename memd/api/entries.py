@@ -5,6 +5,7 @@ or a stop can only delay its indexing. `forget` deletes only files that memd wro
 deleted by that person, and `index --purge` removes what the index keeps of them.
 """
 
+import re
 import time
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -14,7 +15,7 @@ from memd.api.prepare import ANSWER_S
 from memd.api.resolve import below
 from memd.api.results import ExtractMemoryResult, ForgetResult, SimilarNote
 from memd.api.similar import similar_to_entry
-from memd.entries import Written, delete_entry, write_entry
+from memd.entries import Revision, Written, delete_entry, find_entry, revise_entry, write_entry
 from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.index.index import Index
 from memd.rpc.context import Call
@@ -23,6 +24,8 @@ from memd.workspace.workspaces import Workspaces
 
 # For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
 INDEX_TIMEOUT_S = 5.0
+ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
+NEEDED = ("topic", "title")  # of a new entry
 PERHAPS = "the entry may be written all the same: look before you try again"
 
 
@@ -31,13 +34,19 @@ async def extract_memory(
 ) -> ExtractMemoryResult:
     """``extract_memory``: write one entry, durable when the reply comes; `indexed`: it is searchable, too.
 
-    By words and meaning; `similar` names up to five notes that are most like it then. Else the index lags,
-    and follows by itself: the entry must not be written again.
+    With `update` a new text takes the place of an entry's, which keeps path and id: MEMD_CHANGED where the
+    file is not as memd wrote it last, or, with `hash`, not as the caller has seen it. What it `supersedes`
+    ranks behind it. Searchable is by words and meaning; `similar` names up to five notes that are most like
+    it then. Else the index lags, and follows by itself: the entry must not be written again.
     """
     if asked.force and asked.source.origin != "human":
         raise InvalidError(
             "$.force: only a person may keep what looks like a secret: source.origin is not human"
         )
+    if asked.update is None and (missing := [name for name in NEEDED if getattr(asked, name) is None]):
+        raise InvalidError(f"$: object missing required field {missing[0]}")
+    if asked.update is None and asked.hash is not None:
+        raise InvalidError("$.hash: only a revision has one: expected update beside it")
     root = await workspaces.root_of(asked.workspace)
     return await call.to_the_end(_extract(workspaces, root, asked, call), PERHAPS)
 
@@ -51,19 +60,7 @@ async def _extract(
         "session": asked.source.session,
     }
 
-    def write() -> Written:
-        return write_entry(
-            root,
-            topic=asked.topic,
-            title=asked.title,
-            content=asked.content,
-            tags=asked.tags,
-            origin=origin,
-            now=datetime.now().astimezone(),
-            force=asked.force,
-        )
-
-    written = await workspaces.folders.run(root, write)
+    written = await workspaces.folders.run(root, lambda: _written(root, asked, origin))
     give_up = time.monotonic() + INDEX_TIMEOUT_S
     if call.deadline is not None:
         give_up = min(give_up, call.deadline - ANSWER_S)
@@ -74,9 +71,65 @@ async def _extract(
         path=written.path,
         id=written.id,
         created=written.created,
+        updated=written.updated,
+        hash=written.hash,
         indexed=similar is not None,
         similar=similar or [],
     )
+
+
+def _written(root: Path, asked: ExtractMemoryParams, origin: dict[str, str]) -> Written:
+    """Write or revise the entry. In a thread that writes into the folder."""
+    revised = asked.update and _noted(root, asked.update, "$.update")
+    named = {
+        key: [_noted(root, one, f"$.{key}") for one in given] if given is not None else None
+        for key, given in (("supersedes", asked.supersedes), ("related", asked.related))
+    }
+    if revised and revised in (named["supersedes"] or ()):
+        raise InvalidError(f"$.supersedes: {revised} is the entry itself")
+    now = datetime.now().astimezone()
+    if revised:
+        revision = Revision(
+            content=asked.content,
+            origin=origin,
+            now=now,
+            topic=asked.topic,
+            title=asked.title,
+            tags=asked.tags,
+            force=asked.force,
+            **named,
+        )
+        return revise_entry(root, revised, revision, seen=asked.hash or "")
+    assert asked.topic is not None
+    assert asked.title is not None
+    return write_entry(
+        root,
+        topic=asked.topic,
+        title=asked.title,
+        content=asked.content,
+        tags=asked.tags or (),
+        supersedes=named["supersedes"] or (),
+        related=named["related"] or (),
+        origin=origin,
+        now=now,
+        force=asked.force,
+    )
+
+
+def _noted(root: Path, named: str, place: str) -> str:
+    """Return the path of a note that a request names by its path or by the id of an entry.
+
+    On the disk and not in the index, which may lag behind what was written a moment ago.
+    """
+    if ENTRY_ID.fullmatch(named):
+        return find_entry(root, named)
+    path = below(root, named)
+    if path is None or "\0" in path:
+        raise InvalidError(f"{place}: {named!r} is not in the workspace {root}")
+    # What is hidden is nobody's note: who asks must not learn what is there.
+    if any(part.startswith(".") for part in path.split("/")) or not (root / path).is_file():
+        raise NotFoundError(f"{place}: there is no note {path} in {root}; memctl search names paths")
+    return path
 
 
 async def _indexed(workspaces: Workspaces, root: Path, path: str, give_up: float) -> list[SimilarNote] | None:

@@ -45,6 +45,7 @@ def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResul
             start_line=start,
             end_line=end,
             lines=len(lines),
+            hash=found.hash.hex(),
             text="\n".join(lines[start - 1 : end]),
             superseded_by=list(place.superseded_by),
         )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from memd.api import entries, get, indexing, params, pause, results, search, similar, status, why
+from memd.api import entries, get, history, indexing, params, pause, results, search, similar, status, why
 from memd.api import workspaces as workspaces_api
 from memd.api.params import Params
 from memd.api.prepare import Fields
@@ -59,6 +59,7 @@ METHODS: dict[str, Method] = {
     "similar": Method(_in_workspace(similar.similar), params.SimilarParams, results.SimilarResult, 5.0),
     "why": Method(_in_workspace(why.why), params.WhyParams, results.WhyResult, 5.0),
     "get": Method(_in_workspace(get.get), params.GetParams, results.GetResult, 5.0),
+    "history": Method(_in_workspace(history.history), params.HistoryParams, results.HistoryResult, 5.0),
     "extract_memory": Method(
         entries.extract_memory, params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0
     ),

@@ -106,12 +106,16 @@ class EntryOrigin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExtractMemoryParams(Params, frozen=True, kw_only=True):
-    """``extract_memory``: one fact to keep."""
+    """``extract_memory``: one fact to keep, or a new text for an entry that is kept."""
 
-    topic: str
-    title: str
     content: str
-    tags: list[str] = []
+    topic: str | None = None  # needed for a new entry; what a revision does not name stays as it is
+    title: str | None = None  # as the topic
+    tags: list[str] | None = None
+    supersedes: list[str] | None = None  # notes in whose place it holds: paths, or ids of entries
+    related: list[str] | None = None  # notes that it links to: paths, or ids of entries
+    update: Path | None = None  # id or path of the entry to revise
+    hash: str | None = None  # of the file to revise as `get` gave it; without: it is as memd wrote it last
     source: EntryOrigin = EntryOrigin()
     force: bool = False  # a person says so: also with what looks like a secret; refused to an agent
 
@@ -136,6 +140,12 @@ class GetParams(Params, frozen=True, kw_only=True):
     id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
     start_line: Annotated[int, Meta(ge=1)] = 1
     end_line: Annotated[int, Meta(ge=1)] | None = None
+
+
+class HistoryParams(Params, frozen=True, kw_only=True):
+    """``history``: a note."""
+
+    path: Path
 
 
 class IndexParams(Params, frozen=True, kw_only=True):

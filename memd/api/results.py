@@ -275,8 +275,33 @@ class GetResult(Result, frozen=True, kw_only=True):
     start_line: int
     end_line: int
     lines: int  # of the whole source
+    hash: str  # of the whole file
     text: str
     superseded_by: list[str]  # as in a search
+
+
+class HistoryNote(Result, frozen=True, kw_only=True):
+    """One step of a history."""
+
+    path: str
+    title: str
+    date: str  # YYYY-MM-DD
+    date_of: DayOf
+    created: str | None  # as its front matter says; null where it says nothing
+    updated: str | None
+    origin: str  # "human" or "agent"
+    supersedes: list[str]  # paths of those that it names itself
+    superseded_by: list[str]  # paths of those that name it themselves
+
+
+class HistoryResult(TimedResult, frozen=True, kw_only=True):
+    """How it came to what a note says, and what became of that."""
+
+    workspace: str
+    path: str  # of the note that was asked about
+    notes: list[HistoryNote]  # the oldest first; of very many the last ones
+    notes_total: int
+    unresolved: list[str]  # what the note says it supersedes and no note, or no note alone, is called
 
 
 # extract_memory, forget
@@ -297,6 +322,8 @@ class ExtractMemoryResult(Result, frozen=True, kw_only=True):
     path: str
     id: str
     created: str  # ISO 8601 with offset
+    updated: str | None  # the same, of its last revision
+    hash: str  # of the file, for a revision that must not overwrite another one
     indexed: bool  # it is searchable by words, and by meaning where there is a model
     similar: list[SimilarNote]
 

@@ -56,6 +56,7 @@ API_COMPATIBLE = 1  # the oldest level whose clients still understand the answer
 FEATURES = (
     "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",
     "sync", "subscribe", "check", "purge", "explain", "why", "similar", "forget", "debug", "pause",
+    "history", "update",
 )  # fmt: skip
 LAG_PROBE_S = 0.01  # as `debug` looks, once; status promises to answer at once
 SHOWN = 100  # files named one by one; `skipped_total` and `warnings_total` count all

@@ -9,6 +9,10 @@ deletes. Pure; must not look at the disk.
 import hashlib
 import re
 
+from memd.entries.slug import ID_IN_NAME
+
+HASH_BYTES = 16
+
 _LINE = re.compile(rb"\nsha256: ([0-9a-f]{64})\n---\n")
 _ID = re.compile(rb"\nid: '?([0-9a-f]{6,16})'?\n")  # quoted where YAML would take the digits for a number
 
@@ -17,6 +21,17 @@ def with_checksum(header: str, body: str) -> bytes:
     """Return an entry's bytes: front matter of the lines *header*, then *body*."""
     digest = hashlib.sha256(f"---\n{header}---\n{body}".encode()).hexdigest()
     return f"---\n{header}sha256: {digest}\n---\n{body}".encode()
+
+
+def hash_of(raw: bytes) -> str:
+    """Return the hash of a whole file by which a caller says what he has seen: as the index has it."""
+    return hashlib.blake2b(raw, digest_size=HASH_BYTES).hexdigest()
+
+
+def id_of(raw: bytes) -> str:
+    """Return the id in the front matter of an entry, whoever changed it since; "" without."""
+    found = _ID.search(raw.partition(b"\n---\n")[0] + b"\n")
+    return found[1].decode() if found else ""
 
 
 def flaw(raw: bytes, name: str) -> str:
@@ -29,6 +44,6 @@ def flaw(raw: bytes, name: str) -> str:
     without = raw[: line.start() + 1] + raw[line.end() - len(b"---\n") :]
     if hashlib.sha256(without).hexdigest().encode() != line[1]:
         return "its text is not what memd wrote"
-    if not name.endswith(f"-{entry_id[1][:6].decode()}.md"):
+    if not name.endswith(f"-{entry_id[1][:ID_IN_NAME].decode()}.md"):
         return "its id belongs to a file of another name"
     return ""

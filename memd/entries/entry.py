@@ -1,4 +1,4 @@
-"""Entries: the fields of one, whether it may be written, and whether a file is one that may be deleted.
+"""Entries: the fields of one, whether it may be written, and whether a file is one to revise or delete.
 
 The file of an entry is front matter by a serializer and then the agent's Markdown to the character. The
 title stands in the front matter, where the index reads it. Must not know how files get to the disk safely
@@ -12,14 +12,17 @@ from datetime import datetime
 from pathlib import Path
 
 from memd.entries import place as files
-from memd.entries.checksum import flaw, with_checksum
+from memd.entries.checksum import flaw, hash_of, id_of, with_checksum
 from memd.entries.secrets import find_secrets
-from memd.entries.slug import RESERVED_TOPICS, entry_name, one_line, slug, utf8
-from memd.errors import ChangedError, InvalidError, SecretError, StorageError
+from memd.entries.slug import ID_IN_NAME, RESERVED_TOPICS, entry_name, one_line, slug, utf8
+from memd.errors import ChangedError, InvalidError, NotFoundError, SecretError, StorageError
 
 MAX_CONTENT_BYTES = 256 * 1024  # an entry is a fact with its reasons, not a document
 MAX_TAGS = 32  # arbitrary; keeps the front matter far below the 64 KiB that its reader takes
 MAX_TAG_BYTES = 128
+
+MAX_NAMED = 32  # notes that an entry supersedes, or is related to; arbitrary
+MAX_FRONT_BYTES = 64 * 1024  # that the index takes for front matter
 
 _ATTEMPTS = 8  # 24 random bits in the name: two collisions in a row mean that something else is wrong
 _LINE_WIDTH = 1 << 16  # never folded: one line a value, for grep and for people
@@ -32,6 +35,8 @@ class Written:
     path: str  # relative to the workspace, "/" on every platform
     id: str  # 16 hex digits, also in the front matter; the first six are in the name
     created: str  # ISO 8601 with offset
+    hash: str  # of the file
+    updated: str | None = None  # ISO 8601 with offset; None: it was never revised
 
 
 def write_entry(
@@ -41,6 +46,8 @@ def write_entry(
     title: str,
     content: str,
     tags: Sequence[str] = (),
+    supersedes: Sequence[str] = (),
+    related: Sequence[str] = (),
     origin: Mapping[str, str],
     now: datetime,
     force: bool = False,
@@ -54,6 +61,8 @@ def write_entry(
         title: words that name the file and, white space tidied, the entry.
         content: Markdown, at most 256 KiB; becomes the file's body.
         tags: labels; a leading "#" and repetitions are dropped.
+        supersedes: paths of the notes in whose place it holds, relative to the workspace.
+        related: paths of notes that it links to.
         origin: who writes; "origin" is "agent" or "human", "client" and "session" may be absent.
         now: the time of writing, with its zone.
         force: a person says that it is written although it holds a secret.
@@ -70,6 +79,7 @@ def write_entry(
         "topic": one_line(topic, "topic"),
         "tags": _tags(tags),
         "created": now.isoformat(timespec="seconds"),
+        **_named(supersedes=supersedes, related=related),
     }
     source = _source(origin)
     _check_content(content)
@@ -86,9 +96,90 @@ def write_entry(
     for _ in range(_ATTEMPTS):
         entry_id = new_id()
         name = entry_name(title, entry_id)
-        if files.place(root, folder, name, _render({**front, "source": source, "id": entry_id}, content)):
-            return Written(path=f"memory/{folder}/{name}", id=entry_id, created=str(front["created"]))
+        body = _render({**front, "source": source, "id": entry_id}, content)
+        if files.place(root, folder, name, body):
+            created = str(front["created"])
+            return Written(path=f"memory/{folder}/{name}", id=entry_id, created=created, hash=hash_of(body))
     raise StorageError(f"memory/{folder}/{name} is taken, and so were {_ATTEMPTS - 1} other names: try again")
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What is new of an entry; what is None stays as it is."""
+
+    content: str
+    origin: Mapping[str, str]  # who revises it
+    now: datetime
+    topic: str | None = None  # the file stays where it is
+    title: str | None = None
+    tags: Sequence[str] | None = None
+    supersedes: Sequence[str] | None = None
+    related: Sequence[str] | None = None
+    force: bool = False  # a person says that it is written although it holds a secret
+
+
+def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -> Written:
+    """Put a new text in the place of an entry's, which keeps its path, id and time; on the disk on return.
+
+    Args:
+        root: the workspace.
+        path: memory/<topic>/<name>.md.
+        revision: what is new.
+        seen: hash of the file as the caller knows it; "": as memd wrote it last.
+
+    Raises:
+        InvalidError: no entry can stand at *path*, or a value is as `write_entry` says.
+        ChangedError: the file there is another one than that.
+        SecretError: as `write_entry`.
+        NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
+    """
+    folder, name = _place_of(path)
+    source = _source(revision.origin)
+    _check_content(revision.content)
+    title, topic = ([text] if text is not None else [] for text in (revision.title, revision.topic))
+    texts = {"content": [revision.content], "title": title, "topic": topic, "source": source.values()}
+    if not revision.force:
+        _refuse_secrets({**texts, "tags": revision.tags or ()})
+    kept: dict[str, object] = {}
+
+    def revised(raw: bytes) -> bytes:
+        if (why := flaw(raw, name) if not seen else "") or (seen and hash_of(raw) != seen):
+            raise ChangedError(
+                f"{path} was not revised: {why or 'it is not what you have seen'}. "
+                "Read it (memctl get) and say its hash, or write a new entry that supersedes it"
+            )
+        kept.update(_front_of(raw, path))
+        front = {**_revised(kept, revision), "source": source, "id": id_of(raw)}
+        return _render(front, revision.content)
+
+    body = files.replace(root, folder, name, revised)
+    return Written(
+        path=path,
+        id=id_of(body),
+        created=str(kept.get("created", "")),
+        hash=hash_of(body),
+        updated=revision.now.isoformat(timespec="seconds"),
+    )
+
+
+def find_entry(root: Path, entry_id: str) -> str:
+    """Return the path of the entry that has an id, of which six digits or more may be given.
+
+    Raises:
+        NotFoundError: there is none.
+        InvalidError: there are several.
+        WorkspaceError, StorageError: as memd.entries.place says.
+    """
+    found = [
+        f"memory/{folder}/{name}"
+        for folder, name, raw in files.named(root, f"-{entry_id[:ID_IN_NAME]}.md")
+        if id_of(raw).startswith(entry_id)
+    ]
+    if not found:
+        raise NotFoundError(f"no entry in {root} has the id {entry_id}: memctl search finds entries")
+    if len(found) > 1:
+        raise InvalidError(f"{' and '.join(found)} have the id {entry_id}: say the path, or all of the id")
+    return found[0]
 
 
 def delete_entry(root: Path, path: str, *, force: bool) -> None:
@@ -125,8 +216,8 @@ def _place_of(path: str) -> tuple[str, str]:
         ):
             return folder, name
     raise InvalidError(
-        f"$.path: {path} is not an entry that memd wrote. Delete the file yourself, then "
-        "memctl index --purge removes every trace of it"
+        f"$.path: {path} is not an entry that memd wrote. Change or delete the file yourself; "
+        "memctl index --purge removes every trace of one that is gone"
     )
 
 
@@ -143,6 +234,46 @@ def _tags(tags: Sequence[str]) -> list[str]:
         raise InvalidError(f"there are {len(tags)} tags, at most {MAX_TAGS} are allowed")
     lines = (one_line(tag, "tag", MAX_TAG_BYTES).lstrip("# ") for tag in tags)
     return list(dict.fromkeys(line for line in lines if line))
+
+
+def _named(**keys: Sequence[str]) -> dict[str, list[str]]:
+    """Return the keys of the front matter that name other notes, each name once; none that names nobody."""
+    for key, paths in keys.items():
+        if len(paths) > MAX_NAMED:
+            raise InvalidError(f"{key} has {len(paths)} notes, at most {MAX_NAMED} are allowed")
+    return {key: list(dict.fromkeys(paths)) for key, paths in keys.items() if paths}
+
+
+def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object]:
+    """Return front matter with what is new; a list of no notes takes its key away."""
+    given: dict[str, object] = {}
+    if revision.title is not None:
+        given["title"] = one_line(revision.title, "title")
+    if revision.topic is not None:
+        given["topic"] = one_line(revision.topic, "topic")
+    if revision.tags is not None:
+        given["tags"] = _tags(revision.tags)
+    named = {"supersedes": revision.supersedes, "related": revision.related}
+    given |= _named(**{key: paths for key, paths in named.items() if paths})
+    front = {key: value for key, value in kept.items() if named.get(key) != []}
+    return {**front, **given, "updated": revision.now.isoformat(timespec="seconds")}
+
+
+def _front_of(raw: bytes, path: str) -> dict[str, object]:
+    """Return the front matter of an entry that may have been changed; what somebody added to it is kept."""
+    import yaml  # noqa: PLC0415 - only for a write: a start answers without it
+
+    header = raw.partition(b"\n---\n")[0].removeprefix(b"---\n")
+    try:
+        front = yaml.safe_load(header) if len(header) <= MAX_FRONT_BYTES and id_of(raw) else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        front = None
+    if not isinstance(front, dict):
+        raise ChangedError(
+            f"{path} was not revised: its front matter is not an entry's any more. Write a new entry that "
+            "supersedes it"
+        )
+    return {key: value for key, value in front.items() if key != "sha256"}
 
 
 def _source(origin: Mapping[str, str]) -> dict[str, str]:

@@ -17,7 +17,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memd import fsio
-from memd.errors import MemdError, NotFoundError, StorageError, UnsafeError, WorkspaceError, storage_error
+from memd.errors import (
+    ChangedError,
+    MemdError,
+    NotFoundError,
+    StorageError,
+    UnsafeError,
+    WorkspaceError,
+    storage_error,
+)
 
 MAX_BYTES = 512 * 1024  # of a file that may be an entry: content of 256 KiB, and front matter
 
@@ -61,6 +69,61 @@ def place(root: Path, folder: str, name: str, body: bytes) -> bool:
             return done
     except OSError as error:
         raise storage_error(f"{root}/memory/{folder}/{name} was not written", error) from error
+
+
+def replace(root: Path, folder: str, name: str, revised: Callable[[bytes], bytes]) -> bytes:
+    """Put other bytes in the place of the file memory/*folder*/*name*, on the disk when this returns.
+
+    Whoever reads the name meets the old file or the new one, whole. What somebody saves meanwhile stays.
+
+    Args:
+        root: the workspace.
+        folder: one path component.
+        name: one path component.
+        revised: makes the new bytes of those that are there, or raises what keeps them as they are.
+
+    Returns:
+        The new bytes.
+
+    Raises:
+        NotFoundError: there is no such file (any more).
+        ChangedError: it was saved by somebody else just now.
+        UnsafeError: memory/ or *folder* is a link, or *name* is no regular file.
+        WorkspaceError, NoSpaceError, StorageError: as `place`.
+    """
+    shown = f"memory/{folder}/{name}"
+    try:
+        with contextlib.ExitStack() as opened:
+            base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
+            memory = _keep(opened, _open_memory(root, base))
+            topic = _keep(opened, _open_folder(folder, memory, shown=f"memory/{folder}"))
+            there = _read(topic, name, shown)
+            body = revised(there)
+            _swap(topic, name, shown, there, body)
+            os.fsync(topic)
+            return body
+    except FileNotFoundError:
+        raise NotFoundError(f"{root}/{shown} is not there (any more): memctl search finds entries") from None
+    except OSError as error:
+        raise storage_error(f"{root}/{shown} was not revised", error) from error
+
+
+def named(root: Path, ending: str) -> list[tuple[str, str, bytes]]:
+    """Return folder, name and bytes of each entry whose name has that *ending*.
+
+    Raises as `take_away`.
+    """
+    found = []
+    try:
+        for shown, opened in _folders(root):
+            folder = shown.removeprefix("memory").removeprefix("/")
+            for name in sorted(os.listdir(opened)) if folder else ():  # noqa: PTH208 - of a descriptor
+                if name.endswith(ending) and not name.startswith("."):
+                    with contextlib.suppress(FileNotFoundError, UnsafeError):
+                        found.append((folder, name, _read(opened, name, f"{shown}/{name}")))
+    except OSError as error:
+        raise StorageError(f"looking through {root}/memory failed: {error.strerror}") from error
+    return found
 
 
 def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None] | None) -> None:
@@ -140,6 +203,39 @@ def _take_checked(topic: int, name: str, shown: str, check: Callable[[bytes], No
         _put_back(topic, aside, name)
         raise
     os.unlink(aside, dir_fd=topic)
+
+
+def _swap(topic: int, name: str, shown: str, there: bytes, body: bytes) -> None:
+    """Put *body* in the place of a file that has the bytes *there*.
+
+    The new file is written under a name of a deletion, and the two names are exchanged: then what was at the
+    name is read once more, and is what is dropped. A killed process leaves a file that memd wrote, which
+    `clear_leftovers` drops, or one of somebody else, which it gives a name.
+    """
+    aside = f".memd-forget-{secrets.token_hex(8)}-{name}"
+    mode = os.stat(name, dir_fd=topic, follow_symlinks=False).st_mode & 0o777
+    with fsio.unnamed(topic, aside, body, mode=mode):
+        try:
+            fsio.exchange(topic, aside, name)
+        except OSError as error:
+            if not fsio.is_unsupported(error):
+                raise
+            # A look and a rename must do: between the two there are some microseconds.
+            _expect(there, _read(topic, name, shown), shown)
+            os.rename(aside, name, src_dir_fd=topic, dst_dir_fd=topic)
+            return
+        try:
+            _expect(there, _read(topic, aside, shown), shown)
+        except BaseException:
+            fsio.exchange(topic, aside, name)
+            if _read(topic, aside, shown) != body:  # it was saved a second time meanwhile
+                _put_back(topic, aside, name)
+            raise
+
+
+def _expect(there: bytes, found: bytes, shown: str) -> None:
+    if found != there:
+        raise ChangedError(f"{shown} was saved by somebody else just now, and is as they left it: look at it")
 
 
 def _put_back(topic: int, aside: str, name: str) -> None:

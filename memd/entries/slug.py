@@ -16,6 +16,8 @@ MAX_NAME_BYTES = 512  # topic and title as given: longer ones are text that land
 MAX_SLUG_BYTES = 64  # leaves room for the id, the suffix and the temporary name in 255 bytes
 RESERVED_TOPICS = frozenset({"index", "archives", "chunks", "config"})  # memory/ uses these names itself
 
+ID_IN_NAME = 6  # digits of an entry's id at the end of its file's name
+
 Kind = Literal["topic", "title"]
 
 _SHOWN = 40  # characters of a refused value in an error; arbitrary
@@ -29,7 +31,7 @@ def entry_name(title: str, entry_id: str) -> str:
     stem = slug(title, kind="title")
     if _DAY.match(stem):
         stem = f"on-{stem}"
-    return f"{stem}-{entry_id[:6]}.md"
+    return f"{stem}-{entry_id[:ID_IN_NAME]}.md"
 
 
 def slug(text: str, *, kind: Kind) -> str:

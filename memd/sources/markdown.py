@@ -473,7 +473,7 @@ class FrontMatter:
             if isinstance(one, list):
                 waiting += reversed(one)
             elif isinstance(one, str) and one.strip():
-                yield " ".join(one.split())
+                yield one.strip()
 
     def _listed(self, key: str) -> Iterator[str]:
         given = self.values.get(key)

@@ -42,6 +42,7 @@ def test_an_answer_that_is_too_large_is_refused():
         start_line=1,
         end_line=1,
         lines=1,
+        hash="",
         superseded_by=[],
         text="x" * (8 << 20),
     )

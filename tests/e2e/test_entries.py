@@ -67,7 +67,9 @@ def test_the_reply_names_a_file_that_any_program_can_read(workspace):
         tags=["yes", "1", "a: b"],
         source={"client": "test", "session": "s-1"},
     )
-    assert set(written) == {"workspace", "path", "id", "created", "indexed", "similar"}
+    assert set(written) == {
+        "workspace", "path", "id", "created", "updated", "hash", "indexed", "similar",
+    }  # fmt: skip
     assert written["indexed"] is True
     path = root / written["path"]
     text = path.read_text(encoding="utf-8")

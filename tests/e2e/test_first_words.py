@@ -31,6 +31,8 @@ PROOF = {
     "similar": ("similar", {"path": "1.md"}),
     "debug": ("debug", {"lag_s": 0.0}),
     "pause": ("pause", {"duration_s": 0.01}),
+    "history": ("history", {"path": "1.md"}),
+    "update": ("extract_memory", {"content": "They come in March."}),
     "forget": ("forget", {}),
 }
 
@@ -41,7 +43,7 @@ def test_each_feature_that_is_named_is_there(workspace):
     assert set(daemon.call("memd.hello")["features"]) == set(FEATURES) == set(PROOF)
     entry = daemon.call("extract_memory", **{**ENTRY, "title": "Cranes"})["path"]
     for feature, (method, params) in PROOF.items():
-        asked = {"path": entry} if feature == "forget" else params
+        asked = {"forget": {"path": entry}, "update": {**params, "update": entry}}.get(feature, params)
         assert daemon.call(method, **asked), feature
 
 

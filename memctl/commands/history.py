@@ -1,0 +1,46 @@
+"""`memctl history`: the notes of one chain of supersession, oldest first."""
+
+from argparse import ArgumentParser, Namespace
+
+from memctl import exits, relative_path, workspaces
+from memctl.arguments import text, workspace_option
+from memctl.commands import common
+from memctl.output import hits
+from memctl.output.text import one_line
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl history`."""
+    parser.add_argument(
+        "note", type=text, metavar="PATH", help="from the current folder, as search prints it"
+    )
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object: the notes, with who names whom")
+    parser.epilog = """\
+A line a note, the oldest first; "*" is the one that was asked about. A note supersedes another one where its
+front matter says `supersedes: PATH`; memctl add --supersedes PATH writes that.
+
+example:
+  memctl history memory/deploy/staging-needs-the-vpn-3f2a91.md
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print a chain."""
+    root = workspaces.find(args.workspace)
+    params = {"workspace": root, "path": relative_path.source(args.note, root)}
+    with common.daemon() as client:
+        answer = common.ask(client, "history", params, timeout_s=common.SEARCH_TIMEOUT_S)
+    if args.json:
+        common.print_json(answer)
+        return exits.OK
+    here = common.here()
+    for note in answer["notes"]:
+        mark = "*" if note["path"] == answer["path"] else " "
+        path = hits.shown(answer["workspace"], note["path"], here)
+        print(f"{mark} {note['date']}  {path}  {one_line(note['title'])}")
+    if hidden := answer["notes_total"] - len(answer["notes"]):
+        common.note(f"{hidden} older ones are not shown")
+    for target in answer["unresolved"]:
+        common.note(f"it supersedes {one_line(target)!r}, and no note is called that, or several are")
+    return exits.OK

@@ -1,0 +1,256 @@
+"""An agent revises an entry, supersedes it and takes that back; a person does by memctl."""
+
+import concurrent.futures
+import json
+
+import pytest
+from agent_session import in_a_session
+
+from memctl import exits
+from memctl.client import RpcError
+
+FACT = {"topic": "deploy", "title": "How staging is deployed", "content": "Run make stage on a Friday."}
+NEWER = {
+    "topic": "deploy",
+    "title": "A pushed tag deploys",
+    "content": "The pipeline brings a tag to staging.",
+}
+QUERY = "how is staging deployed"
+
+
+def error_of(daemon, method, **params):
+    with pytest.raises(RpcError) as caught:
+        daemon.call(method, **params)
+    return caught.value
+
+
+@pytest.mark.parametrize("by", ["id", "path"])
+def test_a_revision_is_found_at_once_and_the_text_before_is_not(workspace, by):
+    """The entry keeps path, id and time; what it said leaves every answer."""
+    daemon, root = workspace
+    first = daemon.call("extract_memory", workspace=str(root), **FACT, tags=["ops"])
+    done = daemon.call("extract_memory", workspace=str(root), content="Push a zebra tag.", update=first[by])
+    assert {key: done[key] for key in ("path", "id", "created")} == {
+        key: first[key] for key in ("path", "id", "created")
+    }
+    assert first["updated"] is None
+    assert done["updated"] >= first["created"]
+    assert done["indexed"] is True
+    assert daemon.found("zebra", workspace=str(root), mode="keyword") == [first["path"]]
+    assert daemon.found("friday", workspace=str(root), mode="keyword") == []
+    [hit] = daemon.call("search", workspace=str(root), query="zebra", mode="keyword")["hits"]
+    assert (hit["title"], hit["tags"], hit["date_of"]) == (FACT["title"], ["ops"], "updated")
+
+
+def test_of_two_that_revise_what_both_have_seen_one_is_refused(workspace):
+    """The hash is that of get and of every write; without it the entry is as memd wrote it last."""
+    daemon, root = workspace
+    first = daemon.call("extract_memory", workspace=str(root), **FACT)
+    seen = daemon.call("get", workspace=str(root), path=first["path"])["hash"]
+    assert seen == first["hash"]
+
+    def revise(number):
+        try:
+            return daemon.call(
+                "extract_memory",
+                workspace=str(root),
+                content=f"It is {number}.",
+                update=first["id"],
+                hash=seen,
+            )
+        except RpcError as error:
+            return error.code
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(revise, range(4)))
+    assert sorted(map(str, answers))[:3] == ["MEMD_CHANGED"] * 3
+    [done] = [one for one in answers if isinstance(one, dict)]
+    assert daemon.call("get", workspace=str(root), path=first["path"])["hash"] == done["hash"]
+    assert daemon.call("extract_memory", workspace=str(root), content="Later.", update=first["id"])["id"]
+
+
+def test_a_persons_change_is_not_overwritten_unless_it_was_seen(workspace):
+    """MEMD_CHANGED, and not a byte differs; with the hash of what they wrote it is meant."""
+    daemon, root = workspace
+    path = daemon.call("extract_memory", workspace=str(root), **FACT)["path"]
+    mine = (root / path).read_text() + "And I say so.\n"
+    (root / path).write_text(mine)
+    for seen in ({}, {"hash": "0" * 32}):
+        error = error_of(daemon, "extract_memory", workspace=str(root), content="x", update=path, **seen)
+        assert error.code == "MEMD_CHANGED"
+    assert (root / path).read_text() == mine
+    seen = daemon.call("get", workspace=str(root), path=path)["hash"]
+    daemon.call("extract_memory", workspace=str(root), content="Both.", update=path, hash=seen)
+    assert "Both." in (root / path).read_text()
+
+
+@pytest.mark.parametrize("by", ["id", "path"])
+def test_an_agent_supersedes_an_entry_and_takes_that_back(workspace, by):
+    """By id or path; the older one is behind, says so, and is as it was when the newer one is forgotten."""
+    daemon, root = workspace
+    first = daemon.call("extract_memory", workspace=str(root), **FACT)
+    before = (root / first["path"]).read_bytes()
+    newer = daemon.call("extract_memory", workspace=str(root), **NEWER, supersedes=[first[by]])
+    hits = daemon.call("search", workspace=str(root), query=QUERY)["hits"]
+    assert [hit["path"] for hit in hits][:2] == [newer["path"], first["path"]]
+    assert [hit["superseded_by"] for hit in hits][:2] == [[], [newer["path"]]]
+    assert f"supersedes:\n- {first['path']}\n" in (root / newer["path"]).read_text()
+    assert "make stage" not in daemon.call("recall", workspace=str(root), query=QUERY)["text"]
+    daemon.call("forget", workspace=str(root), path=newer["path"])
+    hits = daemon.call("search", workspace=str(root), query=QUERY)["hits"]
+    assert (hits[0]["path"], hits[0]["superseded_by"]) == (first["path"], [])
+    assert "make stage" in daemon.call("recall", workspace=str(root), query=QUERY)["text"]
+    assert (root / first["path"]).read_bytes() == before
+
+
+def test_a_persons_note_is_superseded_and_related_by_path(workspace):
+    """Its file is not touched; what is new names it."""
+    daemon, root = workspace
+    done = daemon.call(
+        "extract_memory",
+        workspace=str(root),
+        **NEWER,
+        supersedes=["1.md"],
+        related=["0.md", str(root / "2.md"), "0.md"],
+    )
+    text = (root / done["path"]).read_text()
+    assert "supersedes:\n- 1.md\nrelated:\n- 0.md\n- 2.md\n" in text
+    assert daemon.call("get", workspace=str(root), path="1.md")["superseded_by"] == [done["path"]]
+    assert (root / "1.md").read_text() == "The weir was mended in May.\n"
+    daemon.call("extract_memory", workspace=str(root), content="Not that.", update=done["id"], supersedes=[])
+    assert daemon.call("get", workspace=str(root), path="1.md")["superseded_by"] == []
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "said"),
+    [
+        ({"supersedes": ["nothing.md"]}, "MEMD_NOT_FOUND", "$.supersedes"),
+        ({"related": ["memory"]}, "MEMD_NOT_FOUND", "$.related"),
+        ({"supersedes": ["../../etc/passwd"]}, "MEMD_INVALID", "$.supersedes"),
+        ({"related": ["/etc/passwd"]}, "MEMD_INVALID", "$.related"),
+        ({"related": [".hidden.md"]}, "MEMD_NOT_FOUND", "$.related"),
+        ({"supersedes": ["abcdef0123456789"]}, "MEMD_NOT_FOUND", "abcdef0123456789"),
+        ({"supersedes": [f"{number}.md" for number in (0, 1, 2)] * 11}, "MEMD_INVALID", "supersedes"),
+        ({"supersedes": ["a\0.md"]}, "MEMD_INVALID", "$.supersedes"),
+        ({"update": "1.md"}, "MEMD_INVALID", "not an entry"),
+        ({"update": "../outside.md"}, "MEMD_INVALID", "$.update"),
+        ({"update": "abcdef"}, "MEMD_NOT_FOUND", "abcdef"),
+        ({"update": "memory/config.toml"}, "MEMD_INVALID", "not an entry"),
+        ({"hash": "0" * 32}, "MEMD_INVALID", "$.hash"),
+        ({"topic": None}, "MEMD_INVALID", "topic"),
+        ({"title": None}, "MEMD_INVALID", "title"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_and_nothing_is_written(trapped, params, code, said):
+    """A note that is not there, a place outside, a revision of what is no entry."""
+    daemon, root = trapped
+    (root / ".hidden.md").write_text("mine")
+    before = sorted(root.rglob("*"))
+    error = error_of(daemon, "extract_memory", workspace=str(root), **{**FACT, **params})
+    assert (error.code, said in str(error)) == (code, True)
+    assert sorted(root.rglob("*")) == before
+
+
+def test_history_shows_a_chain_from_the_oldest_to_the_newest(workspace):
+    """Whoever of it is asked about; who names whom, when, and by whom it was written."""
+    daemon, root = workspace
+    (root / "2.md").write_text("---\ncreated: 2026-01-02\n---\nBuy oats.\n")
+    first = daemon.call("extract_memory", workspace=str(root), **FACT, supersedes=["2.md"])["path"]
+    second = daemon.call("extract_memory", workspace=str(root), **NEWER, supersedes=[first, "1.md"])["path"]
+    daemon.call("sync", workspace=str(root))
+    told = daemon.call("history", workspace=str(root), path=second)
+    assert (told["path"], told["notes_total"], told["unresolved"]) == (second, 4, [])
+    chain = {one["path"]: one for one in told["notes"]}
+    assert set(chain) == {"1.md", "2.md", first, second}
+    assert list(chain)[-1] == second
+    assert list(chain).index("2.md") < list(chain).index(first)
+    assert (chain["2.md"]["date"], chain["2.md"]["created"]) == ("2026-01-02", "2026-01-02")
+    assert (chain[first]["supersedes"], chain[first]["superseded_by"]) == (["2.md"], [second])
+    assert (chain[first]["origin"], chain["1.md"]["origin"]) == ("agent", "human")
+    told = daemon.call("history", workspace=str(root), path="2.md")["notes"]
+    assert [one["path"] for one in told] == ["2.md", first, second]
+    alone = daemon.call("history", workspace=str(root), path="0.md")
+    assert [one["path"] for one in alone["notes"]] == ["0.md"]
+    (root / "0.md").write_text("---\nsupersedes: nowhere.md\n---\nx\n")
+    daemon.call("sync", workspace=str(root))
+    assert daemon.call("history", workspace=str(root), path="0.md")["unresolved"] == ["nowhere.md"]
+    assert error_of(daemon, "history", workspace=str(root), path="no.md").code == "MEMD_NOT_FOUND"
+
+
+def test_a_circle_has_a_history(workspace):
+    """Each of its notes is told once, by day."""
+    daemon, root = workspace
+    (root / "0.md").write_text("---\ncreated: 2026-01-03\nsupersedes: 1.md\n---\nx\n")
+    (root / "1.md").write_text("---\ncreated: 2026-01-02\nsupersedes: [0.md, 2.md]\n---\ny\n")
+    daemon.call("sync", workspace=str(root))
+    told = daemon.call("history", workspace=str(root), path="2.md")["notes"]
+    assert [one["path"] for one in told] == ["2.md", "1.md", "0.md"]
+    assert daemon.call("get", workspace=str(root), path="2.md")["superseded_by"] == ["0.md", "1.md"]
+    assert daemon.call("get", workspace=str(root), path="1.md")["superseded_by"] == []
+
+
+def test_a_person_does_all_of_it_by_memctl(workspace):
+    """add, --supersedes, --related, --update with and without --hash, history; paths as seen from here."""
+    daemon, root = workspace
+    here = root / "memory"
+    said = daemon.memctl("add", "--topic", "t", "--title", "Weirs", "--json", "They stand.", cwd=root)
+    first = json.loads(said.stdout)
+    said = daemon.memctl(
+        "add", "--topic", "t", "--title", "Weirs now", "--supersedes", first["id"], "--related", "../1.md",
+        "They fell.", cwd=here,
+    )  # fmt: skip
+    newer = "memory/" + said.stdout.strip()
+    assert (said.returncode, "related:\n- 1.md\n" in (root / newer).read_text()) == (0, True)
+    shown = daemon.memctl("history", f"t/{first['path'].rpartition('/')[2]}", cwd=here).stdout.splitlines()
+    assert [line[:2] for line in shown] == ["* ", "  "]
+    assert [line.rpartition("  ")[2] for line in shown] == ["Weirs", "Weirs now"]
+    assert newer.removeprefix("memory/") in shown[1]
+    done = daemon.memctl("add", "--update", first["id"], "--hash", "0" * 32, "Not this.", cwd=root)
+    assert (done.returncode, "was not revised" in done.stderr) == (exits.REFUSED, True)
+    done = daemon.memctl("add", "--update", first["path"], "They stood.", cwd=root)
+    assert (done.returncode, "They stood." in (root / first["path"]).read_text()) == (0, True)
+    front = (root / first["path"]).read_text().split("---\n")[1]
+    assert "title: Weirs\n" in front
+    assert "origin: human" in front
+    missing = daemon.memctl("add", "They stood.", cwd=root)
+    assert (missing.returncode, "--topic and --title" in missing.stderr) == (2, True)
+
+
+def test_an_agent_does_all_of_it_by_its_tools(workspace):
+    """It stores a fact, finds it, is told of a similar one, supersedes it and revises, by its tools alone."""
+    daemon, root = workspace
+    [stored] = in_a_session(daemon, root, ("extract_memory", FACT))
+    first = stored.structured_content
+    [found, second] = in_a_session(
+        daemon,
+        root,
+        ("search_memory", {"query": QUERY}),
+        ("extract_memory", {**NEWER, "supersedes": [first["id"]]}),
+    )
+    assert found.structured_content["hits"][0]["path"] == first["path"]
+    newer = second.structured_content
+    assert first["path"] in [one["path"] for one in newer["similar"]]
+    found, read, why, revised, recalled = in_a_session(
+        daemon,
+        root,
+        ("search_memory", {"query": QUERY}),
+        ("get", {"path": first["path"]}),
+        ("why_memory", {"path": first["path"], "query": QUERY}),
+        (
+            "extract_memory",
+            {"content": "The pipeline does it by itself.", "update": newer["id"], "hash": newer["hash"]},
+        ),
+        ("recall", {"query": QUERY}),
+    )
+    hits = {hit["path"]: hit["superseded_by"] for hit in found.structured_content["hits"]}
+    assert list(hits)[:2] == [newer["path"], first["path"]]
+    assert hits[first["path"]] == [newer["path"]]
+    assert read.structured_content["superseded_by"] == [newer["path"]]
+    assert why.structured_content["superseded_by"] == [newer["path"]]
+    assert revised.structured_content["path"] == newer["path"]
+    assert "make stage" not in recalled.structured_content["text"]
+    [refused] = in_a_session(
+        daemon, root, ("extract_memory", {"content": "x", "update": newer["id"], "hash": newer["hash"]})
+    )
+    assert refused.is_error
+    assert "MEMD_CHANGED" in refused.content[0].text
