@@ -135,6 +135,7 @@ class GetAnswer(TypedDict):
     title: NotRequired[str]
     tags: NotRequired[list[str]]
     superseded_by: NotRequired[list[str]]
+    links: NotRequired[types.NoteLinks]
     text: str
     note: str
 
@@ -301,7 +302,12 @@ class Memory:
         start_line: Annotated[int | None, Field(ge=1, description="First line, from 1")] = None,
         end_line: Annotated[int | None, Field(ge=1, description="Last line, inclusive")] = None,
     ) -> GetAnswer:
-        """Read a note, or some lines of it: the context around a hit of search_memory."""
+        """
+        Read a note, or some lines of it: the context around a hit of search_memory.
+
+        `links` names the notes that it links to and those that link to it; `superseded_by` those that hold in
+        its place; `hash` is what extract_memory takes to update an entry.
+        """
         answer = self._call("get", path=path, start_line=start_line, end_line=end_line)
         return {**_only(answer, GetAnswer), "note": self._note(answer)}  # type: ignore[typeddict-item]
 
@@ -349,11 +355,12 @@ class Memory:
         Remember one fact, decision or preference for later sessions, as a Markdown entry.
 
         Use it when something will be true beyond this conversation and nobody wrote it down. One fact an
-        entry. Never store passwords, keys or tokens: they are refused. The entry is kept as soon as this
-        returns, and search_memory finds it if `indexed` is true, else a little later: do not store it again.
-        `similar` names notes that may say the same. A new entry needs topic and title. When a fact changed,
-        name the old note in `supersedes`: it is kept, ranks behind the new one and says so. To correct an
-        entry itself, `update` it: MEMD_CHANGED means that somebody else changed it, so read it again first.
+        entry, with topic and title. Never store passwords, keys or tokens: they are refused. The entry is
+        kept as soon as this returns, and search_memory finds it if `indexed` is true, else a little later: do
+        not store it again. `similar` names notes that may say the same, with the reason and their dates. When
+        a fact changed, name the old note in `supersedes`: it is kept, ranks behind the new one and says so.
+        To correct an entry itself, `update` it: MEMD_CHANGED means that somebody else changed it, so read it
+        again first.
         """
         answer = self._call(
             "extract_memory",

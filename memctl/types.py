@@ -518,6 +518,33 @@ class NamedChunk(TypedDict):
     heading: str
 
 
+class LinkOut(TypedDict):
+    """A link of a note to another one."""
+
+    kind: Literal["text", "related", "supersedes"]  # [[in the text]], or the key of the front matter
+    target: str  # as it is written, without alias and heading
+    path: str | None  # of the note that is meant; null: none is called that, or of a key not one alone
+    line: int | None  # 1-based; null: in the front matter
+
+
+class LinkIn(TypedDict):
+    """A link of another note to one."""
+
+    kind: Literal["text", "related", "supersedes"]  # as in `LinkOut`
+    path: str  # of the note that it stands in
+    title: str
+    line: int | None  # the same
+
+
+class NoteLinks(TypedDict):
+    """The links of a note, the first of each direction."""
+
+    outgoing: list[LinkOut]
+    outgoing_total: int
+    incoming: list[LinkIn]
+    incoming_total: int
+
+
 class SimilarResult(TypedDict):
     """Chunks of other sources that are most like one."""
 
@@ -530,6 +557,7 @@ class SimilarResult(TypedDict):
     timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
     to: NamedChunk
     superseded_by: list[str]  # as in a search, of the source of `to`
+    links: NoteLinks  # of that source
     hits: list[SearchHit]
 
 
@@ -606,6 +634,7 @@ class GetResult(TypedDict):
     hash: str  # of the whole file
     text: str
     superseded_by: list[str]  # as in a search
+    links: NoteLinks  # of the whole source
 
 
 class HistoryNote(TypedDict):
@@ -641,7 +670,12 @@ class SimilarNote(TypedDict):
     end_line: int
     title: str
     score: float
-    superseded_by: list[str]  # as in a search
+    by: list[Literal["meaning", "words"]]  # why it is named
+    words: list[str]  # that it shares with the entry, the first of them
+    date: str  # as in a search, with the next two
+    date_of: Literal["name", "updated", "created", "changed"]
+    source: HitSource
+    superseded_by: list[str]
 
 
 class ExtractMemoryResult(TypedDict):

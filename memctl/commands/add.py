@@ -7,6 +7,7 @@ from memctl.arguments import text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import hits
+from memctl.output.text import one_line
 from memctl.relative_path import root_of
 
 WRITE_TIMEOUT_S = 35.0  # the daemon gives up at 30
@@ -103,7 +104,8 @@ def run(args: Namespace) -> int:
         if not answer.get("indexed", True):  # an older daemon answers when it is
             common.note("written, and not wholly searchable yet: the index follows by itself")
         for similar in answer.get("similar") or ():
-            common.note(
-                f"similar ({similar['score']:.2f}): {hits.shown(root_of(root), similar['path'], here)}"
-            )
+            where = hits.shown(root_of(root), similar["path"], here)
+            why = f"{similar['score']:.2f}, by {' and '.join(similar['by'])}"
+            words = f": {', '.join(map(one_line, similar['words']))}" if "words" in similar["by"] else ""
+            common.note(f"similar ({why}{words}): {where}, {hits.written(similar)}")
     return exits.OK

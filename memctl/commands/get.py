@@ -24,11 +24,19 @@ def arguments(parser: ArgumentParser) -> None:
         help="from the current folder, as search prints it",
     )
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object: path, lines, text, title, tags")
+    parser.add_argument(
+        "--links",
+        action="store_true",
+        help="a line a link in place of the text: out of the note, and into it",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="one object: path, lines, text, title, tags, hash, links"
+    )
     parser.epilog = """\
 examples:
   memctl get notes/genetics.md
   memctl get notes/genetics.md:12-30
+  memctl get --links notes/genetics.md
 """
 
 
@@ -40,6 +48,8 @@ def run(args: Namespace) -> int:
         answer = common.ask(client, "get", params, timeout_s=common.SEARCH_TIMEOUT_S)
     if args.json:
         common.print_json(answer)
+    elif args.links:
+        print("".join(f"{line}\n" for line in hits.link_lines(answer, common.here())), end="")
     else:
         _print_text(answer["text"])
         common.note(hits.superseded(answer, common.here()))

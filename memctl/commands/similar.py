@@ -1,12 +1,13 @@
 """`memctl similar`: find what other notes say nearly the same."""
 
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 from memctl import workspaces
 from memctl.arguments import count, filter_options, text, workspace_option
 from memctl.commands import common
 from memctl.commands.get import place_of
-from memctl.commands.search import output_options, show_hits
+from memctl.commands.search import is_page, output_options, show_hits
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -34,4 +35,17 @@ def run(args: Namespace) -> int:
     params |= {"line": place["start_line"]} if "start_line" in place else {}
     with common.daemon() as client:
         answer = common.whole_answer(client, "similar", params, args)
-    return show_hits(answer, "", args)
+    status = show_hits(answer, "", args)
+    common.note(_linked(answer) if is_page(args) else None)
+    return status
+
+
+def _linked(answer: dict[str, Any]) -> str | None:
+    """Return one line that says how the note is linked; None where it is not."""
+    links = answer["links"]
+    counts = [
+        f"{links[f'{way}_total']} {said}"
+        for way, said in (("outgoing", "out"), ("incoming", "in"))
+        if links[f"{way}_total"]
+    ]
+    return f"links: {', '.join(counts)} (memctl get --links)" if counts else None

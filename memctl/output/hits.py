@@ -200,6 +200,25 @@ def superseded(note: dict[str, Any], cwd: str) -> str | None:
     return f"superseded by {places}" if places else None
 
 
+def link_lines(answer: Answer, cwd: str) -> list[str]:
+    """Return a line a link of a note: out of it and into it, with the line it stands at, and what it is."""
+    links, root = answer["links"], answer["workspace"]
+    found = []
+    for one in links["outgoing"]:
+        to = one_line(one["target"]) if one["path"] is None else shown(root, one["path"], cwd)
+        missing = "  (no such note)" if one["path"] is None else ""
+        found.append(f"out  {_where(one):<12}{to}{missing}")
+    found += [f"in   {_where(one):<12}{shown(root, one['path'], cwd)}" for one in links["incoming"]]
+    for way, said in (("outgoing", "out"), ("incoming", "in")):
+        if hidden := links[f"{way}_total"] - len(links[way]):
+            found.append(f"{said:<5}{hidden} more")
+    return found
+
+
+def _where(link: dict[str, Any]) -> str:
+    return link["kind"] if link["line"] is None else f"line {link['line']}"
+
+
 def shown(workspace: str, path: str, cwd: str) -> str:
     """Return where a source is, as seen from *cwd*: relative below it, else absolute."""
     return one_line(_seen_from(workspace, path, cwd))
@@ -226,7 +245,7 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
     place = marker.paint(path, PATH)
     if style.link:
         place = links.link(style.link, f"{workspace}/{hit['path']}", number, place)
-    facts = "  ".join(filter(None, [f"{hit['score']:.2f}", _date(hit) if is_first else ""]))
+    facts = "  ".join(filter(None, [f"{hit['score']:.2f}", written(hit) if is_first else ""]))
     plain = f"{rank:>2}  {path}:{number}  {facts}  "
     title = one_line(hit.get("heading") or hit.get("title") or "")
     if style.columns is not None:
@@ -256,7 +275,7 @@ def line_of(hit: Hit) -> int:
     return number
 
 
-def _date(hit: Hit) -> str:
+def written(hit: Hit) -> str:
     """Return a hit's date, and what happened then."""
     said = DATE_OF.get(hit.get("date_of", ""), "")
     return f"{said} {hit['date']}".strip() if hit.get("date") else ""

@@ -3,9 +3,10 @@
 import time
 from dataclasses import dataclass
 
+from memd.api.links import note_links
 from memd.api.params import GetParams
 from memd.api.resolve import chunk_of, source_of
-from memd.api.results import GetResult, packed
+from memd.api.results import GetResult, NoteLinks, packed
 from memd.errors import InvalidError, NotFoundError
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
@@ -48,6 +49,7 @@ def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResul
             hash=found.hash.hex(),
             text="\n".join(lines[start - 1 : end]),
             superseded_by=list(place.superseded_by),
+            links=place.links,
         )
     )
 
@@ -60,6 +62,7 @@ class _Place:
     start: int  # line
     end: int | None  # None: the last one
     superseded_by: tuple[str, ...]
+    links: NoteLinks
 
 
 def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
@@ -73,4 +76,4 @@ def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
             assert asked.path is not None
             source = source_of(view, opened.workspace.root, asked.path)
             lines = asked.start_line, asked.end_line
-        return _Place(source, *lines, view.snapshot.superseded_by(source.id))
+        return _Place(source, *lines, view.snapshot.superseded_by(source.id), note_links(view, source))

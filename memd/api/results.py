@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 from memctl import protocol
 from memd.config import WorkspaceConfig
 from memd.index.reader import StoredChunk
-from memd.records import DayOf
+from memd.records import DayOf, LinkKind
 from memd.rpc.encode import Packed
 from memd.search import search
 from memd.search.confidence import Confidence
@@ -206,6 +206,33 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     model_id: str | None
 
 
+class LinkOut(Result, frozen=True, kw_only=True):
+    """A link of a note to another one."""
+
+    kind: LinkKind  # [[in the text]], or the key of the front matter
+    target: str  # as it is written, without alias and heading
+    path: str | None  # of the note that is meant; null: none is called that, or of a key not one alone
+    line: int | None  # 1-based; null: in the front matter
+
+
+class LinkIn(Result, frozen=True, kw_only=True):
+    """A link of another note to one."""
+
+    kind: LinkKind  # as in `LinkOut`
+    path: str  # of the note that it stands in
+    title: str
+    line: int | None  # the same
+
+
+class NoteLinks(Result, frozen=True, kw_only=True):
+    """The links of a note, the first of each direction."""
+
+    outgoing: list[LinkOut]
+    outgoing_total: int
+    incoming: list[LinkIn]
+    incoming_total: int
+
+
 class NamedChunk(Location, frozen=True, kw_only=True):
     """The chunk that a request named."""
 
@@ -218,6 +245,7 @@ class SimilarResult(SearchedResult, frozen=True, kw_only=True):
 
     to: NamedChunk
     superseded_by: list[str]  # as in a search, of the source of `to`
+    links: NoteLinks  # of that source
     hits: list[SearchHit]
 
 
@@ -278,6 +306,7 @@ class GetResult(Result, frozen=True, kw_only=True):
     hash: str  # of the whole file
     text: str
     superseded_by: list[str]  # as in a search
+    links: NoteLinks  # of the whole source
 
 
 class HistoryNote(Result, frozen=True, kw_only=True):
@@ -312,7 +341,12 @@ class SimilarNote(Location, frozen=True, kw_only=True):
 
     title: str
     score: float
-    superseded_by: list[str]  # as in a search
+    by: list[Literal["meaning", "words"]]  # why it is named
+    words: list[str]  # that it shares with the entry, the first of them
+    date: str  # as in a search, with the next two
+    date_of: DayOf
+    source: HitSource
+    superseded_by: list[str]
 
 
 class ExtractMemoryResult(Result, frozen=True, kw_only=True):

@@ -3,7 +3,9 @@
 import asyncio
 import time
 from dataclasses import replace
+from typing import Literal
 
+from memd.api.links import note_links
 from memd.api.params import SimilarParams
 from memd.api.prepare import (
     ANSWER_S,
@@ -17,18 +19,32 @@ from memd.api.prepare import (
     wait_for_sync,
 )
 from memd.api.resolve import chunk_of, source_of
-from memd.api.results import SCORE_DIGITS, NamedChunk, SimilarNote, SimilarResult, packed, search_hit
+from memd.api.results import (
+    SCORE_DIGITS,
+    HitSource,
+    NamedChunk,
+    SimilarNote,
+    SimilarResult,
+    packed,
+    search_hit,
+)
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.rpc.context import Call
 from memd.rpc.encode import Packed
+from memd.search.score import Mode
+from memd.search.search import Hit
+from memd.search.similar import shared_words, telling_count
 from memd.search.similar import similar as most_similar
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 ENTRY_NOTES = 5  # that an agent is told of: enough to see a repetition, few enough to read
 ENTRY_CHUNKS = 20  # of them: a long note may have several
+ENTRY_WORDS = 8  # that are named of those that both have; arbitrary
+# Of the words that say most about the shorter of two texts, so many in both are a reason. Arbitrary.
+WORDS_SHARE = 1 / 3
 VECTOR_POLL_S = 0.02  # a vector takes about 30 ms
 
 
@@ -75,18 +91,29 @@ def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[Simila
         return None
     best: dict[str, SimilarNote] = {}  # by path: one note is named once
     for hit in answer.hits:
-        best.setdefault(
-            hit.source.path,
-            SimilarNote(
-                path=hit.source.path,
-                title=hit.source.title,
-                start_line=hit.chunk.start_line,
-                end_line=hit.chunk.end_line,
-                score=round(hit.candidate.score, SCORE_DIGITS),
-                superseded_by=list(hit.superseded_by),
-            ),
-        )
+        best.setdefault(hit.source.path, _similar_note(hit, chunk.text, answer.mode))
     return list(best.values())[:ENTRY_NOTES]
+
+
+def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:
+    """Return what an agent is told of a note that is like the text of its *entry*."""
+    words = shared_words(entry, hit.chunk.text)
+    by: list[Literal["meaning", "words"]] = [] if mode == "keyword" else ["meaning"]
+    if mode == "keyword" or len(words) >= WORDS_SHARE * telling_count(entry, hit.chunk.text):
+        by.append("words")
+    return SimilarNote(
+        path=hit.source.path,
+        title=hit.source.title,
+        start_line=hit.chunk.start_line,
+        end_line=hit.chunk.end_line,
+        score=round(hit.candidate.score, SCORE_DIGITS),
+        by=by,
+        words=list(words[:ENTRY_WORDS]),
+        date=hit.source.day.isoformat(),
+        date_of=hit.source.day_of,
+        source=HitSource(origin=hit.source.origin),
+        superseded_by=list(hit.superseded_by),
+    )
 
 
 def _similar(
@@ -98,6 +125,7 @@ def _similar(
         chunk = _named(view, opened, asked)
         place = view.snapshot.sources[chunk.source].path
         superseded_by = view.snapshot.superseded_by(chunk.source)
+        links = note_links(view, view.snapshot.sources[chunk.source])
         answer = most_similar(view, chunk, request)
         is_read = not view.reader.is_unreadable(chunk.id)
     degraded = answer.degraded
@@ -124,6 +152,7 @@ def _similar(
     result = SimilarResult(
         to=to,
         superseded_by=list(superseded_by),
+        links=links,
         hits=[search_hit(hit) for hit in answer.hits],
         **made,
         took_ms=call.age_ms(),

@@ -49,6 +49,18 @@ def similar(view: View, chunk: StoredChunk, request: SearchRequest) -> Answer:
     )
 
 
+def shared_words(one: str, other: str) -> tuple[str, ...]:
+    """Return those of the words that say most about *one* text that stand in the *other*, each once."""
+    there = {piece.casefold() for piece in analysis.pieces(other)}
+    shared = {word.casefold(): word for word in reversed(_telling(one)) if word.casefold() in there}
+    return tuple(reversed(shared.values()))
+
+
+def telling_count(one: str, other: str) -> int:
+    """Return how many words there are that say most about the text that has fewer of them."""
+    return min(len(_telling(one)), len(_telling(other)))
+
+
 def _telling(text: str) -> tuple[str, ...]:
     """Return the words of a text that say most about it, each once, in their order."""
     words = dict.fromkeys(content_words(tuple(analysis.pieces(text))))

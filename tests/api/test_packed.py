@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from memctl.protocol import ANSWERS, Decoder, FrameTooLargeError, Response, pack, pack_answer, pack_value
-from memd.api.results import GetResult, Location, ShutdownResult, packed
+from memd.api.results import GetResult, Location, NoteLinks, ShutdownResult, packed
 
 
 def received(frame: bytes) -> Response:
@@ -44,6 +44,7 @@ def test_an_answer_that_is_too_large_is_refused():
         lines=1,
         hash="",
         superseded_by=[],
+        links=NoteLinks(outgoing=[], outgoing_total=0, incoming=[], incoming_total=0),
         text="x" * (8 << 20),
     )
     with pytest.raises(FrameTooLargeError):

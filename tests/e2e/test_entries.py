@@ -208,7 +208,9 @@ def test_memctl_names_the_notes_that_are_like_what_was_added(workspace):
         "add", "-w", str(root), "--topic", "t", "--title", "Weir", "The weir was mended in May."
     )
     assert done.returncode == 0
-    assert re.search(r"similar \((1\.00|0\.\d\d)\): /.*/1\.md\n", done.stderr)
+    assert re.search(
+        r"similar \((1\.00|0\.\d\d), by meaning and words: .*\): /.*/1\.md, changed ", done.stderr
+    )
     assert done.stderr.count("1.md") == 1
     path = done.stdout.strip()
     assert front_of((root / path).read_text())["source"] == {"origin": "human", "client": "memctl"}

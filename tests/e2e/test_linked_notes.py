@@ -1,0 +1,156 @@
+"""Links of notes in answers: Obsidian's in the text, and what an entry says it is related to."""
+
+import pytest
+
+NOTES = {
+    "birds/heron.md": "---\naliases: [grey bird]\n---\n# Heron\n\n"
+    "It fishes at the [[weir|old weir]].\n\nSee `[[code]]`.\n",
+    "river/weir.md": "# Weir\n\nBuilt in 1850, mended in [[2026 repairs]].\nThe [[Grey Bird]] waits there.\n",
+    "index.md": "---\nrelated: [river/weir.md, nobody.md]\n---\n# All\n\n"
+    "- [[birds/heron#Food]]\n- [[weir]]\n",
+}
+
+
+@pytest.fixture
+def vault(daemon, tmp_path):
+    """A workspace of three notes that link to each other."""
+    root = tmp_path / "vault"
+    for path, text in NOTES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    daemon.add(root)
+    return daemon, root
+
+
+def links_of(answer):
+    links = answer["links"]
+    out = [(one["kind"], one["target"], one["path"], one["line"]) for one in links["outgoing"]]
+    into = [(one["kind"], one["path"], one["line"]) for one in links["incoming"]]
+    assert (links["outgoing_total"], links["incoming_total"]) == (len(out), len(into))
+    return out, into
+
+
+def test_get_and_similar_name_the_links_out_of_a_note_and_into_it(vault):
+    """With paths and lines; what names nobody is named, too; code links nothing."""
+    daemon, root = vault
+    weir = (
+        [("text", "2026 repairs", None, 3), ("text", "Grey Bird", "birds/heron.md", 4)],
+        [("text", "birds/heron.md", 6), ("related", "index.md", None), ("text", "index.md", 7)],
+    )
+    assert links_of(daemon.call("get", workspace=str(root), path="river/weir.md", start_line=1)) == weir
+    assert links_of(daemon.call("similar", workspace=str(root), path="river/weir.md")) == weir
+    assert links_of(daemon.call("get", workspace=str(root), path="birds/heron.md")) == (
+        [("text", "weir", "river/weir.md", 6)],
+        [("text", "index.md", 6), ("text", "river/weir.md", 4)],
+    )
+    out, into = links_of(daemon.call("get", workspace=str(root), path="index.md"))
+    assert out[:2] == [
+        ("related", "nobody.md", None, None),
+        ("related", "river/weir.md", "river/weir.md", None),
+    ]
+    assert into == []
+
+
+def test_an_entry_links_only_where_its_caller_says_so(vault):
+    """Similar notes are advice: nothing is written of them; `related` is, and the other side knows it."""
+    daemon, root = vault
+    fact = {"topic": "birds", "title": "Herons at the weir", "content": "The heron fishes at the old weir."}
+    alone = daemon.call("extract_memory", workspace=str(root), **fact)
+    assert alone["similar"]
+    assert links_of(daemon.call("get", workspace=str(root), path=alone["path"])) == ([], [])
+    linked = daemon.call(
+        "extract_memory", workspace=str(root), **fact, related=["birds/heron.md", alone["id"]]
+    )
+    assert links_of(daemon.call("get", workspace=str(root), path=linked["path"]))[0] == [
+        ("related", "birds/heron.md", "birds/heron.md", None),
+        ("related", alone["path"], alone["path"], None),
+    ]
+    assert links_of(daemon.call("get", workspace=str(root), path=alone["path"]))[1] == [
+        ("related", linked["path"], None)
+    ]
+    assert {path: (root / path).read_text() for path in NOTES} == NOTES
+
+
+def test_similar_notes_say_why_and_when(vault):
+    """By meaning, by words and by which; of what day they are and who wrote them."""
+    daemon, root = vault
+    first = daemon.call(
+        "extract_memory",
+        workspace=str(root),
+        topic="x",
+        title="Heron",
+        content="The heron fishes at the old weir at dawn.",
+    )
+    again = daemon.call(
+        "extract_memory",
+        workspace=str(root),
+        topic="x",
+        title="Heron",
+        content="At the old weir the heron fishes in rain.",
+    )
+    [same] = [one for one in again["similar"] if one["path"] == first["path"]]
+    assert same["by"] == ["meaning", "words"]
+    assert {"heron", "fishes", "weir"} <= set(same["words"])
+    assert (same["date"], same["date_of"]) == (first["created"][:10], "created")
+    assert (same["source"], same["superseded_by"]) == ({"origin": "agent"}, [])
+    other = daemon.call(
+        "extract_memory",
+        workspace=str(root),
+        topic="x",
+        title="Angling",
+        content="Wading birds catch trout upstream.",
+    )
+    [far] = [one for one in other["similar"] if one["path"] == first["path"]]
+    assert (far["by"], far["words"]) == (["meaning"], [])
+
+
+def test_without_a_model_similar_notes_are_so_by_words(vault):
+    """The reason says which arm found them."""
+    daemon, root = vault
+    daemon.call("workspace.configure", workspace=str(root), settings={"provider": "none"})
+    done = daemon.call(
+        "extract_memory",
+        workspace=str(root),
+        topic="x",
+        title="Heron",
+        content="The heron fishes at the old weir.",
+    )
+    assert {tuple(one["by"]) for one in done["similar"]} == {("words",)}
+    assert all(one["words"] for one in done["similar"])
+
+
+def test_memctl_shows_links_and_reasons(vault):
+    """A line a link, paths as seen from here; of similar how many there are; of add why and when."""
+    daemon, root = vault
+    said = daemon.memctl("get", "--links", "../river/weir.md", cwd=root / "birds")
+    assert said.stdout.splitlines() == [
+        "out  line 3      2026 repairs  (no such note)",
+        "out  line 4      heron.md",
+        "in   line 6      heron.md",
+        f"in   related     {root}/index.md",
+        f"in   line 7      {root}/index.md",
+    ]
+    assert (
+        "links: 2 out, 3 in (memctl get --links)"
+        in daemon.memctl("similar", "river/weir.md", cwd=root).stderr
+    )
+    assert daemon.memctl("similar", "--files", "river/weir.md", cwd=root).stderr == ""
+    said = daemon.memctl(
+        "add", "--topic", "x", "--title", "Heron", "The heron fishes at the old weir.", cwd=root
+    )
+    assert "by meaning and words: " in said.stderr
+    assert "birds/heron.md, changed 20" in said.stderr
+
+
+def test_of_very_many_links_the_first_are_named_and_all_are_counted(vault):
+    """An answer to an agent stays short."""
+    daemon, root = vault
+    for number in range(60):
+        (root / f"n{number:02}.md").write_text(f"[[hub]] {' '.join(f'[[x{one}]]' for one in range(70))}\n")
+    (root / "hub.md").write_text("hub\n")
+    daemon.call("sync", workspace=str(root))
+    links = daemon.call("get", workspace=str(root), path="hub.md")["links"]
+    assert (len(links["incoming"]), links["incoming_total"]) == (50, 60)
+    links = daemon.call("get", workspace=str(root), path="n00.md")["links"]
+    assert (len(links["outgoing"]), links["outgoing_total"]) == (50, 71)
+    assert "in   10 more\n" in daemon.memctl("get", "--links", "hub.md", cwd=root).stdout
