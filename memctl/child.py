@@ -4,7 +4,7 @@ Its lines are those of memd.child. It has a process of its own because memctl im
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from subprocess import PIPE, Popen
 from typing import Any
 
@@ -13,14 +13,19 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.progress import Progress
 
+_LAST = frozenset({"report", "nothing", "error"})
 
-def report(command: Sequence[str], what: str) -> dict[str, Any]:
+
+def report(
+    command: Sequence[str], what: str, heard: Callable[[dict[str, Any]], None] | None = None
+) -> dict[str, Any]:
     """
     Return the report of a program; its notes and its progress go to stderr meanwhile.
 
     Args:
         command: the module and its arguments.
         what: what the program does, for the error where it ends without a word.
+        heard: gets each line that is neither note nor progress, and not the last one.
 
     Raises:
         CommandError: it had nothing to report, or failed.
@@ -38,6 +43,8 @@ def report(command: Sequence[str], what: str) -> dict[str, Any]:
                     common.note(told["note"])
                 elif "progress" in told:
                     progress(told["progress"])
+                elif heard and told.keys().isdisjoint(_LAST):
+                    heard(told)
         finally:
             process.stdin.close()
             process.wait()

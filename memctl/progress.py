@@ -15,6 +15,7 @@ _STAGES = {
     "check": "checking",
     "repair": "repairing",
     "purge": "purging",
+    "import": "importing KiB",
 }
 _LINE_EVERY_S = 5.0  # often enough to see life in a log, seldom enough not to fill it
 

@@ -40,6 +40,7 @@ MAY_IMPORT = {
     | {"memd.workspace", "memctl.protocol"},
     "memd.eval": VOCABULARY
     | {"memd.sources", "memd.embedding", "memd.index", "memd.search", "memd.api", "memctl.paths"},
+    "memd.imports": VOCABULARY | {"memd.entries", "memd.sources", "memctl.paths"},
     "memd.daemon": VOCABULARY
     | {"memd.sources", "memd.rpc", "memd.workspace", "memd.api"}
     | {"memctl.lock", "memctl.paths", "memctl.protocol"},
@@ -102,7 +103,7 @@ ONE_IMPORTER = {
     "huggingface_hub": {"memctl.commands.models"},
     "tomlkit": {"memd.config", "memctl.agents.edits", "memctl.model_store"},
     "watchfiles": {"memd.sources.watch"},
-    "yaml": {"memd.entries.entry", "memd.sources.markdown"},
+    "yaml": {"memd.entries.entry", "memd.imports.page", "memd.sources.markdown"},
 }
 
 
@@ -195,6 +196,7 @@ def test_every_module_that_the_tables_name_is_there():
         ("memd.api.search", "memctl.client"),
         ("memd.eval.run", "memd.workspace.sync"),
         ("memd.daemon", "memd.eval.run"),
+        ("memd.imports.run", "memd.index.index"),
         ("memctl.client", "memd.errors"),
         ("memd.records", "memd.api.status"),
         ("memd.sources.scan", "watchfiles"),

@@ -1,0 +1,86 @@
+"""`memctl import`: start `python -m memd.imports` and show what that has brought into the archive."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from memctl import child, exits, workspaces
+from memctl.arguments import workspace_option
+from memctl.commands import common
+from memctl.output import imported
+
+CLIENTS = ("claude-code", "codex")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl import`."""
+    parser.add_argument("client", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
+    parser.add_argument(
+        "paths", nargs="*", type=Path, metavar="PATH", help="its files, or folders of them (see below)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="write nothing, and say what would be written")
+    parser.add_argument(
+        "--with-tools", action="store_true", help="keep what tools were asked for and said, and thinking"
+    )
+    parser.add_argument(
+        "--project", type=Path, metavar="DIR", help="only sessions of an agent that worked in DIR or below it"
+    )
+    parser.add_argument("--follow", action="store_true", help="then go on with what grows, until Ctrl-C")
+    parser.add_argument(
+        "--again", action="store_true", help="write also what you have deleted from the archive"
+    )
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object; with --follow one for each time")
+    parser.epilog = _EPILOG
+
+
+_EPILOG = """\
+Writes conversations into the workspace as Markdown, a file each: memory/archives/CLIENT/YYYY/DAY-TITLE-ID.md,
+with a heading for each turn. They are searched as every note.
+
+CLIENT       PATH, where it is not named
+claude-code  ~/.claude/projects (or $CLAUDE_CONFIG_DIR/projects)
+codex        ~/.codex/sessions and archived_sessions (or $CODEX_HOME/…)
+
+It can be run again and again: what has grown is brought up to date, what you have changed or deleted since is
+left alone and named. Files of the client are only read. Secrets of a known shape are masked. What memd itself
+put into a prompt is left out.
+
+Exit code 0; 1 where there is no file of the client's.
+
+examples:
+  memctl import claude-code --dry-run
+  memctl import claude-code --project . --follow
+"""
+
+
+def run(args: Namespace) -> int:
+    """Have it imported, and show what came of it."""
+    workspace = workspaces.find(args.workspace)
+    done = child.report(_command(args, workspace), "the import", lambda later: _show(later["imported"], args))
+    _show(done, args)
+    return exits.OK
+
+
+def _command(args: Namespace, workspace: str) -> list[str]:
+    flags = [f"--{name}" for name in ("with-tools", "again", "dry-run", "follow") if _given(args, name)]
+    if args.project:
+        flags.append(f"--project={os.path.realpath(args.project)}")
+    named = [str(path.absolute()) for path in args.paths]
+    return ["memd.imports", *flags, "--", workspace, args.client, *named]
+
+
+def _given(args: Namespace, name: str) -> bool:
+    return bool(getattr(args, name.replace("-", "_")))
+
+
+def _show(report: dict[str, Any], args: Namespace) -> None:
+    if args.json:
+        common.print_json(report)
+    else:
+        sys.stdout.write(imported.people(report))
+        for line in imported.notes(report):
+            common.note(line)
+    sys.stdout.flush()  # of what is followed, each line counts at once

@@ -1,0 +1,81 @@
+"""The program `python -m memd.imports`, which `memctl import` starts: import once, or go on until ended.
+
+Its lines and its end are those of memd.child; with --follow, `imported` has the report of each later time.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from memd import child
+from memd.child import Send
+
+_TELL_EVERY_S = 0.2  # of progress; more often is nothing to see
+
+
+def main() -> int:
+    """Import; return 0 also where the last line says what went wrong."""
+    with child.running() as send:  # before all imports that take time
+        _import(_arguments(), send)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m memd.imports", description=__doc__, allow_abbrev=False)
+    parser.add_argument("workspace")
+    parser.add_argument("client")
+    parser.add_argument("paths", type=Path, nargs="*")
+    parser.add_argument("--project", type=Path)
+    for name in ("--with-tools", "--again", "--dry-run", "--follow"):
+        parser.add_argument(name, action="store_true")
+    return parser.parse_args()
+
+
+def _import(args: argparse.Namespace, send: Send) -> None:
+    from memctl import paths  # noqa: PLC0415 - a signal during these imports must be heard already
+    from memd import registry  # noqa: PLC0415
+    from memd.errors import MemdError  # noqa: PLC0415
+    from memd.imports import run  # noqa: PLC0415
+    from memd.imports.follow import follow, stamps  # noqa: PLC0415
+
+    try:
+        order = run.Order(
+            registry.choose(args.workspace, registry.Registry(paths.state_dir()).known()),
+            args.client,
+            tuple(args.paths),
+            project=args.project,
+            with_tools=args.with_tools,
+            again=args.again,
+            dry_run=args.dry_run,
+        )
+        seen = stamps(order)  # before they are read: what changes meanwhile is read again
+        done = run.run(order, run.sources(order), _progress(send))
+        found = {"workspace": str(order.root), **run.report(order, done)}
+        if args.follow:
+            send({"imported": found})
+            follow(order, seen, lambda later: send({"imported": run.report(order, later)}))
+        send({"report": found})
+    except run.NothingToImportError as error:
+        send({"nothing": str(error)})
+    except MemdError as error:
+        send({"error": {"code": error.code, "message": str(error)}})
+    except paths.PathError as error:
+        send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
+
+
+def _progress(send: Send) -> Callable[[int, int], None]:
+    next_s = time.monotonic() + _TELL_EVERY_S
+
+    def told(done_bytes: int, total_bytes: int) -> None:
+        nonlocal next_s
+        if time.monotonic() >= next_s:
+            next_s = time.monotonic() + _TELL_EVERY_S
+            send({"progress": {"stage": "import", "done": done_bytes >> 10, "total": total_bytes >> 10}})
+
+    return told
+
+
+if __name__ == "__main__":
+    sys.exit(main())

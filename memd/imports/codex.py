@@ -1,0 +1,117 @@
+"""Reader of Codex's session files: ~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl, a record a line.
+
+A record has a `type` and a `payload`: "session_meta" says whose session it is, "response_item" is what the
+model was sent or has answered. "event_msg" says the same once more for the screen. In the oldest files a line
+is the item itself, behind a first one with the session's id. The program puts its own words into messages of
+the user: they begin with a tag or a heading that it gives them.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from memd.imports.conversation import (
+    ASSISTANT,
+    USER,
+    Conversation,
+    Problems,
+    Turn,
+    fields,
+    items,
+    joined,
+    moment,
+    text,
+)
+from memd.imports.jsonl import Read, below, objects
+
+_SUBAGENT = "is a subagent's: what came of it stands in the session that asked"
+_INJECTED = (
+    "# AGENTS.md instructions", "<INSTRUCTIONS>", "<apps_instructions>", "<collaboration_mode>",
+    "<environment_context>", "<hook_prompt", "<model_switch>", "<permissions instructions>", "<skill>",
+    "<skills_instructions>", "<subagent_notification>", "<turn_aborted>", "<user_instructions>",
+    "<user_shell_command>",
+)  # fmt: skip
+_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$")
+# Items of the model's answer that are calls of tools, and where each has its arguments.
+_CALLS = {
+    "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
+    "web_search_call": "action", "tool_search_call": "arguments",
+}  # fmt: skip
+_OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+# Kinds of content that the program names since 0.1xx: "user.text" is a person's, the rest is its own.
+_PERSONS = ("user.", "unknown")
+
+
+def default_folders() -> list[Path]:
+    """Return where the client keeps its sessions."""
+    home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+    return [home / "sessions", home / "archived_sessions"]
+
+
+def files(path: Path) -> Iterator[Path]:
+    """Yield the session files below a folder, or the file itself."""
+    yield from below(path, "rollout-*.jsonl")
+
+
+def conversations(path: Path, problems: Problems, read: Read) -> Iterator[Conversation]:
+    """Yield the session of a file, whose turns are read as they are asked for."""
+    named = _ID.search(path.stem)
+    session = Conversation(id=named[0] if named else path.stem, turns=iter(()))
+    session.turns = _turns(session, objects(path, problems, read), str(path), problems)
+    yield session
+
+
+def _turns(
+    session: Conversation, records: Iterator[dict[str, object]], where: str, problems: Problems
+) -> Iterator[Turn]:
+    for record in records:
+        payload = fields(record.get("payload"))
+        match record.get("type"):
+            case "session_meta":
+                if payload.get("thread_source") == "subagent":
+                    problems.add(where, _SUBAGENT)
+                    return
+                session.project = session.project or text(payload.get("cwd"))
+            case "turn_context":
+                session.project = session.project or text(payload.get("cwd"))
+            case "response_item":
+                yield from _of_item(payload, moment(record.get("timestamp")))
+            case "event_msg" if payload.get("type") == "thread_name_updated":
+                session.title = text(payload.get("thread_name")) or session.title
+            case _ if "payload" not in record:
+                yield from _of_item(record, moment(record.get("timestamp")))
+
+
+def _of_item(item: dict[str, object], at: datetime | None) -> Iterator[Turn]:
+    kind = text(item.get("type"))
+    if kind == "message" and item.get("role") == "user":
+        yield from (Turn(USER, said, at) for said in _typed(item))
+    elif kind == "message" and item.get("role") == "assistant":
+        yield Turn(ASSISTANT, joined(item.get("content")), at)
+    elif kind == "reasoning":
+        yield Turn(ASSISTANT, joined(item.get("summary")), at, "thinking")
+    elif kind in _CALLS:
+        called = item.get(_CALLS[kind])
+        shown = called if isinstance(called, str) else json.dumps(called, ensure_ascii=False)
+        yield Turn(f"Tool {text(item.get('name')) or kind}", shown, at, "tool")
+    elif kind in _OUTPUTS:
+        output = item.get("output")
+        yield Turn("Tool", text(fields(output).get("content")) or joined(output), at, "tool")
+
+
+def _typed(item: dict[str, object]) -> Iterator[str]:
+    """Yield what a person typed of a user's message."""
+    content = items(item.get("content"))
+    kinds = items(fields(item.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds"))
+    if len(kinds) != len(content):
+        kinds = ["unknown"] * len(content)
+    for block, kind in zip(map(fields, content), kinds, strict=True):
+        if block.get("type") == "input_image":
+            yield "[image]"
+            continue
+        said = text(block.get("text"))
+        if text(kind).startswith(_PERSONS) and not said.lstrip().startswith(_INJECTED):
+            yield said

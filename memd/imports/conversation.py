@@ -1,0 +1,110 @@
+"""Conversations and their turns, as the readers of all clients give them, and what could not be read.
+
+Pure; must not know how a client writes its files, nor what a page of the archive looks like.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Literal
+
+USER = "User"
+ASSISTANT = "Assistant"
+
+Kind = Literal["said", "tool", "thinking"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What somebody said without a break."""
+
+    speaker: str
+    text: str
+    at: datetime | None = None  # with its zone
+    kind: Kind = "said"
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One conversation. A reader of a stream fills title and project in when it meets them."""
+
+    id: str  # the client's own
+    turns: Iterator[Turn]
+    title: str = ""  # "" where the client gave none
+    project: str = ""  # the folder in which an agent worked
+    started: datetime | None = None  # where the turns may have no time
+    written_by: Literal["agent", "human"] = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A note that another program keeps."""
+
+    id: str  # its path in the program's folder
+    title: str
+    text: str
+    day: date | None  # that it is about; None: it holds until somebody changes it
+    changed: datetime
+
+
+@dataclass(slots=True)
+class Problems:
+    """What was skipped and why, counted for each file and reason: a broken file has a million bad lines."""
+
+    found: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+    def add(self, where: str, why: str, line: int = 0) -> None:
+        """Count one more; *line* is counted from 1, 0 where the whole file is meant."""
+        self.found.setdefault((where, why), [0, line])[0] += 1
+
+    def add_if_none(self, where: str, why: str) -> None:
+        """Count one where nothing else was wrong, which would be the reason for it."""
+        if all(other != where for other, _ in self.found):
+            self.add(where, why)
+
+    def rows(self) -> list[dict[str, str | int]]:
+        """Return a row for each file and reason, in the order in which they were met."""
+        return [
+            {"source": where, "why": why, "count": count, "first_line": line}
+            for (where, why), (count, line) in self.found.items()
+        ]
+
+
+def moment(value: object) -> datetime | None:
+    """Return the time that a client wrote, in this machine's zone; None where it is none.
+
+    Args:
+        value: ISO 8601, or seconds since 1970.
+    """
+    try:
+        if isinstance(value, str):
+            at = datetime.fromisoformat(value)
+            return at.astimezone()
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return datetime.fromtimestamp(value).astimezone()
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
+def text(value: object) -> str:
+    """Return a value that should be text; "" where it is none."""
+    return value if isinstance(value, str) else ""
+
+
+def fields(value: object) -> dict[str, object]:
+    """Return a value that should be an object; {} where it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[object]:
+    """Return a value that should be a list; [] where it is none."""
+    return value if isinstance(value, list) else []
+
+
+def joined(content: object) -> str:
+    """Return the text of a content: a text, or a list of blocks with one."""
+    if isinstance(content, str):
+        return content
+    return "\n\n".join(filter(None, (text(fields(block).get("text", block)) for block in items(content))))

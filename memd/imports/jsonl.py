@@ -1,0 +1,109 @@
+"""Reader of JSON lines that another program may be writing: bounded in memory, and no line ends it.
+
+A line that is no JSON is counted and passed over. A last line without its line break is one that is being
+written: it is taken if it is whole, and no fault if it is not.
+"""
+
+import errno
+import json
+import os
+import stat
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable, Iterator
+from io import BufferedReader
+from pathlib import Path
+
+import msgspec
+
+from memd.imports.conversation import Problems
+
+# A line holds an image or the output of a tool at most: clients cut both far below this.
+MAX_LINE_BYTES = 32 * 1024 * 1024
+
+Read = Callable[[int], None]  # hears how many bytes were read
+
+NOT_JSON = "is no JSON"
+NOT_UTF8 = "was not UTF-8; what could not be read is \ufffd"
+TOO_LONG = f"is longer than {MAX_LINE_BYTES >> 20} MiB"
+NOT_OBJECT = "is no JSON object"
+UTF16 = "is UTF-16, not UTF-8: convert it, as with iconv -f UTF-16 -t UTF-8"
+
+
+def objects(path: Path, problems: Problems, read: Read) -> Iterator[dict[str, object]]:
+    """Yield each line's object.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with regular(path) as stream:
+        start = stream.peek(len(BOM_UTF8))[: len(BOM_UTF8)]
+        if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            problems.add(str(path), UTF16)
+            return
+        if start == BOM_UTF8:
+            stream.read(len(BOM_UTF8))
+        for number, line in _lines(stream, str(path), problems, read):
+            found = _decoded(line, number, str(path), problems)
+            if isinstance(found, dict):
+                yield found
+            elif found is not None:
+                problems.add(str(path), f"line {NOT_OBJECT}", number)
+
+
+def below(path: Path, pattern: str) -> Iterator[Path]:
+    """Yield what is called so below a folder, in a stable order; *path* itself where it is none."""
+    found = sorted(path.rglob(pattern)) if path.is_dir() else [path]
+    return (one for one in found if not one.is_dir())
+
+
+def regular(path: Path) -> BufferedReader:
+    """Open a regular file; opening a pipe would wait for somebody who writes into it.
+
+    Raises:
+        OSError: it is none, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is a folder, a pipe or a device", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        read(len(line))
+        if len(line) > MAX_LINE_BYTES:
+            problems.add(where, f"line {TOO_LONG}", number)
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(MAX_LINE_BYTES)
+                read(len(line))
+        elif not line.isspace():
+            yield number, line
+
+
+def _decoded(line: bytes, number: int, where: str, problems: Problems) -> object:
+    """Return what a line holds; None where it is no JSON."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    # msgspec is strict about what JavaScript writes when it cuts a text inside of an emoji (\ud83d).
+    try:
+        found = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        if line.endswith(b"\n"):
+            problems.add(where, f"line {NOT_JSON}", number)
+        return None
+    if not _is_utf8(line):
+        problems.add(where, f"line {NOT_UTF8}", number)
+    return found
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

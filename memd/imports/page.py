@@ -1,0 +1,208 @@
+"""The pages of a conversation: Markdown with a heading a turn, and where each stands in the archive.
+
+A conversation is one page. One of more than PAGE_BYTES goes on in further ones: memd reads no note above
+4 MiB, and what was written stays as it is while the conversation grows. Pure.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+
+import yaml
+
+from memd.entries.checksum import with_checksum
+from memd.entries.slug import slug
+from memd.errors import InvalidError
+from memd.imports.clean import RANK, fenced, inside_turn, readable
+from memd.imports.conversation import USER, Conversation, Document, Turn
+
+PAGE_BYTES = 1024 * 1024  # a quarter of what memd reads: one more turn does not take a page over that
+MAX_TURN_CHARS = 256 * 1024  # of one heading, so that a turn of any length fits on pages
+# What one says without a break is one turn; after a longer one its time is worth a heading. Arbitrary.
+SAME_TURN = timedelta(minutes=10)
+MAX_TITLE_CHARS = 80  # as long as a heading that people write
+MAX_TOOL_CHARS = 16 * 1024  # of one output: longer ones are logs
+MAX_PARTICIPANTS = 50  # arbitrary; keeps the front matter of a busy channel short
+_LONGEST_SECRET = 8 * 1024  # what is cut is masked before, as far as a secret may reach over the cut
+_LINE_WIDTH = 1 << 16  # never folded: one line a value, for grep and for people
+_UNTITLED = "conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One file of the archive."""
+
+    id: str  # 16 hex digits: the same for the same client, conversation and part
+    folder: str  # the year, below the client's folder; "" for what has no date
+    name: str
+    raw: bytes
+    turns: int
+    with_tools: bool
+
+
+@dataclass(slots=True)
+class _Part:
+    """What stands on one page so far."""
+
+    blocks: list[str] = field(default_factory=list)
+    size_bytes: int = 0
+    speakers: dict[str, None] = field(default_factory=dict)
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def add(self, turn: Turn, block: str) -> None:
+        self.blocks.append(block)
+        self.size_bytes += len(block.encode())
+        if turn.kind != "tool" and len(self.speakers) < MAX_PARTICIPANTS:
+            self.speakers.setdefault(turn.speaker)
+        self.first = self.first or turn.at
+        self.last = turn.at or self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the conversations of a client become pages."""
+
+    client: str  # the name of its folder
+    with_tools: bool  # keep also what tools were asked for and said, and what the model thought
+    undated: datetime  # the time of a conversation that says none
+
+
+def pages(of: Conversation, settings: Settings) -> Iterator[Page]:
+    """Yield the pages of a conversation in their order, each as soon as it is full."""
+    opening: list[str] = []
+    part, number = _Part(), 1
+    for turn in _joined(_kept(of, opening, with_tools=settings.with_tools)):
+        if part.size_bytes + len(turn.text) > PAGE_BYTES and part.blocks:
+            yield _page(of, part, number, opening, settings)
+            part, number = _Part(), number + 1
+        part.add(turn, f"{_heading(turn, part.last)}\n\n{turn.text}\n")
+    if part.blocks:
+        yield _page(of, part, number, opening, settings)
+
+
+def document_page(of: Document, settings: Settings) -> Page:
+    """Return the page of a note that another program keeps: its text as it is, but for secrets."""
+    front: dict[str, object] = {
+        "title": _title(of.title),
+        "updated": of.changed.isoformat(timespec="seconds"),
+        "source": {"origin": "agent", "client": settings.client, "session": of.id},
+    }
+    return _rendered(of.id, 1, of.day, front, f"{readable(of.text)}\n", turns=1, settings=settings)
+
+
+def _kept(of: Conversation, opening: list[str], *, with_tools: bool) -> Iterator[Turn]:
+    """Yield the turns that are kept, their text fit for a note; *opening* gets a person's first words."""
+    for turn in of.turns:
+        if turn.kind != "said" and not with_tools:
+            continue
+        if turn.kind == "tool":
+            said = readable(turn.text[: MAX_TOOL_CHARS + _LONGEST_SECRET])[:MAX_TOOL_CHARS]
+            cut = len(turn.text) - MAX_TOOL_CHARS
+            said += f"\n[{cut:,} more characters are left out]" if cut > 0 else ""
+            yield from [replace(turn, text=fenced(said))] if said else []
+            continue
+        said = readable(turn.text)
+        if said and turn.speaker == USER and not opening:
+            opening.append(said[: MAX_TITLE_CHARS * 2])
+        yield from (replace(turn, text=inside_turn(piece)) for piece in _pieces(said) if piece)
+
+
+def _pieces(said: str) -> Iterator[str]:
+    """Cut what is too long for one heading, where a line ends."""
+    begin = 0
+    while len(said) - begin > MAX_TURN_CHARS:
+        stop = said.rfind("\n", begin, begin + MAX_TURN_CHARS) + 1 or begin + MAX_TURN_CHARS
+        yield said[begin:stop].strip("\n")
+        begin = stop
+    yield said[begin:]
+
+
+def _joined(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """Join what one says in a row."""
+    open_turn: Turn | None = None
+    until: datetime | None = None
+    for turn in turns:
+        if open_turn and _goes_on(open_turn, until, turn):
+            open_turn = replace(open_turn, text=f"{open_turn.text}\n\n{turn.text}")
+        else:
+            yield from [open_turn] if open_turn else []
+            open_turn = turn
+        until = turn.at
+    yield from [open_turn] if open_turn else []
+
+
+def _goes_on(open_turn: Turn, until: datetime | None, turn: Turn) -> bool:
+    return (
+        turn.speaker == open_turn.speaker
+        and turn.kind == open_turn.kind != "tool"
+        and len(open_turn.text) + len(turn.text) <= MAX_TURN_CHARS
+        and (until is None or turn.at is None or turn.at - until <= SAME_TURN)
+    )
+
+
+def _heading(turn: Turn, before: datetime | None) -> str:
+    """Return a turn's heading: who, and when; with the day where that is not as in the turn before."""
+    name = " ".join(turn.speaker.split()) + (" (thinking)" if turn.kind == "thinking" else "")
+    if turn.at is None:
+        return f"{'#' * RANK} {name}"
+    is_same_day = before is not None and before.date() == turn.at.date()
+    return f"{'#' * RANK} {name} · {turn.at:{'%H:%M' if is_same_day else '%Y-%m-%d %H:%M'}}"
+
+
+def _page(of: Conversation, part: _Part, number: int, opening: list[str], settings: Settings) -> Page:
+    first = part.first or of.started or settings.undated
+    front: dict[str, object] = {
+        "title": _title(of.title or next(iter(opening), "")),
+        "created": first.isoformat(timespec="seconds"),
+        "updated": (part.last or first).isoformat(timespec="seconds"),
+        "source": {"origin": of.written_by, "client": settings.client, "session": of.id},
+        "participants": list(part.speakers),
+    }
+    front |= {"project": readable(of.project)} if of.project else {}
+    front |= {"part": number} if number > 1 else {}
+    body = "\n".join(part.blocks)
+    return _rendered(of.id, number, first.date(), front, body, turns=len(part.blocks), settings=settings)
+
+
+def _rendered(
+    conversation: str,
+    number: int,
+    day: date | None,
+    front: dict[str, object],
+    body: str,
+    *,
+    turns: int,
+    settings: Settings,
+) -> Page:
+    key = f"{settings.client}\0{conversation}\0{number}"
+    page_id = hashlib.sha256(key.encode(errors="replace")).hexdigest()[:16]
+    counted = front | {"turns": turns, "tools": settings.with_tools, "id": page_id}
+    header = yaml.safe_dump(counted, allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
+    part = str(number) if number > 1 else ""
+    stem = [day.isoformat() if day else "", _slug(str(front["title"])), part, page_id[:6]]
+    return Page(
+        id=page_id,
+        folder=f"{day.year:04}" if day else "",
+        name=f"{'-'.join(filter(None, stem))}.md",
+        raw=with_checksum(header, f"\n{body}"),
+        turns=turns,
+        with_tools=settings.with_tools,
+    )
+
+
+def _title(given: str) -> str:
+    """Return a title of one line: the first that says something."""
+    line = next((line for line in readable(given).split("\n") if line.strip(" #*>-`\t")), "")
+    words = " ".join(line.lstrip("# ").split())
+    if len(words) <= MAX_TITLE_CHARS:
+        return words or _UNTITLED
+    return words[:MAX_TITLE_CHARS].rsplit(" ", 1)[0] + "…"
+
+
+def _slug(title: str) -> str:
+    try:
+        return slug(title.lstrip("./\\"), kind="title")
+    except InvalidError:  # nothing in it can name a file
+        return _UNTITLED

@@ -1,0 +1,159 @@
+"""One import: from the files of a client to the archive of a workspace, and the report of it.
+
+A conversation is read, written and forgotten before the next one, so memory does not grow with their number.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memd.errors import NotFoundError
+from memd.imports import page as pages
+from memd.imports.archive import FOLDER, WHY, Archive
+from memd.imports.clients import CLIENTS
+from memd.imports.conversation import Conversation, Document, Problems
+from memd.imports.page import Page, Settings
+
+EMPTY = "holds no turn that is kept"
+UNREADABLE = "cannot be read: "
+ELSEWHERE = "is of another project than"
+
+Told = Callable[[int, int], None]  # bytes read, bytes to read
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user asked for."""
+
+    root: Path  # of the workspace
+    client: str
+    paths: tuple[Path, ...] = ()  # of files or folders; none: where the client keeps its own
+    project: Path | None = None  # only conversations of an agent that worked in it or below it
+    with_tools: bool = False
+    again: bool = False
+    dry_run: bool = False
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """What became of the pages, and what was skipped."""
+
+    paths: dict[str, list[str]] = field(default_factory=lambda: {"new": [], "grown": []})
+    counts: Counter[str] = field(default_factory=Counter)
+    kept: list[dict[str, str]] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
+    conversations: int = 0
+    read_bytes: int = 0
+
+
+class NothingToImportError(Exception):
+    """There is no file of the client's where it was looked for."""
+
+
+def sources(order: Order) -> list[Path]:
+    """Return the files of a client, in a stable order.
+
+    Raises:
+        NotFoundError: a path that the user named is not there.
+        NothingToImportError: there is none.
+    """
+    client = CLIENTS[order.client]
+    named = order.paths or tuple(client.default_folders() if client.default_folders else ())
+    for path in order.paths:
+        if not path.exists():
+            raise NotFoundError(f"{path} is not there: name a file or folder of {order.client}'s")
+    found = [file for path in named if path.exists() for file in client.files(path)]
+    if not found:
+        where = ", ".join(map(str, named))
+        raise NothingToImportError(f"no file of {order.client}'s in {where}: name one, or the folder of them")
+    return list(dict.fromkeys(found))
+
+
+def run(order: Order, files: Sequence[Path], told: Told) -> Outcomes:
+    """Import *files*.
+
+    Raises:
+        WorkspaceError, UnsafeError, StorageError, NoSpaceError: as Archive says.
+    """
+    outcomes = Outcomes()
+    total = sum(map(_size, files))
+    archive = Archive(order.root, order.client, dry_run=order.dry_run, again=order.again)
+    try:
+        for file in files:
+            _import_file(order, file, archive, outcomes, lambda: told(outcomes.read_bytes, total))
+    finally:
+        archive.close()
+    return outcomes
+
+
+def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
+    """Return what is told of an import."""
+    return {
+        "client": order.client,
+        "folder": f"{FOLDER}/{order.client}",
+        "dry_run": order.dry_run,
+        "conversations": outcomes.conversations,
+        "new": outcomes.paths["new"],
+        "grown": outcomes.paths["grown"],
+        "unchanged": outcomes.counts["same"],
+        "left_alone": outcomes.kept,
+        "skipped": outcomes.problems.rows(),
+        "read_bytes": outcomes.read_bytes,
+    }
+
+
+def _import_file(
+    order: Order, file: Path, archive: Archive, outcomes: Outcomes, told: Callable[[], None]
+) -> None:
+    def read(size_bytes: int) -> None:
+        outcomes.read_bytes += size_bytes
+        told()
+
+    try:
+        changed = datetime.fromtimestamp(file.stat().st_mtime, UTC).astimezone()
+        settings = Settings(order.client, with_tools=order.with_tools, undated=changed)
+        for found in CLIENTS[order.client].read(file, outcomes.problems, read):
+            if isinstance(found, Document):
+                _put(archive, [pages.document_page(found, settings)], outcomes)
+            elif _is_of_project(found, order.project):
+                if not _put(archive, pages.pages(found, settings), outcomes):
+                    outcomes.problems.add_if_none(str(file), EMPTY)
+            else:
+                outcomes.problems.add(str(file), f"{ELSEWHERE} {order.project}")
+    except OSError as error:
+        outcomes.problems.add(str(file), f"{UNREADABLE}{error.strerror}")
+
+
+def _put(archive: Archive, found: Iterable[Page], outcomes: Outcomes) -> int:
+    """Bring pages of one conversation into the archive; return how many there were."""
+    number = 0
+    for number, page in enumerate(found, 1):  # noqa: B007 - the last one is their count
+        path, outcome = archive.put(page)
+        outcomes.counts[outcome] += 1
+        if outcome in outcomes.paths:
+            outcomes.paths[outcome].append(path)
+        elif outcome in WHY:
+            outcomes.kept.append({"path": path, "why": WHY[outcome]})
+    outcomes.conversations += bool(number)
+    return number
+
+
+def _is_of_project(found: Conversation, project: Path | None) -> bool:
+    """Tell whether an agent worked there; its first turn is read for that, and kept."""
+    if project is None:
+        return True
+    first = next(found.turns, None)
+    if first is None:
+        return True  # it is empty, and said to be
+    found.turns = itertools.chain([first], found.turns)
+    return Path(found.project).is_relative_to(project)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0

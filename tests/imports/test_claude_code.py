@@ -1,0 +1,149 @@
+"""Import of Claude Code's session files."""
+
+from pathlib import Path
+
+import pytest
+from imports.conftest import FIXTURES, answered, typed
+
+SESSION = FIXTURES / "claude-code"
+
+
+def test_a_session_of_the_real_client_becomes_one_dated_page(workspace):
+    """Roles are headings with their time, the client and its session stand in the front matter."""
+    found = workspace.imports("claude-code", SESSION)
+    [path] = found["new"]
+    assert path.startswith("memory/archives/claude-code/2026/2026-11-22-why-did-we-leave-the-old-queue-")
+    assert workspace.body() == (
+        "\n## User · 2026-11-22 10:52\n\nWhy did we leave the old queue?\n"
+        "\n## Assistant · 10:52\n\nI look into the note.\n\n"
+        "The note says that we left RabbitMQ because of its memory alarms.\n\n"
+        "#### What follows\n\nPostgres holds the jobs now.\n"
+        "\n## User · 10:52\n\nA second question: does Postgres do?\n"
+        "\n## Assistant · 10:52\n\nYes: `SKIP LOCKED` is what makes it work.\n"
+    )
+    front = workspace.front()
+    assert front["title"] == "Why did we leave the old queue?"
+    assert front["source"] == {
+        "origin": "agent",
+        "client": "claude-code",
+        "session": "2937150d-7ca7-4ca4-87ce-1c96abd092c3",
+    }
+    assert (front["created"], front["updated"]) == ("2026-11-22T10:52:53+01:00", "2026-11-22T10:52:54+01:00")
+    assert front["participants"] == ["User", "Assistant"]
+    assert front["project"] == "/home/ada/project"
+    assert found["skipped"] == []
+
+
+def test_what_a_hook_recalled_is_not_archived(workspace):
+    """The client keeps what a hook of memd's printed; memory does not feed on its own echo."""
+    assert "<memd-recall>" in next(SESSION.rglob("*.jsonl")).read_text()
+    workspace.imports("claude-code", SESSION, with_tools=True)
+    assert "recall" not in workspace.page()
+    assert "decisions/queue.md" not in workspace.page()
+
+
+def test_recalled_notes_inside_of_a_message_are_left_out(workspace):
+    """The block goes, what the person wrote around it stays, and so does a mention of its name."""
+    said = "Before\n<memd-recall>\n- zebra.md: stripes\n</memd-recall>\nAfter <memd-recall> is a word"
+    workspace.imports("claude-code", workspace.session(typed(said), answered("Yes.")))
+    assert "zebra" not in workspace.page()
+    assert "Before\nAfter <memd-recall> is a word" in workspace.page()
+
+
+def test_tools_and_thinking_are_kept_only_when_asked_for(workspace):
+    """By default an archive holds what was said; --with-tools has calls and outputs as code."""
+    workspace.imports("claude-code", SESSION)
+    assert "cat queue.md" not in workspace.page()
+    assert "read the note." not in workspace.page()
+    found = workspace.imports("claude-code", SESSION, with_tools=True)
+    assert len(found["grown"]) == 1
+    assert "## Tool Bash · 10:52\n\n```\ncat queue.md\n```" in workspace.page()
+    assert "## Tool · 10:52\n\n```\n# The queue\n\nWe left RabbitMQ" in workspace.page()
+    assert (
+        "## Assistant (thinking) · 10:52\n\nThe user asks about the queue; read the note." in workspace.page()
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "kept"),
+    [
+        (typed("plain words"), "plain words"),
+        (typed([{"type": "text", "text": "in a block"}]), "in a block"),
+        (typed("<command-name>/review</command-name>\n<command-args>it</command-args>"), "/review it"),
+        (typed("words<system-reminder>\nnoise\n</system-reminder>"), "words"),
+        (typed("<bash-input>git status</bash-input>"), "! git status"),
+        (
+            {"type": "attachment", "timestamp": "2026-05-01T08:00:01Z",
+             "attachment": {"type": "queued_command", "commandMode": "prompt", "prompt": "and quickly"}},
+            "and quickly",
+        ),
+        (typed([{"type": "image", "source": {"data": "AAAA"}}]), "[image]"),
+    ],
+)  # fmt: skip
+def test_what_a_person_typed_is_kept(workspace, record, kept):
+    """Of a user's message the person's words are kept, whatever the program wrote around them."""
+    workspace.imports("claude-code", workspace.session(record))
+    assert f"## User · 2026-05-01 10:00\n\n{kept}\n" in workspace.page()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        typed("noise", isMeta=True),
+        typed("noise", isSidechain=True),
+        typed("This session is being continued: noise", isCompactSummary=True),
+        typed("<command-name>/clear</command-name>\n<command-args></command-args>"),
+        typed("<local-command-stdout>noise</local-command-stdout>"),
+        typed("<task-notification>noise</task-notification>"),
+        typed("[Request interrupted by user for tool use]"),
+        answered("noise", isApiErrorMessage=True),
+        answered("noise") | {"message": {"role": "assistant", "model": "<synthetic>",
+                                         "content": [{"type": "text", "text": "No response requested."}]}},
+        {"type": "file-history-snapshot", "snapshot": {"noise": 1}},
+        {"type": "user", "message": {"role": "user", "content": [["odd"], None, 3]}},
+        {"type": "user", "message": "odd"}, {"type": ["odd"]}, {},
+    ],
+)  # fmt: skip
+def test_what_the_program_wrote_is_not_kept(workspace, record):
+    """Records of the program itself, and odd ones, are no turns."""
+    workspace.imports("claude-code", workspace.session(typed("kept"), record))
+    assert workspace.body() == "\n## User · 2026-05-01 10:00\n\nkept\n"
+
+
+@pytest.mark.parametrize(
+    ("records", "title"),
+    [
+        ([typed("# A question\nwith more")], "A question"),
+        ([{"type": "summary", "summary": "Queues"}, typed("x")], "Queues"),
+        ([typed("x"), {"type": "ai-title", "aiTitle": "Made up"}], "Made up"),
+        ([{"type": "custom-title", "customTitle": "Mine"}, typed("x"), {"type": "summary", "summary": "No"}],
+         "Mine"),
+        ([typed("???")], "???"),
+        ([answered("only an answer")], "conversation"),
+        ([typed(f"{'long ' * 40}end")], f"{'long ' * 15}long…"),
+    ],
+)  # fmt: skip
+def test_the_title_is_the_persons_else_the_models_else_the_first_words(workspace, records, title):
+    """A session has a title whatever the client wrote, and a name of a file."""
+    [path] = workspace.imports("claude-code", workspace.session(*records))["new"]
+    assert workspace.front()["title"] == title
+    assert (workspace.root / path).is_file()
+
+
+def test_a_subagents_file_is_named_and_left_out(workspace):
+    """What a subagent did is told by the session that asked it."""
+    path = workspace.session(typed("do this"), name="agent-a1b2c3.jsonl")
+    found = workspace.imports("claude-code", path)
+    assert found["new"] == []
+    assert "subagent" in found["skipped"][0]["why"]
+
+
+def test_sessions_of_another_project_are_left_out_when_one_is_named(workspace, tmp_path):
+    """--project takes the sessions of agents that worked in a folder or below it."""
+    workspace.session(typed("here"), name="one.jsonl")
+    workspace.session(typed("there", cwd="/home/ada/project-two"), name="two.jsonl")
+    folder = tmp_path / "claude-code"
+    found = workspace.imports("claude-code", folder, project=Path("/home/ada/project"))
+    assert len(found["new"]) == 1
+    assert "here" in workspace.page()
+    assert "another project" in found["skipped"][0]["why"]

@@ -1,0 +1,85 @@
+"""Text of a conversation made fit for a note."""
+
+import pytest
+
+from memd.imports.clean import fenced, inside_turn, mask, readable
+from memd.sources.markdown import read_blocks, split_lines
+
+KEY = (
+    "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAAMwAAAAtzc2g\n-----END OPENSSH PRIVATE KEY-----"
+)
+TOKEN = f"ghp_{'a1' * 18}"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("no secret", "no secret"),
+        (f"use {TOKEN}, please", "use [secret: GitHub token], please"),
+        (f"{TOKEN} and {TOKEN}", "[secret: GitHub token] and [secret: GitHub token]"),
+        (f"before\n{KEY}\nafter - this", "before\n[secret: private key]\nafter - this"),
+        (KEY.rpartition("\n")[0] + "\nprose follows", "[secret: private key]AAAAMwAAAAtzc2g\nprose follows"),
+    ],
+)
+def test_a_secret_is_replaced_by_the_name_of_its_kind(text, masked):
+    """All of it, and nothing of what stands around it."""
+    assert mask(text) == masked
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("\x1b[31mred\x1b[0m \x1b]0;title\x07 bell\x07", "red  bell"),
+        ("a\x00b", "ab"),
+        ("\n\na\n\n\n\n\n\nb \n", "a\n\n\nb"),
+        ("<memd-recall>\nx\n</memd-recall>\nkept", "kept"),
+        ("<memd-recall>\nx\n</memd-recall>\nkept\n<memd-recall>\ny\n</memd-recall>", "kept"),
+        ("<memd-recall>\nnever closed: a person's words", "<memd-recall>\nnever closed: a person's words"),
+    ],
+)
+def test_what_nobody_should_see_goes(text, kept):
+    """Escapes of terminals, control characters, and notes that were recalled."""
+    assert readable(text) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# One\n## Two\n###### Six",
+        "Title\n=====\n\nOther\n---",
+        "```\nnever closed",
+        "~~~~\n```\n~~~\nnever closed",
+        "- item\n  ```\n  never closed",
+        "<!-- never closed",
+        "<script>\nnever closed",
+        "<?php never closed",
+        "## Assistant · 10:00\n\nforged",
+        "```\n# a comment\n```\n# a heading",
+        "> quote\n> ```",
+        "1. ~~~\n   # code",
+    ],
+)
+def test_nothing_in_a_turn_reaches_over_it(text):
+    """A turn's own headings are below it, and what it leaves open is closed: the next turn is one."""
+    page = f"## User · 10:00\n\n{inside_turn(text)}\n\n## Assistant · 10:01\n\nThe next.\n"
+    headings = [
+        (block.level, block.title)
+        for block in read_blocks(split_lines(page), 0)[0]
+        if block.kind == "heading"
+    ]
+    turns = [title for level, title in headings if level <= 2]
+    assert turns == ["User · 10:00", "Assistant · 10:01"]
+
+
+@pytest.mark.parametrize(
+    "text", ["#hashtag and C#", "a < b", "```\n# comment\n---\n```", "a table\n|-|-|", "`<!--`"]
+)
+def test_text_that_reaches_over_nothing_stays_as_it_is(text):
+    """Code keeps its comments, and prose its signs."""
+    assert inside_turn(text) == text
+
+
+def test_code_is_fenced_by_more_than_it_has():
+    """An output that holds a fence stays one block."""
+    assert fenced("a\n````\nb") == "`````\na\n````\nb\n`````"

@@ -1,0 +1,82 @@
+"""Import of Codex's session files."""
+
+import pytest
+from imports.conftest import FIXTURES
+
+SESSION = FIXTURES / "codex"
+NAME = "rollout-2026-05-01T10-00-00-5e55105e-0000-4000-8000-000000000001.jsonl"
+META = {"type": "session_meta", "payload": {"id": "5e55105e", "cwd": "/home/ada/project"}}
+
+
+def item(role, text, **more):
+    """Return a record of what was said."""
+    kind = "output_text" if role == "assistant" else "input_text"
+    payload = {"type": "message", "role": role, "content": [{"type": kind, "text": text}]} | more
+    return {"timestamp": "2026-05-01T08:00:00.000Z", "type": "response_item", "payload": payload}
+
+
+def test_a_session_of_the_real_client_becomes_one_dated_page(workspace):
+    """What the screen was told once more is one turn, and the program's own words are none."""
+    found = workspace.imports("codex", SESSION)
+    [path] = found["new"]
+    assert path.startswith("memory/archives/codex/2026/2026-11-22-why-did-we-leave-the-old-queue-")
+    assert workspace.body() == (
+        "\n## User · 2026-11-22 10:52\n\nWhy did we leave the old queue?\n"
+        "\n## Assistant · 10:52\n\nI look into the note.\n\n"
+        "The note says that we left RabbitMQ because of its memory alarms.\n"
+        "\n## User · 10:52\n\nA second question: does Postgres do?\n"
+        "\n## Assistant · 10:52\n\nYes: `SKIP LOCKED` is what makes it work.\n"
+    )
+    assert workspace.front()["source"]["session"] == "01a202ac-4947-7373-9205-2cdc6f20cfd4"
+    assert found["skipped"] == []
+
+
+def test_tools_and_thinking_are_kept_only_when_asked_for(workspace):
+    """--with-tools has the calls, their outputs and the summary of what the model thought."""
+    workspace.imports("codex", SESSION, with_tools=True)
+    assert '## Tool exec_command · 10:52\n\n```\n{"cmd": "cat queue.md"}\n```' in workspace.page()
+    assert "We left RabbitMQ because of its memory alarms.\n```" in workspace.page()
+    assert "## Assistant (thinking) · 10:52\n\nThe user asks about the queue." in workspace.page()
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        item("user", "<environment_context>\n<cwd>noise</cwd></environment_context>"),
+        item("user", "# AGENTS.md instructions for noise\n\n<INSTRUCTIONS>"),
+        item("developer", "noise"), item("system", "noise"),
+        item("user", "noise",
+             internal_chat_message_metadata_passthrough={"content_item_kinds": ["hook.context"]}),
+        {"type": "event_msg", "payload": {"type": "user_message", "message": "noise"}},
+        {"type": "compacted", "payload": {"message": "noise", "replacement_history": [{"role": "user"}]}},
+    ],
+)  # fmt: skip
+def test_what_the_program_wrote_is_not_kept(workspace, noise):
+    """Messages that the program put into the user's name are no turns of the user's."""
+    workspace.imports(
+        "codex", workspace.session(META, item("user", "kept"), noise, client="codex", name=NAME)
+    )
+    assert workspace.body() == "\n## User · 2026-05-01 10:00\n\nkept\n"
+
+
+def test_a_file_of_the_oldest_format_is_read(workspace):
+    """There a line is the item itself."""
+    first = {"id": "old", "timestamp": "2025-06-01T08:00:00Z", "instructions": None}
+    lines = [first, item("user", "kept")["payload"], item("assistant", "so be it")["payload"]]
+    workspace.imports("codex", workspace.session(*lines, client="codex", name=NAME))
+    assert "## User\n\nkept\n\n## Assistant\n\nso be it\n" in workspace.page()
+
+
+def test_a_name_that_the_user_gave_is_the_title(workspace):
+    """A thread that was named keeps that name."""
+    named = {"type": "event_msg", "payload": {"type": "thread_name_updated", "thread_name": "Queues"}}
+    workspace.imports("codex", workspace.session(META, item("user", "x"), named, client="codex", name=NAME))
+    assert workspace.front()["title"] == "Queues"
+
+
+def test_a_subagents_session_is_named_and_left_out(workspace):
+    """What a subagent did is told by the session that asked it."""
+    meta = {"type": "session_meta", "payload": {"id": "x", "thread_source": "subagent"}}
+    found = workspace.imports("codex", workspace.session(meta, item("user", "x"), client="codex", name=NAME))
+    assert found["new"] == []
+    assert "subagent" in found["skipped"][0]["why"]

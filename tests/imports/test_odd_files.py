@@ -1,0 +1,135 @@
+"""Files that are broken, hostile, or not what they should be: a clear report, and all else is imported."""
+
+import json
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from imports.conftest import answered, typed
+
+from memd.imports import jsonl, run
+from memd.imports.clients import CLIENTS
+from memd.imports.conversation import Conversation, Problems
+
+GOOD = json.dumps(typed("kept")).encode() + b"\n"
+
+
+def imported(workspace, raw):
+    """Import a session file of these bytes; return what was skipped, and the turns."""
+    path = workspace.session()
+    path.write_bytes(raw)
+    return workspace.imports("claude-code", path)["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (b"{not json}\n", jsonl.NOT_JSON),
+        (b'{"type":"user","mess\n', jsonl.NOT_JSON),
+        (b"[1,2]\n", jsonl.NOT_OBJECT),
+        (b"[" * 100_000 + b"\n", jsonl.NOT_JSON),
+        (b'{"a":' * 100_000 + b"\n", jsonl.NOT_JSON),
+        (b"\xff\xfe\x00\x00garbage\n", jsonl.NOT_JSON),
+        (b"\x00\x00\x00\n", jsonl.NOT_JSON),
+        (b'{"huge":"' + b"x" * jsonl.MAX_LINE_BYTES + b'"}\n', jsonl.TOO_LONG),
+    ],
+)
+def test_a_bad_line_is_counted_and_the_others_are_kept(workspace, bad, why):
+    """The report names the file, the reason and the first line of it."""
+    [row] = imported(workspace, GOOD + bad + bad + GOOD.replace(b"kept", b"and this"))
+    assert (why in row["why"], row["count"], row["first_line"]) == (True, 2, 2)
+    assert "kept\n\nand this" in workspace.page()
+
+
+def test_a_half_written_last_line_is_no_fault(workspace):
+    """A session that runs is in the middle of its last line; that comes the next time."""
+    assert imported(workspace, GOOD + b'{"type":"user","message":{"content":"ha') == []
+    assert "kept" in workspace.page()
+
+
+def test_a_whole_last_line_without_its_line_break_is_taken(workspace):
+    """Editors leave it out."""
+    assert imported(workspace, GOOD + GOOD.replace(b"kept", b"last").strip()) == []
+    assert "last" in workspace.page()
+
+
+def test_bytes_that_are_no_utf_8_are_replaced_and_reported(workspace):
+    """The rest of the line is a person's words all the same."""
+    [row] = imported(workspace, GOOD.replace(b"kept", b"caf\xe9 is kept"))
+    assert "not UTF-8" in row["why"]
+    assert "caf\ufffd is kept" in workspace.page()
+
+
+def test_half_an_emoji_as_javascript_cuts_it_is_no_fault(workspace):
+    """A lone surrogate is an escape that strict parsers refuse."""
+    assert imported(workspace, GOOD.replace(b"kept", rb"kept \ud83d")) == []
+    assert "kept \ufffd" in workspace.page()
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(workspace):
+    """Windows' editors put one there."""
+    assert imported(workspace, b"\xef\xbb\xbf" + GOOD) == []
+
+
+def test_a_file_of_utf_16_is_reported_as_that(workspace):
+    """PowerShell's > makes one; nine thousand bad lines would say nothing."""
+    [row] = imported(workspace, GOOD.decode().encode("utf-16"))
+    assert row["why"] == jsonl.UTF16
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_imported(workspace):
+    """Nor does a pipe in the folder stop the import for ever."""
+    good = workspace.session(typed("kept"), name="good.jsonl")
+    (good.parent / "folder.jsonl").mkdir()
+    (good.parent / "dangling.jsonl").symlink_to("nowhere")
+    os.mkfifo(good.parent / "pipe.jsonl")
+    found = workspace.imports("claude-code", good.parent)
+    assert len(found["new"]) == 1
+    assert {row["source"].rpartition("/")[2] for row in found["skipped"]} == {
+        "dangling.jsonl",
+        "pipe.jsonl",
+    }
+
+
+def test_an_empty_session_is_named(workspace):
+    """It leaves no empty page."""
+    [row] = imported(workspace, b"")
+    assert row["why"] == run.EMPTY
+    assert workspace.pages() == {}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    ["type", "message", "content", "role", "payload", "text", "timestamp", "attachment", "prompt", "cwd",
+     "summary", "output", "input", "name", "action", "internal_chat_message_metadata_passthrough"]
+)  # fmt: skip
+VALUES = st.recursive(
+    JSON
+    | st.sampled_from(["user", "assistant", "text", "response_item", "message", "tool_use", "attachment"]),
+    lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("client", [name for name, client in CLIENTS.items() if client.follow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(records=st.lists(st.dictionaries(KEYS, VALUES, max_size=5), max_size=4))
+def test_no_record_of_any_shape_ends_an_import(tmp_path, client, records):
+    """Clients change their records with each release."""
+    path = tmp_path / "rollout-odd.jsonl"
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    for found in CLIENTS[client].read(path, Problems(), lambda _: None):
+        assert isinstance(found, Conversation)
+        for turn in found.turns:
+            assert isinstance(turn.text, str)
+
+
+def test_an_answer_without_a_question_is_kept(workspace):
+    """A session that was continued begins in its middle."""
+    assert imported(workspace, json.dumps(answered("kept")).encode()) == []
+    assert "## Assistant · 2026-05-01 10:00\n\nkept" in workspace.page()

@@ -1,0 +1,126 @@
+"""The command `memctl import`: what it prints, that its pages are found, and that it follows what grows."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+
+from memctl import exits
+from memctl.commands import COMMANDS
+from memd.imports.clients import CLIENTS
+
+FIXTURES = Path(__file__).parents[1] / "imports" / "fixtures"
+TREE = Path(exits.__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    """A running daemon with a workspace, and a home with a session of Claude Code's."""
+    home = tmp_path_factory.mktemp("import")
+    (home / "notes").mkdir()
+    daemon = Daemon(home)
+    daemon.start()
+    daemon.root = Path(daemon.add(home / "notes"))
+    yield daemon
+    daemon.close()
+
+
+@pytest.fixture
+def sessions(daemon, tmp_path):
+    """A folder of Claude Code's with one session; afterwards the archive is empty."""
+    folder = tmp_path / "projects"
+    shutil.copytree(FIXTURES / "claude-code", folder)
+    yield folder
+    shutil.rmtree(daemon.root / "memory" / "archives", ignore_errors=True)
+
+
+def test_the_command_knows_every_client():
+    """The client's list, which imports nothing of memd, is the one of the program."""
+    from importlib import import_module
+
+    assert tuple(CLIENTS) == import_module("memctl.commands.import").CLIENTS
+    assert "import" in COMMANDS
+
+
+def test_what_was_imported_is_found_by_its_words(daemon, sessions):
+    """A page of the archive is a note as any other; its answer says who wrote it."""
+    done = daemon.memctl("import", "claude-code", sessions, cwd=daemon.root)
+    assert done.returncode == exits.OK, done.stderr
+    assert "1 conversation of claude-code in memory/archives/claude-code: 1 new" in done.stdout
+    found = json.loads(daemon.memctl("search", "--sync", "--json", "memory alarms", cwd=daemon.root).stdout)
+    [hit] = found["hits"][:1]
+    assert hit["path"].startswith("memory/archives/claude-code/2026/2026-11-22-why-did-we-leave")
+    assert hit["title"].startswith("Why did we leave the old queue?")
+    recalled = daemon.call("recall", workspace=str(daemon.root), query="memory alarms", budget_tokens=500)
+    assert recalled["sources"][0]["origin"] == "agent"
+
+
+def test_the_default_folder_is_the_clients_own(daemon, sessions, monkeypatch):
+    """CLAUDE_CONFIG_DIR moves it, as for the client."""
+    monkeypatch.setitem(daemon.environment, "CLAUDE_CONFIG_DIR", str(sessions.parent))
+    done = daemon.memctl("import", "claude-code", "--dry-run", "--json", cwd=daemon.root)
+    report = json.loads(done.stdout)
+    assert len(report["new"]) == 1
+    assert report["dry_run"] is True
+    assert not (daemon.root / "memory" / "archives").exists()
+
+
+def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
+    """With the reason, and the line of a broken file."""
+    daemon.memctl("import", "claude-code", sessions, cwd=daemon.root)
+    [page] = (daemon.root / "memory/archives").rglob("*.md")
+    page.write_text(page.read_text() + "mine\n")
+    with next(sessions.rglob("*.jsonl")).open("a") as stream:
+        stream.write("{broken\n")
+    done = daemon.memctl("import", "claude-code", sessions, cwd=daemon.root)
+    assert done.returncode == exits.OK
+    assert "left alone: memory/archives/claude-code/2026/" in done.stderr
+    assert "was changed since by hand" in done.stderr
+    assert "line is no JSON (line 21)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "said"),
+    [
+        (["claude-code", "nowhere"], exits.NOT_FOUND, "nowhere is not there"),
+        (["claude-code", "."], exits.NONE, "no file of claude-code's in"),
+        (["nobody"], exits.USAGE, "claude-code"),
+        (["claude-code", ".", "-w", "/"], exits.WORKSPACE, "memctl init"),
+    ],
+)
+def test_what_cannot_be_imported_says_why(daemon, tmp_path, argv, status, said):
+    """With the exit code of its class."""
+    done = daemon.memctl("import", *argv, cwd=daemon.root)
+    assert (done.returncode, said in done.stderr) == (status, True), done.stderr
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_running_session_is_followed_until_a_signal(daemon, sessions, sent):
+    """What is said is found while the session goes on; afterwards no process is left."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "import", "claude-code", str(sessions), "--follow", "--json"],
+        env=daemon.environment | {"PYTHONPATH": str(TREE)},
+        cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    [page] = json.loads(process.stdout.readline())["new"]
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    text = "The zebra crossing is repainted on Tuesday."
+    record = {
+        "type": "user",
+        "timestamp": "2026-11-22T10:00:00Z",
+        "message": {"role": "user", "content": text},
+    }
+    with next(sessions.rglob("*.jsonl")).open("a") as stream:
+        stream.write(json.dumps(record) + "\n")
+    assert json.loads(process.stdout.readline())["grown"] == [page]
+    assert text in (daemon.root / page).read_text()
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=30)
+    assert b"Traceback" not in err
+    assert process.returncode == (exits.INTERRUPTED if sent == signal.SIGINT else -sent)
+    until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
