@@ -17,6 +17,7 @@ from memctl import exits, paths
 from memctl.exits import CommandError
 
 RECORD = "memd.json"
+SHIPPED = "all-MiniLM-L6-v2"  # the model that comes with memd, which has no folder of the user's
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # The one to prefer first, as memd looks for them.
 _GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any
 
-from memctl import child, exits, workspaces
+from memctl import child, exits, model_store, workspaces
 from memctl.arguments import count, text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -52,6 +52,10 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="copy a sample of N notes; among fewer, finding is easier",
     )
+    parser.add_argument(
+        "--compare", type=text, metavar="MODEL",
+        help=f"ask another model as well: a name of memctl models list, or {model_store.SHIPPED}",
+    )  # fmt: skip
     parser.add_argument("--no-grep", action="store_true", help="leave grep out")
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: every figure and every result")
@@ -92,11 +96,16 @@ function words are not looked for. nDCG@10, recall@k and MRR@10 are those of tre
 bootstrapped over the questions. Times are those of whole answers (30 hits are asked for), without the
 socket's fraction of a millisecond, and of grep's processes.
 
+--compare answers whether another model is worth it: both embed the same notes and answer the same questions.
+It shows both tables, how much better the other model is and whether that may be chance, and how long a chunk
+takes each. The workspace keeps its model (memctl models use changes it).
+
 Exit code 0; 9 where hybrid is below --fail-under; 1 where no heading makes a question.
 
 examples:
   memctl eval
   memctl eval --golden golden.jsonl --failures
+  memctl eval --compare multilingual-e5-small
   memctl eval --headings 500 --plot quality.svg --json > quality.json
   memctl eval --golden golden.jsonl --fail-under 0.6 --fail-under recall@10=0.8
 """
@@ -126,11 +135,21 @@ def _command(args: Namespace, workspace: str) -> list[str]:
         options.append(f"--headings={args.headings or QUESTIONS}")
     if args.max_notes:
         options.append(f"--max-notes={args.max_notes}")
+    if args.compare:
+        options.append(f"--compare={_model(args.compare)}")
     if args.no_grep:
         options.append("--no-grep")
     if args.golden and any(metric == PASSAGES for metric, _ in args.fail_under):
         options.append("--need-lines")
     return ["memd.eval", *options, "--", workspace]
+
+
+def _model(name: str) -> str:
+    """Return what memd calls a model: its folder, or the shipped one's name."""
+    if name == model_store.SHIPPED:
+        return name
+    model_store.record_of(name)
+    return str(model_store.folder_of(name))
 
 
 def gate(raw: str) -> tuple[str, float]:

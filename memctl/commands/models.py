@@ -173,7 +173,7 @@ def _remove(args: Namespace) -> int:
     for root in systemd.using_model(paths.state_dir(), str(folder)):
         raise CommandError(
             f"{args.name} is the model of {root}. First: "
-            f"memctl workspaces configure -w {root} model=all-MiniLM-L6-v2"
+            f"memctl workspaces configure -w {root} model={model_store.SHIPPED}"
         )
     model_store.allow(folder, allowed=False)
     stays = model_store.delete(folder, record)

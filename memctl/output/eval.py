@@ -21,11 +21,16 @@ NAME_WIDTH = 8  # of the longest arm
 def people(report: Fields, *, colour: bool) -> str:
     """Return the table, what it says, and what it was made of."""
     lines = [*_questions(report["questions"], len(report["results"])), "", _head(colour=colour)]
-    lines += [_row(arm, facts) for arm, facts in report["arms"].items()]
+    lines += [_row(arm, facts) for arm, facts in report["arms"].items() if "@" not in arm]
+    if compared := report.get("compared"):
+        lines += ["", f"with {one_line(compared['model'])} in place of {one_line(compared['own'])}"]
+        lines += [_row(arm.partition("@")[0], facts) for arm, facts in report["arms"].items() if "@" in arm]
     if any("passage@10" in facts["measures"] for facts in report["arms"].values()):
         lines += ["", _passages(report["arms"])]
     if report["differences"]:
         lines += ["", *map(_difference, report["differences"])]
+    if compared:
+        lines += ["", *map(_difference, compared["differences"]), _costs(compared)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -99,11 +104,21 @@ def _passages(arms: Mapping[str, Fields]) -> str:
 def _difference(difference: Fields) -> str:
     """Say whether hybrid is better than another arm, and whether chance may have made it so."""
     gain, ends = difference["ndcg@10"], difference["interval"]
-    said = f"{difference['arm']} - {difference['over']}: {gain:+.3f} nDCG@10"
+    said = f"{one_line(difference['arm'])} - {one_line(difference['over'])}: {gain:+.3f} nDCG@10"
     if ends is None:
         return f"{said} (too few questions to tell it from chance)"
     verdict = "better" if ends[0] > 0 else "worse" if ends[1] < 0 else "may be chance"
     return f"{said}, 95 % interval {ends[0]:+.3f} to {ends[1]:+.3f}: {verdict}"
+
+
+def _costs(compared: Fields) -> str:
+    """Say how long a chunk takes with both models."""
+    took_ms = compared["ms_per_chunk"]
+    said = f"a chunk takes {took_ms['model']:g} ms with {one_line(compared['model'])}"
+    if not took_ms["own"]:
+        return said
+    times = took_ms["model"] / took_ms["own"]
+    return f"{said}, {took_ms['own']:g} ms with {one_line(compared['own'])}: {times:.1f} times as long"
 
 
 def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
@@ -111,7 +126,7 @@ def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
     for answer in result["answers"]:
         line = f":{answer['line']}" if answer["line"] else ""
         yield f"    {_painted(one_line(answer['path']), PATH, colour=colour)}{line}"
-    ranks = [f"{arm} {known['rank'] or '-'}" for arm, known in result["arms"].items()]
+    ranks = [f"{one_line(arm)} {known['rank'] or '-'}" for arm, known in result["arms"].items()]
     first = result["arms"]["hybrid"]["paths"][:1]
     instead = f"; first of hybrid: {one_line(first[0])}" if first else "; hybrid found nothing"
     said = f"ranks: {', '.join(ranks)}{instead}"

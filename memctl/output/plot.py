@@ -46,7 +46,8 @@ def svg(report: Fields) -> str:
     ]
     for row, arm in enumerate(arms):
         weight = "600" if arm == "hybrid" else "400"
-        parts.append(_text(EDGE + LABELS - 16, _middle(row) + 5, arm, anchor="end", weight=weight))
+        label = f"{arm.partition('@')[0]} *" if "@" in arm else arm
+        parts.append(_text(EDGE + LABELS - 16, _middle(row) + 5, label, anchor="end", weight=weight))
     for number, panel in enumerate((_quality, _standing, _latency)):
         left = EDGE + LABELS + number * (PANEL + GAP)
         parts += panel(report["arms"] if panel is not _standing else report, left, len(arms))
@@ -57,9 +58,10 @@ def headline(report: Fields) -> str:
     """Return in a line what was asked."""
     amount = len(report["results"])
     asked = f"{amount:,} question{'' if amount == 1 else 's'}"
+    starred = f"; * with {report['compared']['model']}" if "compared" in report else ""
     if report["questions"]["from"] == "headings":
-        return f"{asked} from headings of {report['questions']['notes']:,} notes, held out"
-    return f"{asked} of a golden file"
+        return f"{asked} from headings of {report['questions']['notes']:,} notes, held out{starred}"
+    return f"{asked} of a golden file{starred}"
 
 
 def standing(report: Fields, arm: str) -> dict[str, int]:

@@ -27,6 +27,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--headings", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--max-notes", type=int)
+    parser.add_argument("--compare", metavar="FOLDER", help="of a model, or the name of the shipped one")
     parser.add_argument("--no-grep", action="store_true")
     parser.add_argument("--need-lines", action="store_true", help="refuse a golden file that names no line")
     return parser.parse_args()
@@ -78,6 +79,7 @@ def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
             progress=lambda *parts: send(
                 {"progress": dict(zip(("stage", "done", "total"), parts, strict=True))}
             ),
+            compared=notes.with_model(args.compare) if args.compare else None,
         )
         if args.golden:
             measured = run.of_golden(one, asked, str(args.golden))

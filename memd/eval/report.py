@@ -2,21 +2,44 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from memd.eval import scores
 from memd.eval.arms import Answers, Ranking
 from memd.eval.questions import Topic
 from memd.eval.scores import DEPTH, MEASURES
+from memd.search.score import Mode
 
 Fields = dict[str, Any]
 
 DIGITS = 4  # of a figure: far finer than any interval
 OURS = "hybrid"  # what a user gets who asks for nothing else; gates and differences are about it
 PASSAGES = "passage@10"
+COMPARED: tuple[Mode, ...] = ("hybrid", "vector")  # modes in which a model has a say
 
 
-def summed_up(questions: Sequence[Topic], answers: Sequence[Answers], *, about: Fields) -> Fields:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A model that was asked beside the workspace's own."""
+
+    model: str
+    model_ms: float  # that a chunk takes
+    own: str
+    own_ms: float | None  # None: it cannot be used
+
+    def arm(self, mode: str) -> str:
+        """Return what the arm of a mode is called where this model answers."""
+        return f"{mode}@{self.model}"
+
+
+def summed_up(
+    questions: Sequence[Topic],
+    answers: Sequence[Answers],
+    *,
+    about: Fields,
+    compared: Compared | None = None,
+) -> Fields:
     """
     Return all that was measured.
 
@@ -24,6 +47,7 @@ def summed_up(questions: Sequence[Topic], answers: Sequence[Answers], *, about: 
         questions: at least one.
         answers: to each of them, of the same arms.
         about: where the questions come from; its `seed` is that of the resampling, too.
+        compared: the model whose arms are among them, if any.
     """
     seed = about["seed"]
     arms = list(answers[0])
@@ -32,7 +56,12 @@ def summed_up(questions: Sequence[Topic], answers: Sequence[Answers], *, about: 
     return {
         "questions": about,
         "arms": {arm: _arm(by_arm[arm], [given[arm] for given in answers], seed=seed) for arm in arms},
-        "differences": [_difference(by_arm, arm, seed=seed) for arm in arms if OURS in arms and arm != OURS],
+        "differences": [
+            _difference(by_arm, OURS, arm, seed=seed)
+            for arm in arms
+            if OURS in arms and arm != OURS and "@" not in arm
+        ],
+        **({"compared": _of_models(by_arm, compared, seed=seed)} if compared else {}),
         "results": rows,
     }
 
@@ -83,13 +112,25 @@ def _arm(judged: Sequence[Fields], given: Sequence[Ranking], *, seed: int) -> Fi
     }
 
 
-def _difference(by_arm: Mapping[str, Sequence[Fields]], arm: str, *, seed: int) -> Fields:
-    """Return how much better hybrid is than *arm*, query by query."""
-    pairs = zip(by_arm[OURS], by_arm[arm], strict=True)
-    gains = [ours["ndcg@10"] - theirs["ndcg@10"] for ours, theirs in pairs]
+def _of_models(by_arm: Mapping[str, Sequence[Fields]], compared: Compared, *, seed: int) -> Fields:
+    """Return what the other model is worth, and what it costs."""
     return {
-        "arm": OURS,
-        "over": arm,
+        "model": compared.model,
+        "own": compared.own,
+        "ms_per_chunk": {"model": compared.model_ms, "own": compared.own_ms},
+        "differences": [
+            _difference(by_arm, compared.arm(mode), mode, seed=seed) for mode in COMPARED if mode in by_arm
+        ],
+    }
+
+
+def _difference(by_arm: Mapping[str, Sequence[Fields]], arm: str, over: str, *, seed: int) -> Fields:
+    """Return how much better *arm* is than another one, query by query."""
+    pairs = zip(by_arm[arm], by_arm[over], strict=True)
+    gains = [one["ndcg@10"] - other["ndcg@10"] for one, other in pairs]
+    return {
+        "arm": arm,
+        "over": over,
         "ndcg@10": round(scores.mean(gains), DIGITS),
         "interval": _rounded(scores.interval(gains, seed=seed)),
     }

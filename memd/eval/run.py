@@ -2,8 +2,8 @@
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,9 +11,12 @@ from typing import Any
 from memd.api import prepare, why_text
 from memd.api.params import SearchParams
 from memd.api.why_text import Diagnosis
+from memd.embedding import UnavailableError
+from memd.embedding.measure import ms_per_chunk
 from memd.errors import NotFoundError, NumpyMissingError, StorageError
 from memd.eval import arms, grep, headings, holdout, report
 from memd.eval.questions import Passage, Topic
+from memd.eval.report import Compared
 from memd.eval.temporary_index import Notes, TemporaryIndex, temporary_index
 from memd.records import Skipped, SourceText
 from memd.search.why import why
@@ -43,6 +46,7 @@ class Run:
     with_grep: bool
     note: Callable[[str], None]  # hears a sentence for the user
     progress: Callable[[str, int, int], None]  # hears (stage, done, total)
+    compared: Notes | None = None  # the same notes with the model that is asked beside their own
 
 
 def of_golden(run: Run, questions: Sequence[Topic], name: str) -> Fields:
@@ -79,7 +83,8 @@ def of_golden(run: Run, questions: Sequence[Topic], name: str) -> Fields:
             more = f" and {len(missing) - NO_SOURCES_SHOWN} more" if len(missing) > NO_SOURCES_SHOWN else ""
             run.note(f"no sources, so not found: {', '.join(missing[:NO_SOURCES_SHOWN])}{more}")
         about = {"from": "golden", "file": name, "no_sources": missing, "seed": run.seed}
-        return _measured(run, index, questions, about, {})
+        with _compared_index(run, root, run.notes.rules) as other:
+            return _measured(run, index, questions, about, {}, other=other)
 
 
 def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
@@ -123,8 +128,32 @@ def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
                 f"roughly {_duration(max(took_s, 1))}. Ctrl-C ends it and deletes the copy"
             )
 
-        index.update(_rules_of_a_copy(root, texts), run.progress, announce)
-        return _measured(run, index, questions, about, new_names)
+        rules = _rules_of_a_copy(root, texts)
+        index.update(rules, run.progress, announce)
+        with _compared_index(run, root, rules) as other:
+            return _measured(run, index, questions, about, new_names, other=other)
+
+
+@contextmanager
+def _compared_index(run: Run, root: Path, rules: Rules) -> Iterator[TemporaryIndex | None]:
+    """Give an index of the same notes by the model that is compared; None where none is.
+
+    Raises:
+        UnavailableError: that model cannot be used.
+    """
+    if run.compared is None:
+        yield None
+        return
+    name, folder = run.compared.model_name, run.folder / "compared"
+    folder.mkdir(mode=0o700)
+    with temporary_index(run.compared, root, folder, fresh=True) as index:
+        index.model()
+
+        def announce(waiting: int, took_s: float) -> None:
+            run.note(f"embedding {_counted(waiting, 'chunk')} with {name}: roughly {_duration(took_s)}")
+
+        index.update(rules, run.progress, announce)
+        yield index
 
 
 def _texts(run: Run, max_notes: int | None) -> dict[str, list[str]]:
@@ -181,6 +210,8 @@ def _measured(
     questions: Sequence[Topic],
     about: Fields,
     new_names: Mapping[str, str],
+    *,
+    other: TemporaryIndex | None,
 ) -> Fields:
     """Ask all arms, sum up, and say of each failure what became of its note."""
     own_names = {new: own for own, new in new_names.items()}
@@ -192,14 +223,30 @@ def _measured(
         asked["grep"] = arms.grep_arm(str(index.workspace.root), sorted(index.sources), own_names)
     elif run.with_grep:
         run.note("grep is not installed: it is left out")
+    compared = _compared(run, index, other) if other else None
+    if other and compared:
+        for mode in report.COMPARED:
+            asked[compared.arm(mode)] = arms.memd_arm(other, mode, own_names)
     total = len(questions)
     run.note(f"asking {_counted(total, 'question')}: {', '.join(asked)}")
     answers = arms.ask_all(questions, asked, told=lambda done: run.progress("ask", done, total))
-    measured = report.summed_up(questions, answers, about=about)
+    measured = report.summed_up(questions, answers, about=about, compared=compared)
     for result in report.failures(measured):  # a temporary index is gone when somebody asks later
         with suppress(NumpyMissingError):
             result["why"] = _why(run, index, result["query"], result["answers"][0]["path"], new_names)
     return measured
+
+
+def _compared(run: Run, index: TemporaryIndex, other: TemporaryIndex) -> Compared:
+    """Return the names of both models, and how long a chunk takes each."""
+    assert run.compared is not None
+    own_ms = None
+    with suppress(UnavailableError):
+        own_ms = ms_per_chunk(index.model())
+    return Compared(
+        model=run.compared.model_name, model_ms=ms_per_chunk(other.model()),
+        own=run.notes.model_name, own_ms=own_ms,
+    )  # fmt: skip
 
 
 def _why(

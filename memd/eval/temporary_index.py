@@ -10,18 +10,27 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import structs
 
 from memd import config as configuration
 from memd import registry as folders
 from memd.api import params, prepare
 from memd.api.prepare import Asked
 from memd.config import UserConfig, WorkspaceConfig
-from memd.embedding import Embedder, UnavailableError
+from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.errors import ConfigError, EmbedderError, IndexDamagedError, ModelMismatchError, StorageError
+from memd.errors import (
+    ConfigError,
+    EmbedderError,
+    IndexDamagedError,
+    InvalidError,
+    ModelMismatchError,
+    StorageError,
+)
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.indexer import Indexer
 from memd.index.snapshot import View
@@ -50,6 +59,22 @@ class Notes:
     config: WorkspaceConfig
     user: UserConfig
     rules: Rules
+
+    @property
+    def model_name(self) -> str:
+        """What its model is called: a folder by its own name."""
+        return "none" if self.config.provider == "none" else Path(self.config.model).name
+
+    def with_model(self, folder: str) -> "Notes":
+        """Return the same workspace with the model in *folder*, or the shipped one by its name.
+
+        Raises:
+            InvalidError: it has that model.
+        """
+        config = structs.replace(self.config, provider="onnx", model=folder)
+        if config == self.config:
+            raise InvalidError(f"{self.model_name} is the model of {self.place.root} already")
+        return replace(self, config=config)
 
 
 def registered(path: str, state_dir: Path, user_config_path: Path) -> Notes:
@@ -146,13 +171,19 @@ class TemporaryIndex:
         announce(waiting, waiting * _embedding_s(embedder) if waiting else 0.0)
         self._embed(embedder, waiting, told)
 
+    def model(self) -> Embedder:
+        """Return the model. Raises UnavailableError: it cannot be used, and why."""
+        if self.embedding is None:
+            raise UnavailableError(MODEL_FAILED, "config.toml says provider = none: there is no model")
+        return self.embedding.ready()
+
     def close(self) -> None:
         """Close the index; who asks later gets IndexClosedError."""
         self.index.close()
 
     def _embedder(self) -> Embedder | None:
         try:
-            return self.embedding.ready() if self.embedding else None
+            return self.model()
         except UnavailableError:
             return None
 
@@ -197,20 +228,24 @@ def _embedding_s(embedder: Embedder) -> float:
 
 
 @contextmanager
-def temporary_index(notes: Notes, root: Path, folder: Path) -> Iterator[TemporaryIndex]:
+def temporary_index(
+    notes: Notes, root: Path, folder: Path, *, fresh: bool = False
+) -> Iterator[TemporaryIndex]:
     """Give an index of the notes in *root*, with the settings of *notes*; `update` fills it.
 
     Args:
         notes: the workspace.
         root: its own root, or that of an altered copy.
         folder: a private one, which the index's own goes into.
+        fresh: begin with nothing, not with a copy of the workspace's own index.
     """
     config, providers = notes.config, Providers()
     with closing(providers):
         embedding = providers.queue_for(config, notes.user)  # it loads while the rest is made
         tokenizer, max_tokens = providers.tokenizer_for(config, notes.user)
         live = notes.place.index_dir
-        index = _index(live, folder / live.name)  # an index knows the name of its folder
+        target = folder / live.name  # an index knows the name of its folder
+        index = Index(target) if fresh else _index(live, target)
         indexer = Indexer(
             index,
             root,

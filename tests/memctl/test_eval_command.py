@@ -17,6 +17,7 @@ from model_server import ModelServer
 from scripted_peer import AS_IN_A_TERMINAL
 
 from memctl import exits
+from memd.embedding.model import MODEL_FILE, TOKENIZER_FILE
 
 FILLER = "It was settled in the weekly round, and nobody has looked back since then.\n"
 # What a heading says and what stands below it mean the same and share no word.
@@ -31,6 +32,7 @@ NOTES = {
     "plain.md": f"Nothing with a heading.\n{FILLER}",
 }
 SAMPLE = Path(__file__).parents[1] / "sample"
+PAIRS = Path(__file__).parents[1] / "pairs.jsonl"  # questions and the notes of the sample that answer
 IGNORED = {"drafts/secret.md": f"# Unpublished xylophone memoirs\n\nNever to be copied.\n{FILLER}"}
 GOLDEN = """\
 # asked last week
@@ -125,6 +127,68 @@ def test_json_has_every_figure_and_every_result(memctl):
     assert set(tea["arms"]["hybrid"]["paths"]) <= set(NOTES)
     assert tea["arms"]["vector"]["rank"] == 1
     assert tea["arms"]["vector"]["passage@10"] == 1
+
+
+@pytest.fixture(scope="module")
+def models(daemon):
+    """Two models as `memctl models add` leaves them: the shipped one, and it with questions made useless."""
+    for name, prefix in (("same", ""), ("misled", "lattice chromodynamics of quarks " * 8)):
+        folder = daemon.home / ".local/share/memd/models" / name
+        folder.mkdir(parents=True)
+        shutil.copyfile(MODEL_FILE, folder / "model.onnx")
+        shutil.copyfile(TOKENIZER_FILE, folder / "tokenizer.json")
+        record = {"repo": f"people/{name}", "files": {}, "query_prefix": prefix}
+        (folder / "memd.json").write_text(json.dumps(record))
+
+
+@pytest.mark.usefixtures("models")
+def test_another_model_is_held_against_the_own_one(memctl, daemon, tmp_path):
+    """Both answer the same questions about the same notes; what it costs stands beside it."""
+    pairs = [json.loads(line) for line in PAIRS.read_text().splitlines()]
+    asked = [{"query": one["query"], "path": one["path"]} for one in pairs[:40]]
+    (tmp_path / "golden.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in asked))
+    where = ("--golden", str(tmp_path / "golden.jsonl"), "-w", str(daemon.large))
+    done = memctl("eval", *where, "--compare", "misled", "--no-grep", "--json")
+    assert done.returncode == exits.OK, done.stderr
+    assert re.search(r"embedding \d+ chunks with misled: roughly", done.stderr)
+    told = json.loads(done.stdout)
+    assert set(told["arms"]) == {"hybrid", "vector", "keyword", "hybrid@misled", "vector@misled"}
+    compared = told["compared"]
+    assert (compared["model"], compared["own"]) == ("misled", "all-MiniLM-L6-v2")
+    assert min(compared["ms_per_chunk"].values()) > 0
+    [_, vector] = compared["differences"]
+    assert (vector["arm"], vector["over"]) == ("vector@misled", "vector")
+    assert vector["ndcg@10"] < 0
+    assert vector["interval"][1] < 0
+    assert [one["over"] for one in told["differences"]] == ["vector", "keyword"]
+
+
+@pytest.mark.usefixtures("models")
+def test_the_page_of_a_comparison_has_both_tables(memctl, tmp_path):
+    """Of headings that are held out, too; the same model is neither better nor worse."""
+    plot = tmp_path / "eval.svg"
+    done = memctl("eval", "--compare", "same", "--plot", str(plot))
+    assert done.returncode == exits.OK, done.stderr
+    own, other = done.stdout.split("with same in place of all-MiniLM-L6-v2\n")
+    assert re.search(r"(?m)^vector +\d\.\d\d\d ", own)
+    assert re.search(r"(?m)^vector +\d\.\d\d\d ", other)
+    assert "vector@same - vector: +0.000 nDCG@10" in other
+    assert re.search(r"a chunk takes [\d.]+ ms with same, [\d.]+ ms with all-MiniLM-L6-v2: ", other)
+    assert "* with same" in "".join(ET.parse(plot).getroot().itertext())
+
+
+@pytest.mark.usefixtures("models")
+@pytest.mark.parametrize(
+    ("named", "status", "said"),
+    [
+        ("nobody", exits.NOT_FOUND, "there are: misled, same"),
+        ("all-MiniLM-L6-v2", exits.USAGE, "all-MiniLM-L6-v2 is the model of"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_at_once(memctl, named, status, said):
+    """A model that nobody added, and the workspace's own."""
+    done = memctl("eval", "--compare", named)
+    assert (done.returncode, said in done.stderr) == (status, True), done.stderr
 
 
 def test_a_heading_that_is_asked_for_is_held_out(memctl):
