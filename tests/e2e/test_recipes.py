@@ -61,8 +61,17 @@ def test_the_entries_for_telescope_name_file_line_and_column(sample, tmp_path):
     assert first["display"] == "research/brca1.md:1  BRCA1 mutation analysis"
 
 
+def test_a_line_of_one_workspace_names_its_file_from_any_folder(sample, tmp_path):
+    """Its workspace and its path together are where the note is."""
+    daemon, root = sample
+    done = daemon.memctl("search", "-w", root, "--jsonl", "breast cancer gene", cwd=tmp_path)
+    hits = [json.loads(line) for line in done.stdout.splitlines()]
+    assert hits
+    assert all((Path(hit["workspace"]) / hit["path"]).is_file() for hit in hits)
+
+
 @pytest.mark.parametrize(
-    "untried", ["not tried in", "picker around it was written", "documentation and not tried"]
+    "untried", ["not tried in", "was tried by hand in Neovim 0.7.2", "documentation and not tried"]
 )
 def test_the_page_says_what_was_not_tried(untried):
     """Nobody takes a recipe for tested that is not."""
