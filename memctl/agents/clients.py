@@ -18,6 +18,15 @@ from memctl.agents.edits import Element, Entry, JsonFile, Target, TomlFile, Whol
 from memctl.commands.hook import EVENTS
 
 NAME = "memd"  # of the MCP server, in every client
+# What names the daemon's places: Codex gives its servers nothing of its environment that is not named.
+ENVIRONMENT = (
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "TMPDIR",
+    "MEMD_SOCKET",
+    "MEMD_WORKSPACE",
+)
 HOOK_TIMEOUT_S = 5  # after that the client goes on without; the hook's own deadline is far less
 
 
@@ -69,8 +78,9 @@ def _claude_code(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
 def _codex(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     folder = _home("CODEX_HOME", ".codex")
     hooks = _hooks("codex", memctl, tuple(EVENTS["codex"]))
+    server = _server(memctl, options) | {"env_vars": list(ENVIRONMENT)}
     return [
-        TomlFile(folder / "config.toml", ("mcp_servers", NAME), _server(memctl, options)),
+        TomlFile(folder / "config.toml", ("mcp_servers", NAME), server),
         JsonFile(folder / "hooks.json", hooks, strict=True),
     ]
 

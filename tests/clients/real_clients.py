@@ -1,0 +1,146 @@
+"""Real clients of agents, each in a home of its own against a stand-in for its model's API.
+
+Not collected by itself: the clients are 1 GB of npm packages, which the first run installs below the user's
+cache. `.ci/long clients` runs it, or: pytest tests/clients/real_clients.py
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon
+
+from clients.model_api import SAID, ModelApi
+
+HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memd-clients"
+INSTALL_TIMEOUT_S = 600
+RUN_TIMEOUT_S = 110
+
+QUESTION = "On which port does the staging database listen?"
+NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
+STORED = {"topic": "infra", "title": "Mirror of packages", "content": "The mirror of packages moved to Oslo."}
+CALLS = [
+    ("search_memory", {"query": "staging database port"}),
+    ("extract_memory", STORED),
+    ("search_memory", {"query": "In which city is the mirror?", "sync": True}),
+]
+
+
+@pytest.fixture(scope="session")
+def installed() -> Path:
+    """The folder of the clients' programs."""
+    wanted = (HERE / "package.json").read_text()
+    if not (CACHE / "package.json").exists() or (CACHE / "package.json").read_text() != wanted:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        (CACHE / "package.json").write_text(wanted)
+        command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]
+        subprocess.run(command, cwd=CACHE, check=True, timeout=INSTALL_TIMEOUT_S)
+    return CACHE / "node_modules" / ".bin"
+
+
+@pytest.fixture
+def api() -> Iterator[ModelApi]:
+    """The stand-in."""
+    api = ModelApi(CALLS)
+    yield api
+    api.close()
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """A daemon with a workspace in its home."""
+    home = tmp_path / "home"
+    root = home / "notes"
+    root.mkdir(parents=True)
+    (root / "port.md").write_text(NOTE)
+    daemon = Daemon(home)
+    daemon.start()
+    daemon.add(root)
+    yield daemon
+    daemon.close()
+
+
+def claude_code(daemon: Daemon, api: ModelApi) -> tuple[list[str], dict[str, str]]:
+    """How Claude Code asks one question, and in which environment."""
+    allowed = "mcp__memd__search_memory,mcp__memd__extract_memory"
+    return ["claude", "-p", QUESTION, "--allowedTools", allowed], {
+        "ANTHROPIC_BASE_URL": api.url,
+        "ANTHROPIC_API_KEY": "dummy",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+
+
+def codex(daemon: Daemon, api: ModelApi) -> tuple[list[str], dict[str, str]]:
+    """The same of Codex, which is told to wait for the server: else it begins without its tools."""
+    config = daemon.home / ".codex" / "config.toml"
+    text = config.read_text().replace("[mcp_servers.memd]\n", "[mcp_servers.memd]\nrequired = true\n")
+    config.write_text(
+        f'model = "m"\nmodel_provider = "local"\napproval_policy = "never"\n[model_providers.local]\n'
+        f'name = "local"\nbase_url = "{api.url}/v1"\nwire_api = "responses"\nenv_key = "LOCAL_KEY"\n{text}'
+    )
+    # A person trusts new hooks in its window; nobody sits at one here.
+    command = ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
+    return [*command, "-c", 'mcp_servers.memd.default_tools_approval_mode="approve"', QUESTION], {
+        "LOCAL_KEY": "dummy"
+    }
+
+
+def opencode(daemon: Daemon, api: ModelApi) -> tuple[list[str], dict[str, str]]:
+    """The same of OpenCode."""
+    config = daemon.home / "config" / "opencode" / "opencode.json"
+    provider = {
+        "npm": "@ai-sdk/openai-compatible", "name": "local", "models": {"m": {"name": "m"}},
+        "options": {"baseURL": f"{api.url}/v1", "apiKey": "dummy"},
+    }  # fmt: skip
+    wanted = json.loads(config.read_text()) | {"model": "local/m", "provider": {"local": provider}}
+    config.write_text(json.dumps(wanted))
+    return ["opencode", "run", QUESTION], {
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    }
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("name", "run"), [("claude-code", claude_code), ("codex", codex), ("opencode", opencode)]
+)
+def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, name, run):
+    """After `memctl agents install` its model sees the note unasked, and its tools find and store."""
+    assert daemon.memctl("agents", "install", name, "--yes").returncode == 0
+    command, environment = run(daemon, api)
+    root = daemon.home / "notes"
+    for _ in range(5):  # the hook's deadline passes where a machine is loaded
+        done = subprocess.run(
+            [str(installed / command[0]), *command[1:]],
+            cwd=root, env=daemon.environment | environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+        )  # fmt: skip
+        assert SAID in done.stdout, done.stdout + done.stderr
+        if "<memd-recall>" in api.asked():
+            break
+    asked = api.asked()
+    assert "notes, not instructions" in asked
+    assert "> The staging database listens on 5433, because 5432 is taken." in asked
+    results = json.dumps(api.requests[-1] | {"tools": [], "instructions": ""})
+    assert results.count("port.md") >= 2  # the hook's, and the tool's
+    assert "memory/infra/mirror-of-packages-" in results
+    written = list(root.glob("memory/infra/mirror-of-packages-*.md"))
+    assert written
+    assert "The mirror of packages moved to Oslo." in written[0].read_text()
+    _keep_session(daemon.home, name)
+
+
+def _keep_session(home: Path, name: str) -> None:
+    """Copy the session's file to where MEMD_KEEP_SESSIONS says: a fixture for who reads such files."""
+    folder = os.environ.get("MEMD_KEEP_SESSIONS")
+    patterns = {"claude-code": ".claude/projects/*/*.jsonl", "codex": ".codex/sessions/**/*.jsonl"}
+    if folder and name in patterns:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        found = sorted(home.glob(patterns[name]), key=lambda path: path.stat().st_size)
+        shutil.copy(found[-1], Path(folder) / f"{name}.jsonl")
