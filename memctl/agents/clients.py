@@ -121,6 +121,34 @@ def _gemini(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     return [JsonFile(Path.home() / ".gemini" / "settings.json", (server,))]
 
 
+def _openclaw(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
+    named = os.environ.get("OPENCLAW_CONFIG_PATH", "")
+    config = (
+        Path(named) if named.startswith("/") else _home("OPENCLAW_STATE_DIR", ".openclaw") / "openclaw.json"
+    )
+    plugin = str(files("memctl.agents") / "openclaw")
+    settings = {"memctl": list(memctl)} | ({"workspace": options[1]} if options else {})
+    edits = (
+        Element(("plugins", "load", "paths"), plugin, _is_plugin),
+        Element(("plugins", "allow"), NAME, _is_name, if_there=True),
+        Entry(("plugins", "entries", NAME), {"enabled": True, "config": settings}, _is_plugin_entry),
+        Entry(("plugins", "slots", "memory"), NAME, _is_name, replaces=True),
+    )
+    return [JsonFile(config, edits)]
+
+
+def _is_plugin(value: Any) -> bool:
+    return isinstance(value, str) and value.rstrip("/").endswith("memctl/agents/openclaw")
+
+
+def _is_name(value: Any) -> bool:
+    return bool(value == NAME)
+
+
+def _is_plugin_entry(value: Any) -> bool:
+    return isinstance(value, dict) and "memctl" in (value.get("config") or ())
+
+
 BOTH = "tools and hooks"
 TOOLS = "tools"
 CLIENTS = {
@@ -133,5 +161,6 @@ CLIENTS = {
         Client("zed", "Zed", _zed, TOOLS),
         Client("opencode", "OpenCode", _opencode, BOTH),
         Client("gemini", "Gemini CLI", _gemini, TOOLS),
+        Client("openclaw", "OpenClaw", _openclaw, "the plugin of its memory slot"),
     )
 }

@@ -1,12 +1,12 @@
 """Edits of a client's configuration: what is put into it, how it is told from all else, and its way out.
 
-Pure: texts in, texts out. An entry or element is memd's own if it runs memctl; an entry of that name that
-does not is somebody else's and stops an installation.
+Pure: texts in, texts out. An entry or element is memd's own if it runs memctl, or says so; an entry of
+that name that does not is somebody else's and stops an installation.
 """
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Protocol
@@ -21,20 +21,38 @@ class EditError(ValueError):
     """A file's text is not one that can be edited; the message says why."""
 
 
+def runs_memctl(value: Any) -> bool:
+    """Tell whether a server or hook runs `memctl mcp` or `memctl hook`."""
+    if not isinstance(value, dict):
+        return False
+    words: list[str] = []
+    for part in (value.get("command"), value.get("args")):
+        if isinstance(part, str):
+            words += _split(part) if not isinstance(value.get("args"), list) else [part]
+        elif isinstance(part, list):
+            words += [word for word in part if isinstance(word, str)]
+    memctl = next((at for at, word in enumerate(words) if PurePath(word).name == "memctl"), None)
+    return memctl is not None and words[memctl + 1 : memctl + 2] in (["mcp"], ["hook"])
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A member that is set: an MCP server of memd's."""
 
     path: tuple[str, ...]
     value: Any
+    is_own: Callable[[Any], bool] = runs_memctl
+    replaces: bool = False  # another's value, which comes back in the end; without, that is an error
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element that is appended to an array: a group of hooks."""
+    """An element that is appended to an array: a group of hooks, or a name."""
 
     path: tuple[str, ...]
     value: Any
+    is_own: Callable[[Any], bool] = runs_memctl
+    if_there: bool = False  # only to an array that is there: an allowlist that is not there allows all
 
 
 Edit = Entry | Element
@@ -86,6 +104,10 @@ class JsonFile:
             places = list(_places(json_edit.parse(text).plain, edit))
             if not places:
                 continue
+            replaced = _get(before, edit.path) if isinstance(edit, Entry) and edit.replaces else None
+            if replaced is not None and not edit.is_own(replaced):
+                text = json_edit.put(text, edit.path, replaced)
+                continue
             for place in reversed(places):
                 text = json_edit.remove(text, place)
             for depth in reversed(range(1, len(edit.path) + isinstance(edit, Element))):
@@ -121,12 +143,12 @@ def _with(text: str, edit: Edit) -> str:
     places = list(_places(plain, edit))
     if isinstance(edit, Entry):
         there = _get(plain, edit.path)
-        if there is not None and not places:
-            raise EditError(
-                f"{'.'.join(edit.path)} is there already, and runs no memctl: rename or remove it"
-            )
+        if there is not None and not places and not edit.replaces:
+            raise EditError(f"{'.'.join(edit.path)} is there already, and is not memd's: rename or remove it")
         return text if there == edit.value else json_edit.put(text, edit.path, edit.value)
     if any(_get(plain, place) == edit.value for place in places):
+        return text
+    if edit.if_there and _get(plain, edit.path) is None:
         return text
     for place in reversed(places):
         text = json_edit.remove(text, place)
@@ -137,13 +159,17 @@ def _places(plain: Any, edit: Edit) -> Iterator[tuple[Key, ...]]:
     """Yield where memd's own stands; of a group that has others' hooks, too, the hook inside of it."""
     there = _get(plain, edit.path)
     if isinstance(edit, Entry):
-        if there is not None and is_ours(there):
+        if there is not None and edit.is_own(there):
             yield edit.path
         return
     for index, group in enumerate(there if isinstance(there, list) else ()):
+        if edit.is_own(group):
+            yield (*edit.path, index)
         inner = group.get("hooks") if isinstance(group, dict) else None
         ours = (
-            [number for number, hook in enumerate(inner) if is_ours(hook)] if isinstance(inner, list) else []
+            [number for number, hook in enumerate(inner) if edit.is_own(hook)]
+            if isinstance(inner, list)
+            else []
         )
         if ours and len(ours) == len(inner or ()):
             yield (*edit.path, index)
@@ -159,20 +185,6 @@ def _get(plain: Any, path: Sequence[Key]) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return plain
-
-
-def is_ours(value: Any) -> bool:
-    """Tell whether a server or hook runs `memctl mcp` or `memctl hook`."""
-    if not isinstance(value, dict):
-        return False
-    words: list[str] = []
-    for part in (value.get("command"), value.get("args")):
-        if isinstance(part, str):
-            words += _split(part) if not isinstance(value.get("args"), list) else [part]
-        elif isinstance(part, list):
-            words += [word for word in part if isinstance(word, str)]
-    memctl = next((at for at, word in enumerate(words) if PurePath(word).name == "memctl"), None)
-    return memctl is not None and words[memctl + 1 : memctl + 2] in (["mcp"], ["hook"])
 
 
 def _split(command: str) -> list[str]:
@@ -199,8 +211,8 @@ class TomlFile:
         there = _get(document, self.table)
         if there == self.value:
             return text or ""
-        if there is not None and not is_ours(there.unwrap() if hasattr(there, "unwrap") else there):
-            raise EditError(f"{outer}.{name} is there already, and runs no memctl: rename or remove it")
+        if there is not None and not runs_memctl(there.unwrap()):
+            raise EditError(f"{outer}.{name} is there already, and is not memd's: rename or remove it")
         if outer not in document:
             document[outer] = tomlkit.table(is_super_table=True)
         document[outer][name] = self.value
@@ -213,7 +225,7 @@ class TomlFile:
         outer, name = self.table
         document = self._parsed(text)
         there = _get(document, self.table)
-        if there is None or not is_ours(there.unwrap()):
+        if there is None or not runs_memctl(there.unwrap()):
             return text
         del document[outer][name]
         if not document[outer] and outer not in self._parsed(backup or ""):

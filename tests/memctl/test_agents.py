@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,12 @@ FILES = {
     "opencode": {
         "config/opencode/opencode.json": '{\n  "$schema": "x", // mine\n}\n',
         "config/opencode/plugins/memd.js": None,
+    },
+    "openclaw": {
+        ".openclaw/openclaw.json": (
+            "{\n  // mine\n  agents: { defaults: { workspace: '~/claw' } },\n"
+            "  plugins: {\n    allow: ['other'],\n    slots: { memory: 'memory-lancedb' },\n  },\n}\n"
+        )
     },
     "gemini": {".gemini/settings.json": '{"selectedAuthType": "x"}'},
 }
@@ -265,6 +272,23 @@ def test_somebody_elses_entry_of_the_same_name_is_left_alone(home, client, name,
     assert "rename or remove it" in done.stderr
     assert agents(home, "uninstall", client, "--yes").returncode == 0
     assert tree(home) == {name: (text.encode(), stat.S_IMODE(path.stat().st_mode))}
+
+
+def test_openclaw_gets_the_plugin_of_its_memory_slot(home):
+    """The folder that it names has a manifest and the code; what had the slot before gets it back."""
+    write(home, "openclaw")
+    agents(home, "install", "openclaw", "--yes", "-w", "/notes")
+    plugins = plain(home / ".openclaw/openclaw.json")["plugins"]
+    assert plugins["slots"] == {"memory": "memd"}
+    assert plugins["allow"] == ["other", "memd"]
+    assert plugins["entries"]["memd"]["config"]["workspace"] == "/notes"
+    (folder,) = plugins["load"]["paths"]
+    assert json.loads((Path(folder) / "openclaw.plugin.json").read_text())["id"] == "memd"
+    assert (Path(folder) / "index.js").is_file()
+    path = home / ".openclaw/openclaw.json"
+    path.write_text(json_edit.put(path.read_text(), ["later"], 1))
+    agents(home, "uninstall", "openclaw", "--yes")
+    assert plain(path)["plugins"] == {"allow": ["other"], "slots": {"memory": "memory-lancedb"}}
 
 
 def test_the_second_file_cannot_be_written(home):
