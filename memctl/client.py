@@ -18,6 +18,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from os import PathLike, environ, fspath
 from os.path import dirname
 from types import TracebackType
@@ -165,6 +166,11 @@ class Client(Methods):
     def close(self) -> None:
         """Close the connection; what the daemon still does for it is cancelled."""
         self._socket.close()
+
+    def abort(self) -> None:
+        """End the call that another thread waits for: it raises Unreachable, and memd cancels its work."""
+        with suppress(OSError):  # the call has ended meanwhile
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         return self

@@ -1,17 +1,9 @@
 """Types of the daemon's answers. Made by ``python -m tools.generate_client``; do not edit.
 
-Imported for types alone, and by `memctl mcp` for the shapes of its tools.
+Imported for types alone.
 """
 
-from typing import TYPE_CHECKING, Literal, NotRequired
-
-if TYPE_CHECKING:
-    from typing import TypedDict
-else:
-    try:  # pydantic, which the MCP server's SDK brings, reads no other before Python 3.12
-        from typing_extensions import TypedDict
-    except ImportError:
-        from typing import TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 
 class ServerLimits(TypedDict):

@@ -15,7 +15,7 @@ HOSTILE_TITLES = ["../../../etc/passwd", "/etc/passwd", "..", "a\0b", "x" * 5000
 
 
 @asynccontextmanager
-async def agent(daemon, root):
+async def agent(daemon, root, mode="auto"):
     """Connect the SDK's client to `memctl mcp`, as an agent's program does."""
     server = StdioServerParameters(
         command=sys.executable,
@@ -23,7 +23,8 @@ async def agent(daemon, root):
         env=daemon.environment | {"PYTHONPATH": str(TREE)},
         cwd=root,
     )
-    async with Client(server, client_info=Implementation(name="tester", version="1")) as client:
+    named = Implementation(name="tester", version="1")
+    async with Client(server, client_info=named, mode=mode) as client:
         yield client
 
 

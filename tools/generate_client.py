@@ -1,10 +1,10 @@
-"""Write the typed part of the Python client, from the table of methods and its structs.
+"""Write the typed part of the Python client and its tools for agents, from the methods and their structs.
 
     python -m tools.generate_client
 
-memctl/types.py has the answers as TypedDicts, memctl/methods.py a method for each of the protocol's. A client
-must import nothing of memd, and its types must not differ from what travels: a test fails where a file is not
-what this script would write.
+memctl/types.py has the answers as TypedDicts, memctl/methods.py a method for each of the protocol's,
+memctl/mcp/tools.json the tools of `memctl mcp`. A client must import nothing of memd, and its types must not
+differ from what travels: a test fails where a file is not what this script would write.
 """
 
 import dataclasses
@@ -28,18 +28,10 @@ LINE_CHARS = 110  # as ruff has it
 HEAD = '''\
 """Types of the daemon's answers. Made by ``python -m tools.generate_client``; do not edit.
 
-Imported for types alone, and by `memctl mcp` for the shapes of its tools.
+Imported for types alone.
 """
 
-from typing import TYPE_CHECKING, Literal, NotRequired
-
-if TYPE_CHECKING:
-    from typing import TypedDict
-else:
-    try:  # pydantic, which the MCP server's SDK brings, reads no other before Python 3.12
-        from typing_extensions import TypedDict
-    except ImportError:
-        from typing import TypedDict
+from typing import Literal, NotRequired, TypedDict
 '''
 METHODS_HEAD = '''\
 """The protocol's methods as typed Python methods. Made by ``python -m tools.generate_client``; do not edit.
@@ -248,5 +240,8 @@ def _parameter(hint: Any, *, or_none: bool = False) -> str:
 
 
 if __name__ == "__main__":
+    from tools import mcp_tools  # which is made of this module's answers
+
     (CLIENT / "types.py").write_text(types_module(), encoding="utf-8")
     (CLIENT / "methods.py").write_text(methods_module(), encoding="utf-8")
+    (CLIENT / "mcp" / "tools.json").write_text(mcp_tools.tools_json(), encoding="utf-8")

@@ -34,7 +34,7 @@ def test_an_agent_finds_by_meaning_what_it_stored_a_call_ago(workspace):
     assert path.startswith("memory/code-style/tabs-versus-spaces-")
     answer = found.structured_content
     assert (answer["mode"], answer["degraded"], answer["complete"]) == ("hybrid", [], True)
-    assert (answer["hits"][0]["path"], answer["hits"][0]["origin"]) == (path, "agent")
+    assert (answer["hits"][0]["path"], answer["hits"][0]["source"]["origin"]) == (path, "agent")
     assert "four blanks" in recalled.content[0].text
     assert path in [one["path"] for one in recalled.structured_content["sources"]]
     assert read.is_error, "a folder is no note"
@@ -95,3 +95,21 @@ def test_content_that_cannot_be_kept_is_refused_through_mcp(trapped, content, to
     assert told in result.content[0].text
     assert "QWERTYUIOP" not in result.content[0].text
     assert sorted((root / "memory").rglob("*")) == memory
+
+
+def test_what_an_agent_forgets_is_an_entry_that_nobody_changed(workspace):
+    """A person's note and an entry that was changed since are left, and the agent is told."""
+    daemon, root = workspace
+    facts = [{"topic": "birds", "title": title, "content": "In April."} for title in ("Storks", "Cranes")]
+    stored = in_a_session(daemon, root, *(("extract_memory", fact) for fact in facts))
+    gone, changed = (one.structured_content["path"] for one in stored)
+    with (root / changed).open("a") as entry:
+        entry.write("And in May.\n")
+    paths = (gone, changed, "0.md", "memory/config.toml", gone)
+    results = in_a_session(daemon, root, *(("forget_memory", {"path": path}) for path in paths))
+    assert results[0].structured_content == {"path": gone, "title": "Storks", "forgotten": True, "note": ""}
+    codes = [result.content[0].text.partition(":")[0] for result in results[1:]]
+    assert codes == ["MEMD_CHANGED", "MEMD_INVALID", "MEMD_INVALID", "MEMD_NOT_FOUND"]
+    assert not (root / gone).exists()
+    assert "in May" in (root / changed).read_text()
+    assert (root / "0.md").exists()

@@ -173,12 +173,14 @@ def test_an_agent_reaches_one_workspace_and_nothing_beside_its_sources(daemon, c
         "get": {"path": "chain.md"},
         "why_memory": {"query": "badger", "path": "chain.md"},
         "extract_memory": {"topic": "t", "title": "T", "content": "c"},
+        "forget_memory": {"path": "chain.md"},
     }
     extra = {"workspace": str(other), "source": {"origin": "human"}, "origin": "human", "force": True}
     calls = [(tool, given[tool] | {name: value}) for tool in given for name, value in extra.items()]
     paths = ["../other/chain.md", f"{other}/chain.md", "link.md", ".env", "memory/config.toml", "/etc/passwd"]
-    calls += [("get", {"path": path}) for path in paths]
+    calls += [(tool, {"path": path}) for path in paths for tool in ("get", "forget_memory")]
     for call, result in zip(calls, in_a_session(daemon, clone, *calls), strict=True):
         assert result.is_error, call
         assert not any(secret in result.content[0].text for secret in ("badger's", "KEY=", "root:")), call
     assert [path.name for path in (clone / "memory").iterdir()] == ["config.toml"]
+    assert (other / "chain.md").exists()

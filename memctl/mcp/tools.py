@@ -1,0 +1,92 @@
+"""The tools of the MCP server: their list, their calls, and what of the daemon's answers an agent gets.
+
+`tools.json` has each tool as a client is told of it. It is made by ``python -m tools.generate_client`` of the
+protocol's structs and of the texts in tools/mcp_tools.py: a parameter that a method gains is the tool's, too.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from memctl.mcp import jsonrpc
+from memctl.mcp.asking import Asking, DaemonError
+from memctl.mcp.jsonrpc import JsonRpcError
+from memctl.output import hits
+
+BYTES_PER_TOKEN = 4  # as the daemon estimates them
+
+
+def listed() -> list[dict[str, Any]]:
+    """Return the tools as `tools/list` has them."""
+    return [entry["tool"] for entry in _table().values()]
+
+
+def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
+    """
+    Call one tool. What the daemon refuses is the tool's error, for the agent to mend its call.
+
+    Raises:
+        JsonRpcError: there is no such tool, or its arguments are no object.
+    """
+    name, arguments = params.get("name"), params.get("arguments") or {}
+    entry = _table().get(name) if isinstance(name, str) else None
+    if entry is None:
+        raise JsonRpcError(
+            jsonrpc.INVALID_PARAMS, f"there is no tool {name!r}; there are {', '.join(_table())}"
+        )
+    if not isinstance(arguments, dict):
+        raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"the arguments of {name} must be an object")
+    known = entry["tool"]["inputSchema"]["properties"]
+    if unknown := sorted(arguments.keys() - known.keys()):
+        return _failed(f"unknown argument {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
+    source = {"source": {"client": asking.client_name}} if entry["names_source"] else {}
+    try:
+        answer = asking.call(entry["method"], arguments | source)
+    except DaemonError as error:
+        return _failed(str(error))
+    return _succeeded(answer, entry["tool"]["outputSchema"], asking.note(answer))
+
+
+def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dict[str, Any]:
+    added: dict[str, Any] = {"note": note}
+    if "index" in answer:
+        added["complete"] = hits.is_complete(answer["index"])
+    structured = shaped(answer | added, schema)
+    # A text for a prompt stands as it is, and not as JSON.
+    content = _recalled(structured) if "budget_tokens" in structured else [jsonrpc.as_text(structured)]
+    return {
+        "content": [{"type": "text", "text": text} for text in content],
+        "structuredContent": structured,
+        "isError": False,
+    }
+
+
+def _recalled(answer: dict[str, Any]) -> list[str]:
+    """Return the text of a recall, and what it lacks where the budget has room for that."""
+    note, text = answer["note"], answer["text"] or "Nothing relevant is in memory."
+    fits = answer["tokens"] + len(note.encode()) // BYTES_PER_TOKEN < answer["budget_tokens"]
+    return [text, f"memd: {note}"] if note and fits else [text]
+
+
+def _failed(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def shaped(value: Any, schema: dict[str, Any]) -> Any:
+    """Return of *value* what *schema* promises: the daemon may know more, and much of it is for people."""
+    if "anyOf" in schema:  # something or nothing: the structs have no other union in an answer
+        return value if value is None else shaped(value, schema["anyOf"][0])
+    if isinstance(value, dict) and "properties" in schema:
+        promised = schema["properties"]
+        return {key: shaped(one, promised[key]) for key, one in value.items() if key in promised}
+    if isinstance(value, list) and "items" in schema:
+        return [shaped(one, schema["items"]) for one in value]
+    return value
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    """Return name → the tool, its method, and whether that is told who calls."""
+    made = Path(__file__).with_name("tools.json").read_text(encoding="utf-8")
+    return {entry["tool"]["name"]: entry for entry in json.loads(made)}

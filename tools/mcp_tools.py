@@ -1,0 +1,297 @@
+"""The table of memctl's tools for agents, and the JSON that its MCP server answers `tools/list` with.
+
+`python -m tools.generate_client` writes memctl/mcp/tools.json. What a tool takes and answers is what its
+method takes and answers, less what is hidden here with a reason: a parameter or key that the protocol gains
+is the tool's as soon as the file is made anew.
+"""
+
+import inspect
+import json
+import textwrap
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memctl.filter_keys import OPTIONS
+from memd.api.methods import METHODS
+from tools.generate_client import comments_of, structs
+
+_FILTERS = {
+    one.key: f"{one.help.capitalize()} ({one.value}{'; of several, all' if one.several == 'all' else ''})"
+    for one in OPTIONS
+}
+# What no tool takes, of whatever method.
+HIDDEN_PARAMS = {
+    "workspace": "the server serves one, and no argument leads out of it",
+    "progress": "the server asks for it where its client gave a token",
+    "timeout_ms": "the server's",
+    "source": "the server says who writes",
+    "force": "a person's word",
+    "weights": "for people who tune",
+    "fusion": "for people who tune",
+    "explain": "for people who tune",
+    "wait": "an agent has the time",
+}
+# Struct → keys of it that no tool answers: for people who tune or measure, and an agent pays for each.
+HIDDEN_KEYS = {
+    "SearchResult": ("took_ms", "index", "timings_ms", "model_id", "explanation"),
+    "SearchHit": ("id", "arms", "weights", "decay", "date_of", "match_line", "match_column", "match_text",
+                  "explanation"),
+    "RecallResult": ("took_ms", "workspace", "mode", "index", "timings_ms", "model_id", "estimator"),
+    "RecallSource": ("id",),
+    "RecallOmission": ("id",),
+    "WhyResult": ("took_ms", "workspace", "mode", "index", "timings_ms", "line", "facts", "confidence"),
+    "GetResult": ("workspace",),
+    "ExtractMemoryResult": ("workspace",),
+    "ForgetResult": ("took_ms", "workspace"),
+}  # fmt: skip
+# What the server adds to an answer.
+NOTE = {"type": "string", "description": 'What the answer lacks; "" where all is well'}
+COMPLETE = {"type": "boolean", "description": "Whether everything that is saved could be searched"}
+
+READS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+# Destructive, for `update` replaces the text of an entry.
+WRITES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": False}
+DELETES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False}
+
+
+class Tool(NamedTuple):
+    """One tool, as far as the protocol does not say it."""
+
+    name: str
+    title: str
+    hints: Mapping[str, bool]
+    description: str  # what an agent reads to choose among the tools
+    texts: Mapping[str, str]  # parameter → what an agent is told; without one, the struct's own comment
+    method: str = ""  # "": named as the tool
+    hidden: Mapping[str, str] = {}  # parameter → why this tool does not take it
+    required: tuple[str, ...] = ()  # parameters that the method can do without
+
+
+_QUERY = (
+    "What to look for: a question or some words, in any language. "
+    '"Quoted words" stand together, -word excludes.'
+)
+_SYNC = "Wait until everything that is saved by now is searchable, a few seconds at most"
+_BUDGET = "the budget says how much"
+
+TOOLS = (
+    Tool(
+        "search_memory",
+        "Search memory",
+        READS,
+        """\
+        Find what the user's notes and earlier memories say, by meaning and by words.
+
+        Use it when a question may have been answered or decided before. Returns ranked stretches of notes
+        with path, lines, snippet and score (0 to 1, comparable between answers). Look at confidence first:
+        "none" means that nothing there is a good match, and the hits are only the nearest; `note` says what
+        else the answer lacks. A hit with `superseded_by` is out of date: rely on those notes in its place.
+        Read more of a hit with get; cite path and lines.
+        """,
+        {
+            **_FILTERS,
+            "query": _QUERY,
+            "limit": "At most this many hits",
+            "mode": "hybrid unless you need exact words (keyword) or meaning alone (vector)",
+            "min_score": "Only hits of this score or better",
+            "sync": _SYNC,
+        },
+    ),
+    Tool(
+        "recall",
+        "Recall for a prompt",
+        READS,
+        """\
+        Get the text of the most relevant notes as Markdown, within a budget of tokens, sources named.
+
+        Use it at the start of a task to load what is known about its subject. search_memory is better when
+        you want to choose among hits.
+        """,
+        {
+            **_FILTERS,
+            "query": _QUERY,
+            "budget_tokens": "At most this many tokens come back",
+            "sync": _SYNC,
+        },
+        hidden={"limit": _BUDGET, "min_score": _BUDGET, "mode": "who wants another one searches"},
+    ),
+    Tool(
+        "get",
+        "Read a note",
+        READS,
+        """\
+        Read a note, or some lines of it: the context around a hit of search_memory.
+
+        `links` names the notes that it links to and those that link to it; `superseded_by` those that hold in
+        its place; `hash` is what extract_memory takes to update an entry.
+        """,
+        {
+            "path": "The path of a hit or source",
+            "start_line": "First line, from 1",
+            "end_line": "Last line, inclusive",
+        },
+        hidden={"id": "hits are named by path and lines"},
+        required=("path",),
+    ),
+    Tool(
+        "why_memory",
+        "Why is a note not found",
+        READS,
+        """\
+        Say why search_memory does not return a note that you or the user expected for a query.
+
+        Names the first stage that dropped it (not a source, not indexed yet, filtered, no arm found it, below
+        the floor, folded into a near duplicate, outranked) with its values and what to do; "returned" if it
+        is among the hits.
+        """,
+        {
+            "path": "The path of the note, relative to the workspace",
+            "query": _QUERY,
+            "line": "Ask about what stands at this line",
+        },
+        method="why",
+        hidden=dict.fromkeys(
+            ("limit", "min_score", "tag", "since", "until", "sync", "mode", "glob"),
+            "filters can be typed into the query",
+        ),
+    ),
+    Tool(
+        "extract_memory",
+        "Remember",
+        WRITES,
+        """\
+        Remember one fact, decision or preference for later sessions, as a Markdown entry.
+
+        Use it when something will be true beyond this conversation and nobody wrote it down. One fact an
+        entry, with topic and title. Never store passwords, keys or tokens: they are refused. The entry is
+        kept as soon as this returns, and search_memory finds it if `indexed` is true, else a little later: do
+        not store it again. `similar` names notes that may say the same, with the reason and their dates. When
+        a fact changed, name the old note in `supersedes`: it is kept, ranks behind the new one and says so.
+        To correct an entry itself, `update` it: MEMD_CHANGED means that somebody else changed it, so read it
+        again first.
+        """,
+        {
+            "topic": "A short subject, as deploy or user-preferences: the entry's folder",
+            "title": "The fact in one line, in words somebody would search for",
+            "content": "Markdown that is clear without this conversation: what holds, why, since when, "
+            "where it comes from",
+            "tags": "A few words to filter by",
+            "supersedes": "Notes that this one corrects or replaces: paths, or ids of entries",
+            "related": "Notes that it links to: paths, or ids of entries",
+            "update": "Id or path of an entry whose text this content replaces, in the same file",
+            "hash": "With update: the hash that get or an earlier call gave of it",
+        },
+    ),
+    Tool(
+        "forget_memory",
+        "Forget",
+        DELETES,
+        """\
+        Delete an entry that extract_memory wrote, when the user asks for it or it was stored by mistake.
+
+        Nothing of it stays in the memory. The user's own notes, and entries that were changed since, are
+        refused: tell the user where they are.
+        """,
+        {"path": "The path of the entry, as extract_memory or a hit says it"},
+        method="forget",
+    ),
+)
+
+
+def tools_json() -> str:
+    """Return the text of memctl/mcp/tools.json."""
+    return json.dumps([_entry(tool) for tool in TOOLS], ensure_ascii=False, indent=1) + "\n"
+
+
+def method_of(tool: Tool) -> str:
+    """Return the method of the protocol that a tool calls."""
+    return tool.method or tool.name
+
+
+def _entry(tool: Tool) -> dict[str, Any]:
+    method = METHODS[method_of(tool)]
+    return {
+        "method": method_of(tool),
+        "names_source": "source" in method.params.__struct_fields__,
+        "tool": {
+            "name": tool.name,
+            "title": tool.title,
+            "description": inspect.cleandoc(textwrap.dedent(tool.description)),
+            "inputSchema": _input(tool, method.params),
+            "outputSchema": _output(method.result),
+            "annotations": {"title": tool.title, **tool.hints},
+        },
+    }
+
+
+def _input(tool: Tool, params: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the schema of a tool's arguments: those of its method that are not hidden."""
+    schema, comments = _schemas(params)[params.__name__], comments_of(params)
+    hidden = HIDDEN_PARAMS.keys() | tool.hidden.keys()
+    taken = {name: _plain(one) for name, one in schema["properties"].items() if name not in hidden}
+    for name, one in taken.items():
+        one["description"] = tool.texts.get(name) or _sentence(comments.get(name, name))
+    required = [name for name in taken if name in {*schema["required"], *tool.required}]
+    first = {name: taken[name] for name in required}
+    return {
+        "type": "object",
+        "properties": first | taken,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _output(result: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the schema of a tool's answer: that of its method without what is hidden, and `note`."""
+    schema = _pruned(result.__name__, _schemas(result))
+    added = {"complete": COMPLETE} if "index" in result.__struct_fields__ else {}
+    return schema | {"properties": schema["properties"] | added | {"note": NOTE}}
+
+
+def _schemas(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return name → JSON Schema, for a struct and for all that it holds."""
+    _, schemas = msgspec.json.schema_components([kind], ref_template="{name}")
+    return schemas
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter without null, for which an agent leaves the parameter out."""
+    kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    told = {key: value for key, value in schema.items() if key != "anyOf"}
+    if told.get("default", ...) in (None, []):
+        del told["default"]
+    if "enum" in told:
+        told["type"] = "string"
+    return told if not kinds else kinds[0] | told if len(kinds) == 1 else {"anyOf": kinds} | told
+
+
+def _pruned(name: str, schemas: dict[str, Any]) -> dict[str, Any]:
+    """
+    Return the schema of one struct without what is hidden, all that it holds in it.
+
+    No key is required: the daemon that answers may be of an older version, or of a newer one.
+    """
+    comments = next((comments_of(kind) for kind in structs() if kind.__name__ == name), {})
+    properties = {}
+    for key, schema in schemas[name]["properties"].items():
+        if key not in HIDDEN_KEYS.get(name, ()):
+            said = {"description": comments[key]} if comments.get(key) else {}
+            properties[key] = _inlined(schema, schemas) | said
+    return {"type": "object", "properties": properties}
+
+
+def _inlined(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return _pruned(schema["$ref"], schemas)
+    told = {key: value for key, value in schema.items() if key not in {"default", "title"}}
+    if "items" in told:
+        told["items"] = _inlined(told["items"], schemas)
+    if "anyOf" in told:
+        told["anyOf"] = [_inlined(one, schemas) for one in told["anyOf"]]
+    return told
+
+
+def _sentence(comment: str) -> str:
+    return comment[:1].upper() + comment[1:]
