@@ -367,6 +367,27 @@ class Methods:
         )
         return answer
 
+    def sources(
+        self,
+        *,
+        workspace: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.SourcesResult:
+        """Which files are indexed, by path; a page, and where the next one begins."""
+        given = {
+            "workspace": workspace,
+            "after": after,
+            "limit": limit,
+        }
+        answer: types.SourcesResult = self.call(
+            "sources",
+            _said(given),
+            timeout_s=timeout_s,
+        )
+        return answer
+
     def extract_memory(
         self,
         content: str,
@@ -972,6 +993,27 @@ class AsyncMethods:
         }
         answer: types.HistoryResult = await self.call(
             "history",
+            _said(given),
+            timeout_s=timeout_s,
+        )
+        return answer
+
+    async def sources(
+        self,
+        *,
+        workspace: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.SourcesResult:
+        """Which files are indexed, by path; a page, and where the next one begins."""
+        given = {
+            "workspace": workspace,
+            "after": after,
+            "limit": limit,
+        }
+        answer: types.SourcesResult = await self.call(
+            "sources",
             _said(given),
             timeout_s=timeout_s,
         )

@@ -654,6 +654,24 @@ class HistoryResult(TypedDict):
     unresolved: list[str]  # what the note says it supersedes and no note, or no note alone, is called
 
 
+class SourceEntry(TypedDict):
+    """One indexed file."""
+
+    path: str  # relative to the workspace
+    title: str
+    tags: list[str]
+    date: str  # YYYY-MM-DD, as of a hit
+    origin: str  # "human" or "agent"
+
+
+class SourcesResult(TypedDict):
+    """Some indexed files in the order of their paths."""
+
+    workspace: str
+    sources: list[SourceEntry]
+    next: str | None  # `after` of the next page; null where this is the last one
+
+
 class SimilarNote(TypedDict):
     """A note or entry that may say the same."""
 

@@ -49,6 +49,8 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "get", {"path": name, "start_line": 1, "end_line": 3}
     for number in range(1, 12):
         yield "get", {"id": number}
+    yield "sources", {"limit": 1000}
+    yield "sources", {"after": "../", "limit": 1}
     yield "index", {"wait": True, "vectors": False}
     yield "index", {"rebuild": True, "progress": True}
     yield "sync", {}

@@ -77,6 +77,7 @@ def asked(root: Path, entry: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "similar", {"path": "birds/heron.md", "limit": 1, "min_score": 0.0}
     yield "why", {"path": "river/weir.md", "query": "heron tag:birds", "mode": "keyword"}
     yield "get", {"path": "birds/heron.md", "start_line": 5, "end_line": 7}
+    yield "sources", {"limit": 1}
     yield "health", {}
     yield "check", {}
     yield "status", {}

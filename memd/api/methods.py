@@ -10,7 +10,20 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from memd.api import entries, get, history, indexing, params, pause, results, search, similar, status, why
+from memd.api import (
+    entries,
+    get,
+    history,
+    indexing,
+    params,
+    pause,
+    results,
+    search,
+    similar,
+    sources,
+    status,
+    why,
+)
 from memd.api import workspaces as workspaces_api
 from memd.api.params import Params
 from memd.api.prepare import Fields
@@ -60,6 +73,7 @@ METHODS: dict[str, Method] = {
     "why": Method(_in_workspace(why.why), params.WhyParams, results.WhyResult, 5.0),
     "get": Method(_in_workspace(get.get), params.GetParams, results.GetResult, 5.0),
     "history": Method(_in_workspace(history.history), params.HistoryParams, results.HistoryResult, 5.0),
+    "sources": Method(_in_workspace(sources.sources), params.SourcesParams, results.SourcesResult, 5.0),
     "extract_memory": Method(
         entries.extract_memory, params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0
     ),

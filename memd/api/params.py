@@ -148,6 +148,13 @@ class HistoryParams(Params, frozen=True, kw_only=True):
     path: Path
 
 
+class SourcesParams(Params, frozen=True, kw_only=True):
+    """``sources``: which files are indexed, a page at a time."""
+
+    after: str = ""  # only paths behind this one in the order of code points: `next` of the page before
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
 class IndexParams(Params, frozen=True, kw_only=True):
     """``index``: bring everything up to date."""
 

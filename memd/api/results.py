@@ -333,6 +333,24 @@ class HistoryResult(TimedResult, frozen=True, kw_only=True):
     unresolved: list[str]  # what the note says it supersedes and no note, or no note alone, is called
 
 
+class SourceEntry(Result, frozen=True, kw_only=True):
+    """One indexed file."""
+
+    path: str  # relative to the workspace
+    title: str
+    tags: list[str]
+    date: str  # YYYY-MM-DD, as of a hit
+    origin: str  # "human" or "agent"
+
+
+class SourcesResult(Result, frozen=True, kw_only=True):
+    """Some indexed files in the order of their paths."""
+
+    workspace: str
+    sources: list[SourceEntry]
+    next: str | None  # `after` of the next page; null where this is the last one
+
+
 # extract_memory, forget
 
 
