@@ -12,8 +12,9 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl mcp`."""
     workspace_option(parser)
     parser.epilog = """\
-Tools: search_memory, recall, extract_memory, get, why_memory, forget_memory. Outside of every
-workspace it serves the only one that is registered, and says so in each answer.
+Tools: search_memory, recall, extract_memory, get, why_memory, forget_memory. The notes are resources
+(memory:///PATH), and recall is a prompt, too. Outside of every workspace it serves the only one that is
+registered, and says so in each answer.
 
 example, for an agent's configuration:
   {"mcpServers": {"memd": {"command": "memctl", "args": ["mcp", "--workspace", "~/notes"]}}}

@@ -99,7 +99,7 @@ def taken(listening: socket.socket) -> tuple[socket.socket, Request]:
 def test_a_version_that_is_spoken_is_agreed_to(spoken, version):
     answer = spoken.ask("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
     assert answer["result"]["protocolVersion"] == version
-    assert answer["result"]["capabilities"].keys() == {"tools"}
+    assert answer["result"]["capabilities"].keys() == {"tools", "resources", "prompts"}
     spoken.say("notifications/initialized")
     assert spoken.ask("ping") == {"id": "q", "result": {}}
 
@@ -138,6 +138,9 @@ def test_each_request_may_say_its_version_for_itself(spoken):
         (b'{"jsonrpc": "2.0", "id": 1, "method": "sing"}', jsonrpc.METHOD_NOT_FOUND, 1),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}', jsonrpc.INVALID_PARAMS, 1),
         (b'{"id": 1, "method": "tools/call", "params": {"name": "rm"}}', jsonrpc.INVALID_PARAMS, 1),
+        (b'{"id": 1, "method": "resources/list", "params": {"cursor": 5}}', jsonrpc.INVALID_PARAMS, 1),
+        (b'{"id": 1, "method": "resources/read", "params": {"uri": "file:///x"}}', jsonrpc.INVALID_PARAMS, 1),
+        (b'{"id": 1, "method": "prompts/get", "params": {"name": "recall"}}', jsonrpc.INVALID_PARAMS, 1),
         (b'{"id": 1, "x": "' + b"x" * jsonrpc.MAX_LINE_BYTES + b'"}', jsonrpc.INVALID_REQUEST, None),
     ],
 )  # fmt: skip

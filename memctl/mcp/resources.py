@@ -1,0 +1,78 @@
+"""The notes as resources of the MCP server: memory:///PATH, percent-encoded, for those that are indexed."""
+
+from typing import Any
+from urllib.parse import quote, unquote
+
+from memctl.mcp import jsonrpc
+from memctl.mcp.asking import Asking, DaemonError
+from memctl.mcp.jsonrpc import JsonRpcError
+
+# With an empty authority: what stands there instead is a host name, which clients turn into lower case.
+PREFIX = "memory:///"
+MARKDOWN = "text/markdown"
+PLAIN = "text/plain"
+PAGE = 100  # notes of one answer: some 20 KB
+TEMPLATES = [
+    {
+        "uriTemplate": PREFIX + "{+path}",
+        "name": "note",
+        "title": "A note",
+        "description": "A note of the user's memory, by its path relative to the workspace, as in a hit",
+        "mimeType": MARKDOWN,
+    }
+]
+
+
+def list_page(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
+    """Return some of the notes in the order of their paths, and where the next page begins."""
+    cursor = params.get("cursor")
+    if cursor is not None and not isinstance(cursor, str):
+        raise JsonRpcError(jsonrpc.INVALID_PARAMS, "the cursor must be the nextCursor of an answer")
+    answer = asking.call("sources", {"limit": PAGE} | ({"after": cursor} if cursor else {}))
+    more = {"nextCursor": answer["next"]} if answer.get("next") else {}
+    return {"resources": [_resource(source) for source in answer["sources"]], **more}
+
+
+def read(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
+    """
+    Return the text of one note as it is now.
+
+    Raises:
+        JsonRpcError: the URI is none of ours, or of no indexed note.
+    """
+    uri = params.get("uri")
+    path = path_of(uri)
+    try:
+        answer = asking.call("get", {"path": path})
+    except DaemonError as error:
+        if error.code != "MEMD_NOT_FOUND":
+            raise
+        raise JsonRpcError(jsonrpc.RESOURCE_NOT_FOUND, str(error), {"uri": uri}) from None
+    return {"contents": [{"uri": uri, "mimeType": _mime_type(path), "text": answer["text"]}]}
+
+
+def path_of(uri: Any) -> str:
+    """Return the path that a URI names. Raises JsonRpcError."""
+    if not isinstance(uri, str) or not uri.startswith(PREFIX) or uri == PREFIX:
+        what = f"the URI {uri!r} names no note: it must be {PREFIX}PATH, as resources/list has them"
+        raise JsonRpcError(jsonrpc.INVALID_PARAMS, what)
+    return unquote(uri.removeprefix(PREFIX))
+
+
+def uri_of(path: str) -> str:
+    """Return the URI of a note."""
+    return PREFIX + quote(path)
+
+
+def _resource(source: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "uri": uri_of(source["path"]),
+        "name": source["path"],
+        "title": source["title"],
+        "mimeType": _mime_type(source["path"]),
+        "annotations": {"audience": ["user", "assistant"]},
+    }
+
+
+def _mime_type(path: str) -> str:
+    return PLAIN if path.lower().endswith(".txt") else MARKDOWN
