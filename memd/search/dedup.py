@@ -53,6 +53,7 @@ class Dedup:
     kept: list[Candidate] = field(default_factory=list)  # best first
     folded: dict[int, list[int]] = field(default_factory=dict)  # kept chunk → what it stands for
     shown: dict[int, int] = field(default_factory=dict)  # kept chunk → itself, joined one → the kept one
+    ranks: dict[int, int] = field(default_factory=dict)  # kept or joined chunk → rank as a candidate, from 0
     crowded: set[int] = field(default_factory=set)  # chunks whose source had its places already
 
     @property
@@ -146,6 +147,7 @@ class _Folding:
 
     def _show(self, place: int, hit: int) -> None:
         self.found.shown[self.ids[place]] = self.ids[hit]
+        self.found.ranks[self.ids[place]] = place
         if place < WINDOW or place == hit:
             self._compared.append(place)
             self._likeness.keep(place)

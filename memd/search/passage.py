@@ -1,6 +1,6 @@
 """Passages: the lines that a hit shows, of one chunk or of chunks that follow each other. Pure."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from memd.index.reader import StoredChunk
@@ -20,9 +20,12 @@ class Passage:
     text: str
 
 
-def of_chunk(chunk: StoredChunk) -> Passage:
-    """Return all of a chunk."""
-    return Passage(chunk.start_line, chunk.end_line, chunk.start_byte, chunk.text)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a hit shows of one chunk."""
+
+    rank: int  # of the chunk among the candidates, the best 0
+    lines: dict[Line, str]  # but for those of better hits
 
 
 def lines_of(chunk: StoredChunk, without: Container[Line] = ()) -> dict[Line, str]:
@@ -35,8 +38,9 @@ def lines_of(chunk: StoredChunk, without: Container[Line] = ()) -> dict[Line, st
     return found
 
 
-def passage(lines: dict[Line, str]) -> Passage | None:
-    """Return lines of a source as a passage, without blank ones at its ends; None where nothing is left."""
+def passage(parts: Iterable[Part]) -> Passage | None:
+    """Return parts of a source as a passage, without blank lines at its ends; None where nothing is left."""
+    lines = {line: text for part in parts for line, text in part.lines.items()}
     told = sorted(line for line, text in lines.items() if text.strip())
     if not told:
         return None

@@ -14,7 +14,7 @@ from memd.search import fallback
 from memd.search.confidence import Confidence, confidence
 from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reads_some
-from memd.search.passage import Line, Passage, lines_of, of_chunk, passage
+from memd.search.passage import Line, Part, Passage, lines_of, passage
 from memd.search.ranking import Candidate, Candidates
 from memd.search.score import Judgement, Mode, SearchRequest, Words, judge, judge_words
 from memd.search.snippet import Snippet, snippet
@@ -41,8 +41,8 @@ class Hit:
     candidate: Candidate
     source: Source
     chunk: StoredChunk
-    passage: Passage  # what is left of the chunk and its neighbours without the lines of better hits
-    own: Passage  # what is left of the chunk alone
+    parts: tuple[Part, ...]  # the lines of the chunk, then those of its neighbours
+    passage: Passage  # of all of them
     snippet: Snippet
     folded: tuple[Place, ...] = ()  # where nearly the same text stands, best first
     superseded_by: tuple[str, ...] = ()  # paths of what holds in its place, the newest first
@@ -146,37 +146,40 @@ def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
     for candidate in found.kept:
         source, better = candidate.source, shown.setdefault(candidate.source, set())
         chunk, *others = (chunks[number] for number in (candidate.id, *beside[candidate.id]))
-        parts = [lines_of(one, better) for one in (chunk, *others)]
-        lines = {line: text for part in parts for line, text in part.items()}
-        own, *neighbours = (passage(part) for part in parts)
-        # A chunk has a line that the one in front and the one behind lack, unless it is half of one that the
-        # model could not read: then it may be shown twice rather than not at all.
-        own = own or of_chunk(chunk)
+        parts = [Part(found.ranks[one.id], lines_of(one, better)) for one in (chunk, *others)]
+        if passage(parts[:1]) is None:
+            # A chunk has a line that the one in front and the one behind lack, unless it is half of one that
+            # the model could not read: then it may be shown twice rather than not at all.
+            parts[0] = Part(parts[0].rank, lines_of(chunk))
+        whole = passage(parts)
+        assert whole is not None
         folded = _joined([places[one] for one in found.folded.get(chunk.id, ())])
         hits.append(
             Hit(
                 candidate,
                 view.snapshot.sources[source],
                 chunk,
-                passage(lines) or own,
-                own,
-                _snippet(own, neighbours, request.query.pieces),
+                tuple(parts),
+                whole,
+                _snippet(parts, request.query.pieces),
                 folded,
                 view.snapshot.superseded_by(source),
             )
         )
-        better.update(lines)
+        better.update(*(part.lines for part in parts))
     return hits
 
 
-def _snippet(own: Passage, neighbours: Iterable[Passage | None], pieces: tuple[str, ...]) -> Snippet:
-    """Return the snippet of a chunk; where it has no word of the query, that of a neighbour that has one."""
-    found = snippet(own.text, own.start_line, pieces, start_byte=own.start_byte)
-    for one in filter(None, () if found.has_match else neighbours):
-        other = snippet(one.text, one.start_line, pieces, start_byte=one.start_byte)
-        if other.has_match:
-            return other
-    return found
+def _snippet(parts: Iterable[Part], pieces: tuple[str, ...]) -> Snippet:
+    """Return the snippet of the first part that has a word of the query; where none has one, of the first."""
+    first = None
+    for one in filter(None, (passage([part]) for part in parts)):
+        found = snippet(one.text, one.start_line, pieces, start_byte=one.start_byte)
+        if found.has_match:
+            return found
+        first = first or found
+    assert first is not None
+    return first
 
 
 def _joined(places: list[Place]) -> tuple[Place, ...]:

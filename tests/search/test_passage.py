@@ -3,7 +3,7 @@
 import pytest
 
 from memd.index.reader import StoredChunk
-from memd.search.passage import Passage, lines_of, passage
+from memd.search.passage import Part, Passage, lines_of, passage
 
 
 def chunk(number, start_line, text, start_byte=0):
@@ -25,11 +25,11 @@ def chunk(number, start_line, text, start_byte=0):
 def test_chunks_that_follow_each_other_are_joined(chunks, expected):
     """What two of them have stands there once, in whichever order they come."""
     for given in (chunks, chunks[::-1]):
-        assert passage({line: text for one in given for line, text in lines_of(one).items()}) == expected
+        assert passage([Part(0, lines_of(one)) for one in given]) == expected
 
 
 def test_lines_of_others_are_left_out():
     """With blank ones that would stand at an end then; nothing may be left."""
     one = chunk(1, 3, "a\n\n  b\n\nc")
-    assert passage(lines_of(one, without={(3, 0), (7, 0)})) == Passage(5, 5, 0, "  b")
-    assert passage(lines_of(one, without={(3, 0), (5, 0), (7, 0)})) is None
+    assert passage([Part(0, lines_of(one, without={(3, 0), (7, 0)}))]) == Passage(5, 5, 0, "  b")
+    assert passage([Part(0, lines_of(one, without={(3, 0), (5, 0), (7, 0)}))]) is None

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.search.passage import of_chunk
 from memd.search.recall import recall
 
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -116,4 +115,4 @@ def test_chunks_of_other_files_are_no_neighbours(notes):
     notes.save({f"n{number}.md": f"heron {'weir ' * number}pond{number}\n" for number in range(5)})
     hits = notes.search("heron", mode="keyword", min_score=0.0).hits
     assert len(hits) == 5
-    assert all(hit.passage == of_chunk(hit.chunk) for hit in hits)
+    assert all(hit.passage.text == hit.chunk.text for hit in hits)

@@ -26,16 +26,25 @@ def test_one_hit_that_is_too_long_does_not_end_it(notes):
     ]
 
 
-def test_a_hit_that_does_not_fit_with_its_neighbours_is_sent_without_them(notes):
-    """And names the lines that are sent."""
+def test_neighbours_of_a_hit_take_no_room_from_better_chunks(notes):
+    """They are sent when it is their turn, with its chunk, and the lines that are named are those sent."""
     parts = [f"# Part {n}\n\n{'zebra ' * (10 * (n == 1) + 1)}{'grass ' * 150}" for n in range(3)]
-    notes.save({"a.md": "\n\n".join(parts)})
-    [hit] = notes.search("zebra", min_score=0.0).hits
-    assert "Source: a.md:1-11 (" in recall([hit], 2000).text
-    small = recall([hit], 400)
-    assert "Source: a.md:5-7 (" in small.text
-    assert [(one.passage.start_line, one.passage.end_line) for one in small.used] == [(5, 7)]
-    assert recall([hit], 100).omitted[0][1].startswith("over budget: ")
+    notes.save({"a.md": "\n\n".join(parts), "b.md": f"zebra zebra {'weir ' * 80}\n"})
+    long, short = notes.search("zebra", min_score=0.0).hits
+    assert (long.source.path, long.passage.start_line, long.passage.end_line) == ("a.md", 1, 11)
+
+    def lines(budget):
+        return [
+            (one.source.path, one.passage.start_line, one.passage.end_line)
+            for one in recall([long, short], budget).used
+        ]
+
+    assert lines(320) == [("a.md", 5, 7)]
+    assert lines(450) == [("a.md", 5, 7), ("b.md", 1, 1)]
+    assert lines(700) == [("a.md", 5, 11), ("b.md", 1, 1)]
+    assert lines(950) == [("a.md", 1, 11), ("b.md", 1, 1)]
+    assert "Source: a.md:5-11 (" in recall([long, short], 700).text
+    assert [hit.source.path for hit, _ in recall([long, short], 200).omitted] == ["a.md"]
 
 
 def test_every_hit_names_its_source(notes):
