@@ -9,9 +9,12 @@ from typing import Any
 from memctl import child, exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
+from memctl.exits import CommandError
 from memctl.output import imported
 
-CLIENTS = ("claude-code", "codex")
+CLIENTS = ("claude-code", "codex", "chatgpt", "claude", "discord", "openclaw", "cowagent")
+FOLLOWED = frozenset({"claude-code", "codex", "openclaw", "cowagent"})  # their files grow; an export is one
+WITH_PROJECTS = frozenset({"claude-code", "codex"})
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -40,9 +43,14 @@ _EPILOG = """\
 Writes conversations into the workspace as Markdown, a file each: memory/archives/CLIENT/YYYY/DAY-TITLE-ID.md,
 with a heading for each turn. They are searched as every note.
 
-CLIENT       PATH, where it is not named
-claude-code  ~/.claude/projects (or $CLAUDE_CONFIG_DIR/projects)
-codex        ~/.codex/sessions and archived_sessions (or $CODEX_HOME/…)
+CLIENT       PATH
+claude-code  its sessions; if not named: ~/.claude/projects
+codex        its sessions; if not named: ~/.codex/sessions and archived_sessions
+chatgpt      the export that chatgpt.com sends: a zip, or the conversations.json in it
+claude       the export that claude.ai sends: the same
+discord      JSON that DiscordChatExporter writes, a file a channel, or a zip of them
+openclaw     a workspace with MEMORY.md and memory/; if not named: ~/.openclaw/workspace
+cowagent     the same; if not named: ~/cow
 
 It can be run again and again: what has grown is brought up to date, what you have changed or deleted since is
 left alone and named. Files of the client are only read. Secrets of a known shape are masked. What memd itself
@@ -53,15 +61,27 @@ Exit code 0; 1 where there is no file of the client's.
 examples:
   memctl import claude-code --dry-run
   memctl import claude-code --project . --follow
+  memctl import chatgpt ~/Downloads/chatgpt-export.zip
 """
 
 
 def run(args: Namespace) -> int:
     """Have it imported, and show what came of it."""
+    _check(args)
     workspace = workspaces.find(args.workspace)
     done = child.report(_command(args, workspace), "the import", lambda later: _show(later["imported"], args))
     _show(done, args)
     return exits.OK
+
+
+def _check(args: Namespace) -> None:
+    """Refuse what could only do nothing."""
+    if args.client not in FOLLOWED and not args.paths:
+        raise CommandError(f"name the export: memctl import {args.client} FILE.zip (or JSON, or a folder)")
+    if args.follow and (args.client not in FOLLOWED or args.dry_run):
+        raise CommandError("--follow is for files that grow: " + ", ".join(sorted(FOLLOWED)))
+    if args.project and args.client not in WITH_PROJECTS:
+        raise CommandError("--project is for agents that work in one: " + ", ".join(sorted(WITH_PROJECTS)))
 
 
 def _command(args: Namespace, workspace: str) -> list[str]:

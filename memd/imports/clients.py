@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memd.imports import claude_code, codex
+from memd.imports import chatgpt, claude, claude_code, codex, discord, memory_folder
 from memd.imports.conversation import Conversation, Document, Problems
 from memd.imports.jsonl import Read
 
@@ -27,4 +27,13 @@ CLIENTS: Final[Mapping[str, Client]] = {
         claude_code.files, claude_code.conversations, claude_code.default_folders, follow=True
     ),
     "codex": Client(codex.files, codex.conversations, codex.default_folders, follow=True),
+    "chatgpt": Client(chatgpt.files, chatgpt.conversations),
+    "claude": Client(claude.files, claude.conversations),
+    "discord": Client(discord.files, discord.conversations),
+    "openclaw": Client(
+        memory_folder.files, memory_folder.documents("openclaw"), memory_folder.openclaw_folders, follow=True
+    ),
+    "cowagent": Client(
+        memory_folder.files, memory_folder.documents("cowagent"), memory_folder.cowagent_folders, follow=True
+    ),
 }

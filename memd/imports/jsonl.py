@@ -43,10 +43,17 @@ def objects(path: Path, problems: Problems, read: Read) -> Iterator[dict[str, ob
         if start == BOM_UTF8:
             stream.read(len(BOM_UTF8))
         for number, line in _lines(stream, str(path), problems, read):
-            found = _decoded(line, number, str(path), problems)
+            try:
+                found, is_utf8 = decoded(line)
+            except ValueError:
+                if line.endswith(b"\n"):  # else it is being written
+                    problems.add(str(path), f"line {NOT_JSON}", number)
+                continue
+            if not is_utf8:
+                problems.add(str(path), f"line {NOT_UTF8}", number)
             if isinstance(found, dict):
                 yield found
-            elif found is not None:
+            else:
                 problems.add(str(path), f"line {NOT_OBJECT}", number)
 
 
@@ -83,27 +90,23 @@ def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -
             yield number, line
 
 
-def _decoded(line: bytes, number: int, where: str, problems: Problems) -> object:
-    """Return what a line holds; None where it is no JSON."""
+def decoded(raw: bytes) -> tuple[object, bool]:
+    """Return what a JSON text holds, and whether it was UTF-8.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
     try:
-        return msgspec.json.decode(line)
+        return msgspec.json.decode(raw), True
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     # msgspec is strict about what JavaScript writes when it cuts a text inside of an emoji (\ud83d).
     try:
-        found = json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        if line.endswith(b"\n"):
-            problems.add(where, f"line {NOT_JSON}", number)
-        return None
-    if not _is_utf8(line):
-        problems.add(where, f"line {NOT_UTF8}", number)
-    return found
-
-
-def _is_utf8(line: bytes) -> bool:
+        found = json.loads(raw.decode("utf-8", "replace"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     try:
-        line.decode()
+        raw.decode()
     except UnicodeDecodeError:
-        return False
-    return True
+        return found, False
+    return found, True

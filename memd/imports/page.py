@@ -5,6 +5,7 @@ A conversation is one page. One of more than PAGE_BYTES goes on in further ones:
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -26,6 +27,7 @@ MAX_TOOL_CHARS = 16 * 1024  # of one output: longer ones are logs
 MAX_PARTICIPANTS = 50  # arbitrary; keeps the front matter of a busy channel short
 _LONGEST_SECRET = 8 * 1024  # what is cut is masked before, as far as a secret may reach over the cut
 _LINE_WIDTH = 1 << 16  # never folded: one line a value, for grep and for people
+_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", re.DOTALL)
 _UNTITLED = "conversation"
 
 
@@ -89,7 +91,10 @@ def document_page(of: Document, settings: Settings) -> Page:
         "updated": of.changed.isoformat(timespec="seconds"),
         "source": {"origin": "agent", "client": settings.client, "session": of.id},
     }
-    return _rendered(of.id, 1, of.day, front, f"{readable(of.text)}\n", turns=1, settings=settings)
+    own = _FRONT_MATTER.match(of.text)
+    # A second front matter is none: it stays to be read.
+    text = f"{fenced(own[1].rstrip())}\n\n{of.text[own.end() :]}" if own else of.text
+    return _rendered(of.id, 1, of.day, front, f"{readable(text)}\n", turns=1, settings=settings)
 
 
 def _kept(of: Conversation, opening: list[str], *, with_tools: bool) -> Iterator[Turn]:

@@ -106,27 +106,44 @@ JSON = st.recursive(
 )
 KEYS = st.sampled_from(
     ["type", "message", "content", "role", "payload", "text", "timestamp", "attachment", "prompt", "cwd",
-     "summary", "output", "input", "name", "action", "internal_chat_message_metadata_passthrough"]
+     "summary", "output", "input", "name", "action", "internal_chat_message_metadata_passthrough", "id",
+     "mapping", "current_node", "parent", "author", "parts", "content_type", "recipient", "metadata",
+     "conversation_id", "chat_messages", "sender", "uuid", "created_at", "create_time", "files", "embeds"]
+)  # fmt: skip
+WORDS = st.sampled_from(
+    ["user", "assistant", "text", "response_item", "message", "tool_use", "attachment", "human", "a",
+     "Default", "2026-05-01T08:00:00Z"]
 )  # fmt: skip
 VALUES = st.recursive(
-    JSON
-    | st.sampled_from(["user", "assistant", "text", "response_item", "message", "tool_use", "attachment"]),
-    lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=3),
-    max_leaves=12,
+    JSON | WORDS,
+    lambda inner: st.dictionaries(KEYS | WORDS, inner, max_size=5) | st.lists(inner, max_size=3),
+    max_leaves=14,
 )
+RECORDS = st.lists(st.dictionaries(KEYS, VALUES, max_size=6), max_size=4)
 
 
-@pytest.mark.parametrize("client", [name for name, client in CLIENTS.items() if client.follow])
+def exported(client, records):
+    """Return the text of a file in which these records stand where the client has its own."""
+    if client in {"claude-code", "codex"}:
+        return "".join(f"{json.dumps(record)}\n" for record in records)
+    if client == "discord":
+        return json.dumps({"channel": {"id": "1"}, "messages": records})
+    named = {"uuid": "a", "conversation_id": "a", "chat_messages": [], "mapping": {}}
+    return json.dumps([named | record for record in records])
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "chatgpt", "claude", "discord"])
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(records=st.lists(st.dictionaries(KEYS, VALUES, max_size=5), max_size=4))
+@given(records=RECORDS)
 def test_no_record_of_any_shape_ends_an_import(tmp_path, client, records):
     """Clients change their records with each release."""
     path = tmp_path / "rollout-odd.jsonl"
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    path.write_text(exported(client, records))
     for found in CLIENTS[client].read(path, Problems(), lambda _: None):
         assert isinstance(found, Conversation)
         for turn in found.turns:
             assert isinstance(turn.text, str)
+            assert isinstance(turn.speaker, str)
 
 
 def test_an_answer_without_a_question_is_kept(workspace):

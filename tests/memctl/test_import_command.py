@@ -90,6 +90,10 @@ def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
         (["claude-code", "nowhere"], exits.NOT_FOUND, "nowhere is not there"),
         (["claude-code", "."], exits.NONE, "no file of claude-code's in"),
         (["nobody"], exits.USAGE, "claude-code"),
+        (["chatgpt"], exits.USAGE, "name the export"),
+        (["chatgpt", "x.zip", "--follow"], exits.USAGE, "files that grow"),
+        (["claude-code", "--follow", "--dry-run"], exits.USAGE, "files that grow"),
+        (["openclaw", "--project", "."], exits.USAGE, "claude-code, codex"),
         (["claude-code", ".", "-w", "/"], exits.WORKSPACE, "memctl init"),
     ],
 )

@@ -1,0 +1,105 @@
+"""Opening of exports: a zip as it was downloaded, what was unpacked from it, or one JSON file.
+
+Nothing of a zip is unpacked to the disk: its members are read by their last names, so that no path in it
+leads anywhere, and as a stream, so that one which unpacks to gigabytes takes time and no memory.
+"""
+
+import errno
+import fnmatch
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from memd.imports.conversation import Problems
+from memd.imports.jsonl import below, regular
+
+# Text in zips is a fifth to a twentieth of itself; what becomes a thousand times as large was made for that.
+MAX_RATIO = 200
+SMALL_BYTES = 64 * 1024 * 1024  # less than that harms nobody, whatever it was before
+MAX_UNPACKED_BYTES = 16 * 1024**3  # of one file in it: more than anybody has said
+
+BOMB = f"unpacks to more than {MAX_RATIO} times its size: it is not read"
+TOO_LARGE = f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB: it is not read"
+ENCRYPTED = "is encrypted: unpack it first"
+BROKEN = "is a broken zip"
+
+_ZIP = b"PK\x03\x04"
+_IS_ENCRYPTED = 1  # bit of a member's flags
+_FAULTS = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError)
+
+
+class Stream:
+    """Bytes of one file of an export."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def read(self, size_bytes: int) -> bytes:
+        """Return so many bytes, or what is left.
+
+        Raises:
+            OSError: they cannot be read or unpacked.
+        """
+        try:
+            return self._stream.read(size_bytes)
+        except _FAULTS as error:
+            raise OSError(errno.EIO, f"{BROKEN}; what came before is imported") from error
+
+
+def files(path: Path, pattern: str) -> Iterator[Path]:
+    """Yield the exports below a folder, files that are called so and zips; *path* itself if it is none."""
+    if not path.is_dir():
+        yield path
+        return
+    yield from below(path, pattern)
+    yield from below(path, "*.zip")
+
+
+def streams(path: Path, pattern: str, problems: Problems) -> Iterator[tuple[str, Stream]]:
+    """Yield a name and a stream for each file in an export that is called so.
+
+    Raises:
+        OSError: the export cannot be read.
+    """
+    with regular(path) as file:
+        if file.peek(len(_ZIP))[: len(_ZIP)] != _ZIP:
+            yield str(path), Stream(file)
+            return
+        try:
+            archive = zipfile.ZipFile(file)
+        except (*_FAULTS, ValueError):
+            problems.add(str(path), BROKEN)
+            return
+        with archive:
+            wanted = [one for one in archive.infolist() if _is_called(one.filename, pattern)]
+            if not wanted:
+                problems.add(str(path), f"has no {pattern} in it")
+            for member in wanted:
+                where = f"{path}: {member.filename}"
+                if fault := _fault(member):
+                    problems.add(where, fault)
+                    continue
+                try:
+                    opened = archive.open(member)
+                except (*_FAULTS, RuntimeError):
+                    problems.add(where, BROKEN)
+                    continue
+                with opened:
+                    yield where, Stream(opened)
+
+
+def _is_called(name: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(name.replace("\\", "/").rpartition("/")[2].lower(), pattern)
+
+
+def _fault(member: zipfile.ZipInfo) -> str:
+    """Return why a member of a zip is not read; "" where it is."""
+    if member.flag_bits & _IS_ENCRYPTED:
+        return ENCRYPTED
+    if member.file_size > MAX_UNPACKED_BYTES:
+        return TOO_LARGE
+    if member.file_size > max(SMALL_BYTES, MAX_RATIO * member.compress_size):
+        return BOMB
+    return ""

@@ -1,0 +1,81 @@
+"""Reader of the memory that OpenClaw and CowAgent keep: Markdown files in the agent's workspace.
+
+In both, MEMORY.md holds what was learned, memory/YYYY-MM-DD.md (OpenClaw's also with a name behind the day)
+what happened on a day, and folders below memory/ more of the kind: CowAgent's dreams/, evolution/ and
+users/ID/. OpenClaw has USER.md and DREAMS.md beside MEMORY.md. The rest of a workspace tells the agent how to
+behave.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from memd.imports.conversation import Document, Problems
+from memd.imports.jsonl import Read, regular
+
+MAX_BYTES = 2 * 1024 * 1024  # half of what memd reads of a note
+TOO_LARGE = f"has more than {MAX_BYTES >> 20} MiB"
+NOT_UTF8 = "is not UTF-8 text"
+
+_TOP = frozenset({"memory.md", "user.md", "dreams.md"})  # in small letters
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:$|[-_ .])")
+_HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+
+
+def openclaw_folders() -> list[Path]:
+    """Return where OpenClaw keeps the workspace of its agent."""
+    state = os.environ.get("OPENCLAW_STATE_DIR")
+    return [(Path(state) if state else Path.home() / ".openclaw") / "workspace"]
+
+
+def cowagent_folders() -> list[Path]:
+    """Return where CowAgent keeps its workspace."""
+    return [Path.home() / "cow"]
+
+
+def files(path: Path) -> Iterator[Path]:
+    """Yield the files of a workspace's memory, or the file itself."""
+    if not path.is_dir():
+        yield path
+        return
+    memory = path if path.name == "memory" and not (path / "memory").is_dir() else path / "memory"
+    yield from (one for one in sorted(memory.parent.iterdir()) if one.name.lower() in _TOP and one.is_file())
+    for found in sorted(memory.rglob("*.md")):
+        if not any(part.startswith(".") for part in found.relative_to(memory).parts) and found.is_file():
+            yield found
+
+
+def documents(client: str) -> Callable[[Path, Problems, Read], Iterator[Document]]:
+    """Return the reader of a client's files."""
+
+    def read_document(path: Path, problems: Problems, read: Read) -> Iterator[Document]:
+        with regular(path) as stream:
+            raw = stream.read(MAX_BYTES + 1)
+            changed = datetime.fromtimestamp(os.fstat(stream.fileno()).st_mtime, UTC).astimezone()
+        read(len(raw))
+        if len(raw) > MAX_BYTES:
+            problems.add(str(path), TOO_LARGE)
+            return
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            problems.add(str(path), NOT_UTF8)
+            return
+        if not text.strip():
+            return
+        heading = _HEADING.search(text)
+        title = heading[1] if heading else f"{path.stem} of {client}"
+        # The whole path: two agents have files of the same names.
+        yield Document(str(path.absolute()), title, text, _day(path.name), changed)
+
+    return read_document
+
+
+def _day(name: str) -> date | None:
+    found = _DAY.match(name)
+    try:
+        return date.fromisoformat(found[1]) if found else None
+    except ValueError:
+        return None

@@ -1,0 +1,248 @@
+"""Import of the exports of ChatGPT, claude.ai and Discord."""
+
+import json
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from imports.exports import (
+    CLAUDE,
+    DISCORD,
+    GPT,
+    channel,
+    gpt_conversation,
+    gpt_node,
+    gpt_text,
+    said,
+    written,
+    zipped,
+)
+
+from memd.imports import chatgpt, claude, discord, export, json_members
+from memd.imports.conversation import Problems
+
+
+def test_a_conversation_with_chatgpt_is_the_branch_that_was_seen_last(workspace, tmp_path):
+    """Without system prompts, tools and references; an image is named."""
+    found = workspace.imports("chatgpt", zipped(tmp_path / "e.zip", **{"conversations.json": [GPT]}))
+    assert found["new"][0].startswith("memory/archives/chatgpt/2026/2026-05-01-leaving-the-queue-")
+    assert workspace.body() == (
+        "\n## User · 2026-05-01 10:00\n\n[image]\n\nWhy did we leave the queue?\n"
+        "\n## Assistant · 10:00\n\nBecause of alarms.\n"
+    )
+    assert workspace.front()["source"]["session"] == "6812-gpt"
+    assert found["skipped"] == []
+
+
+def test_tools_and_thoughts_of_chatgpt_are_kept_when_asked_for(workspace, tmp_path):
+    """As code, and as what the model thought."""
+    workspace.imports("chatgpt", written(tmp_path / "conversations.json", [GPT]), with_tools=True)
+    assert "## Assistant (thinking) · 10:00\n\nHmm." in workspace.page()
+    assert "## Tool python · 10:00\n\n```\nprint(1)\n```" in workspace.page()
+    assert "## Tool python · 10:00\n\n```\n1\n```" in workspace.page()
+
+
+def test_a_conversation_with_claude_has_its_roles_and_names_what_was_attached(workspace, tmp_path):
+    """The text of what was attached is for --with-tools."""
+    path = zipped(tmp_path / "data.zip", **{"conversations.json": [CLAUDE], "users.json": [{"noise": 1}]})
+    workspace.imports("claude", path)
+    assert workspace.body() == (
+        "\n## User · 2026-05-01 10:00\n\nWhy did we leave the queue?\n\n[attached: paste.txt]\n\n"
+        "[attached: queue.png]\n\n## Assistant · 10:00\n\nBecause of alarms.\n"
+    )
+    workspace.imports("claude", path, with_tools=True)
+    assert "## Attached paste.txt · 10:00\n\n```\nmemory alarm log\n```" in workspace.page()
+    assert '## Tool web_search · 10:00\n\n```\n{"query": "alarms"}\n```' in workspace.page()
+
+
+def test_a_discord_channel_is_a_page_a_day_with_the_names_of_its_people(workspace, tmp_path):
+    """What the program itself said is left out; what was attached is named."""
+    found = workspace.imports("discord", written(tmp_path / "general.json", DISCORD))
+    [first, second] = workspace.pages().values()
+    assert [path.rpartition("/")[2][:-9] for path in found["new"]] == [
+        "2026-05-01-general-in-rivers-talk-",
+        "2026-05-02-general-in-rivers-talk-",
+    ]
+    assert first.endswith(
+        "\n\n## Ada L. · 2026-05-01 10:00\n\nWho leaves the queue?\n\n## bob · 10:01\n\nWe do.\n"
+    )
+    assert "origin: human" in first
+    assert "- Ada L.\n- bob\n" in first
+    assert second.endswith("SKIP LOCKED\nHow to queue.\n\n[attached: queue.png]\n")
+
+
+def test_the_second_part_of_a_day_takes_nothing_of_the_first(workspace, tmp_path):
+    """Channels are exported in parts, and from some moment on."""
+    parts = [
+        channel(DISCORD["messages"][0]),
+        channel(*DISCORD["messages"][1:3], said("9005", "2026-05-01T09:00Z", "x", "y")),
+    ]
+    for number, part in enumerate(parts):
+        workspace.imports("discord", written(tmp_path / f"part{number}.json", part))
+    assert len(workspace.pages()) == 2
+    assert "Who leaves" in "".join(workspace.pages().values())
+
+
+@pytest.mark.parametrize(
+    ("client", "value"), [("chatgpt", [GPT]), ("claude", [CLAUDE]), ("discord", DISCORD)]
+)
+def test_the_same_export_again_changes_nothing(workspace, tmp_path, client, value):
+    """Zipped or not: a conversation is known by its id."""
+    first = workspace.imports(client, written(tmp_path / "conversations.json", value))
+    before = workspace.pages()
+    again = workspace.imports(client, zipped(tmp_path / "e.zip", **{"conversations.json": value}))
+    assert (again["new"], again["grown"], again["unchanged"]) == ([], [], len(first["new"]))
+    assert workspace.pages() == before
+
+
+def test_a_folder_that_was_unpacked_is_read_with_all_its_parts(workspace, tmp_path):
+    """Newer exports have conversations-000.json, conversations-001.json and so on."""
+    for number in range(3):
+        node = gpt_node("u", "root", "user", gpt_text(f"question {number}"))
+        written(tmp_path / f"conversations-{number:03}.json", [gpt_conversation(node, key=f"k{number}")])
+    assert len(workspace.imports("chatgpt", tmp_path)["new"]) == 3
+
+
+# -- broken and hostile ones -------------------------------------------------------------------------------
+
+
+def test_an_export_that_is_cut_short_gives_what_is_whole(workspace, tmp_path):
+    """A download that broke off."""
+    path = tmp_path / "conversations.json"
+    other = gpt_conversation(gpt_node("u", "root", "user", gpt_text("lost")), key="other")
+    path.write_text(json.dumps([GPT, other])[:-40])
+    found = workspace.imports("chatgpt", path)
+    assert len(found["new"]) == 1
+    assert [row["why"] for row in found["skipped"]] == [json_members.CUT_SHORT]
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", None),
+        (b"no json at all", None),
+        (b"[" * 1_000_000, json_members.NOT_EXPORT),
+        (b'{"a":' * 1_000_000, None),
+        (b'[{"mapping":' + b'{"a":' * 100_000 + b"}" * 100_001 + b"]", json_members.NOT_JSON),
+        (b'[{"mapping" 3}]', json_members.NOT_JSON),
+        (b'[{"title":"x"}]', chatgpt.NO_CONVERSATION),
+        (b'[{"conversation_id":"x","mapping":{"a":{"parent":"a"}},"current_node":"a"}]', "no turn"),
+        (b'"' + b"x" * (json_members.MAX_MEMBER_BYTES + 2_000_000), json_members.LONG_TEXT),
+        (json.dumps([GPT]).encode("utf-16"), "UTF-16"),
+        (b"]]]}}}", None),
+    ],
+)  # fmt: skip
+def test_what_is_no_export_is_said_to_be_none(workspace, tmp_path, raw, why):
+    """And never ends the import, nor takes the machine's memory."""
+    path = tmp_path / "conversations.json"
+    path.write_bytes(raw)
+    rows = workspace.imports("chatgpt", path)["skipped"]
+    assert workspace.pages() == {}
+    assert rows
+    assert why is None or any(why in row["why"] for row in rows)
+
+
+def test_a_conversation_that_is_too_large_costs_no_other(workspace, tmp_path):
+    """It is counted, and the next one is read."""
+    path = tmp_path / "conversations.json"
+    large = b'{"huge":["' + b'","'.join([b"x" * 1_000_000] * 70) + b'"]}'
+    path.write_bytes(b"[" + large + b"," + json.dumps(GPT).encode() + b"]")
+    found = workspace.imports("chatgpt", path)
+    assert len(found["new"]) == 1
+    assert json_members.TOO_LARGE in found["skipped"][0]["why"]
+
+
+def test_a_zip_bomb_is_not_unpacked(workspace, tmp_path):
+    """What grows a thousandfold was made for it."""
+    path = zipped(tmp_path / "e.zip", **{"conversations.json": b" " * (export.SMALL_BYTES + 1)})
+    [row] = workspace.imports("chatgpt", path)["skipped"]
+    assert row["why"] == export.BOMB
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../../etc/conversations.json", "/etc/conversations.json", "a\\b\\conversations.json"]
+)
+def test_a_path_in_a_zip_leads_nowhere(workspace, tmp_path, name):
+    """Nothing is unpacked to the disk."""
+    before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(workspace.root)}
+    path = zipped(tmp_path / "e.zip", **{name: [GPT]})
+    assert len(workspace.imports("chatgpt", path)["new"]) == 1
+    assert {path for path in tmp_path.rglob("*") if not path.is_relative_to(workspace.root)} == before | {
+        path
+    }
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "encrypted", "empty", "other"])
+def test_a_zip_that_cannot_be_read_is_named(workspace, tmp_path, damage):
+    """With what is wrong, where that is known."""
+    path = zipped(tmp_path / "e.zip", **{"conversations.json": [GPT] * 50})
+    raw = bytearray(path.read_bytes())
+    match damage:
+        case "cut":
+            del raw[len(raw) // 2 :]
+        case "flipped":
+            raw[len(raw) // 2 : len(raw) // 2 + 8] = b"garbage!"
+        case "encrypted":
+            raw[6] |= 1
+            at = raw.index(b"PK\x01\x02")
+            raw[at + 8] |= 1
+        case "empty":
+            with zipfile.ZipFile(tmp_path / "e.zip", "w") as archive:
+                archive.writestr("other.txt", "x")
+            raw = bytearray(path.read_bytes())
+        case "other":
+            raw[8:10] = b"\x63\x00"
+            at = raw.index(b"PK\x01\x02")
+            raw[at + 10 : at + 12] = b"\x63\x00"
+    path.write_bytes(raw)
+    rows = workspace.imports("chatgpt", path)["skipped"]
+    assert rows
+    assert all(str(path) in row["source"] for row in rows)
+
+
+READ = """
+import resource, sys
+from pathlib import Path
+from memd.imports import chatgpt
+from memd.imports.conversation import Problems
+for found in chatgpt.conversations(Path(sys.argv[1]), Problems(), lambda _: None):
+    sum(len(turn.text) for turn in found.turns)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_the_number_of_conversations(tmp_path):
+    """An export of 60 MB is read within 40 MB above what the program takes by itself."""
+    node = gpt_node("u", "root", "user", gpt_text("word " * 20_000))
+    small, large = (
+        written(tmp_path / f"{count}.json", [gpt_conversation(node, key=str(n)) for n in range(count)])
+        for count in (1, 600)
+    )
+    took = [int(subprocess.check_output([sys.executable, "-c", READ, str(path)])) for path in (small, large)]
+    assert took[1] - took[0] < 40 * 1024  # KiB, as Linux counts
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 16, 61, 4096])
+def test_members_are_the_same_wherever_a_chunk_ends(tmp_path, monkeypatch, size):
+    """Within strings, escapes and brackets."""
+    monkeypatch.setattr(json_members, "CHUNK_BYTES", size)
+    tricky = r'[{"a":"}{][\"\\"},{"b":[{"c":"\\\\"}]},{"d":{}},7,"text {",[{"e":1}]]'
+    path = tmp_path / "x.json"
+    path.write_text(tricky)
+    problems = Problems()
+    with path.open("rb") as stream:
+        found = [member for _, member in json_members.members(stream, "x", problems, lambda _: None)]
+    assert found == [{"a": '}{]["\\'}, {"b": [{"c": "\\\\"}]}, {"d": {}}]
+    assert problems.rows() == []
+
+
+def test_the_export_of_another_client_is_said_to_be_one(workspace, tmp_path):
+    """All three are called alike."""
+    paths = {
+        "chatgpt": written(tmp_path / "conversations.json", [CLAUDE]),
+        "claude": zipped(tmp_path / "a.zip", **{"conversations.json": [GPT]}),
+        "discord": zipped(tmp_path / "b.zip", **{"conversations.json": [GPT]}),
+    }
+    said = [workspace.imports(client, path)["skipped"][0]["why"] for client, path in paths.items()]
+    assert said == [chatgpt.NO_CONVERSATION, claude.NO_CONVERSATION, discord.NO_CHANNEL]

@@ -1,0 +1,68 @@
+"""Import of the memory that OpenClaw and CowAgent keep."""
+
+import pytest
+
+from memd.imports import memory_folder
+
+FILES = {
+    "MEMORY.md": "# What I know\n\nJobs are in Postgres.\n",
+    "USER.md": "---\nname: Ada\n---\nPrefers tea.\n",
+    "SOUL.md": "You are helpful.\n",
+    "memory/2026-05-01.md": "# Daily Memory: 2026-05-01\n\n- left the queue\n",
+    "memory/2026-05-02-standup.md": "talked\n",
+    "memory/dreams/2026-05-01.md": "# A dream\n\nof queues\n",
+    "memory/.dreams/state.md": "noise\n",
+    "memory/notes.txt": "noise\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for path, text in FILES.items():
+        (tmp_path / "agent" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "agent" / path).write_text(text)
+    return tmp_path / "agent"
+
+
+@pytest.mark.parametrize("client", ["openclaw", "cowagent"])
+def test_what_an_agent_remembers_becomes_notes_with_their_days(workspace, folder, client):
+    """What is dated stays so, and what holds until it is changed has no day in its name."""
+    found = workspace.imports(client, folder)
+    names = sorted(path.removeprefix(f"memory/archives/{client}/")[:-10] for path in found["new"])
+    assert names == [
+        "2026/2026-05-01-a-dream",
+        "2026/2026-05-01-daily-memory-2026-05-01",
+        f"2026/2026-05-02-2026-05-02-standup-of-{client}",
+        f"user-of-{client}",
+        "what-i-know",
+    ]
+    text = "".join(workspace.pages().values())
+    assert "noise" not in text
+    assert "helpful" not in text
+    assert "```\nname: Ada\n```\n\nPrefers tea.\n" in text
+    assert f"client: {client}" in text
+
+
+def test_a_memory_that_was_changed_is_brought_up_to_date(workspace, folder):
+    """Until its owner changes the copy."""
+    workspace.imports("openclaw", folder)
+    (folder / "MEMORY.md").write_text("# What I know\n\nJobs are in Redis.\n")
+    found = workspace.imports("openclaw", folder)
+    assert (len(found["grown"]), found["unchanged"]) == (1, 4)
+    assert "Redis" in "".join(workspace.pages().values())
+
+
+def test_the_memory_folder_itself_may_be_named(workspace, folder):
+    """As well as the workspace that it stands in."""
+    assert len(workspace.imports("openclaw", folder / "memory")["new"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"), [(b"caf\xe9", memory_folder.NOT_UTF8), (b"x" * 3_000_000, memory_folder.TOO_LARGE)]
+)
+def test_what_memd_could_not_read_is_named(workspace, folder, raw, why):
+    """And the others are imported."""
+    (folder / "MEMORY.md").write_bytes(raw)
+    found = workspace.imports("cowagent", folder)
+    assert [row["why"] for row in found["skipped"]] == [why]
+    assert len(found["new"]) == 4
