@@ -5,7 +5,7 @@ Pure.
 
 import re
 
-from memd.entries.secrets import find_secrets
+from memd.entries.secrets import mask
 from memd.sources.markdown import read_blocks, split_lines
 
 # What a hook of memd's put into a prompt: whole lines, of which the first and the last are these.
@@ -19,11 +19,6 @@ _ESCAPE = re.compile(
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANK_LINES = re.compile(r"\n{4,}")
 
-# Behind a private key's first line: the rest of it, and the line that ends it.
-_KEY_REST = re.compile(
-    r"[^-]{0,20000}-----END [A-Z0-9 ]{1,60}-----|(?:[A-Za-z0-9+/=]{40,}[ \t]*(?:\r?\n|\\n|\Z))*"
-)
-
 # What may begin a block that reaches over the end of a turn, or a heading: most texts have neither.
 _SUSPECT = re.compile(
     r"```|~~~|^ {0,3}(?:#{1,6}(?:[ \t]|$)|=+[ \t]*$|-+[ \t]*$)"
@@ -34,19 +29,6 @@ _HEADING = re.compile(r"( {0,3})(#{1,6})(?=[ \t]|$)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 RANK = 2  # of a turn's heading; those in its text come below it
 _LOWEST = 6
-
-
-def mask(text: str) -> str:
-    """Return *text* with each secret replaced by the name of its kind."""
-    found = sorted((secret.start, secret.end, secret.kind) for secret in find_secrets(text))
-    parts, done = [], 0
-    for start, end, kind in found:
-        if start >= done:
-            parts += [text[done:start], f"[secret: {kind}]"]
-        # The shape of a key is its first line.
-        rest = _KEY_REST.match(text, end) if kind == "private key" else None
-        done = max(done, rest.end() if rest else end)
-    return "".join([*parts, text[done:]]) if found else text
 
 
 def readable(text: str) -> str:

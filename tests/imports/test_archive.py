@@ -126,12 +126,12 @@ def test_a_single_turn_of_any_length_is_cut_where_a_line_ends(workspace):
 
 def test_secrets_are_masked_in_text_title_and_name(workspace):
     """None of it reaches the archive, which is synced and shown to agents."""
-    token = f"ghp_{'a1' * 18}"
+    token = "ghp_" + "9bX2kQ7vT4mZ1wR8sL5nC3yH6jD0fGpAeUiO"
     found = workspace.imports(
         "claude-code", workspace.session(typed(f"{token} is my token"), answered(token))
     )
     assert token not in workspace.page() + found["new"][0]
-    assert "[secret: GitHub token] is my token" in workspace.page()
+    assert re.search(r"\[masked: [^\]]+\] is my token", workspace.page())
 
 
 def test_files_and_folders_are_their_owners_alone(workspace):
@@ -221,7 +221,7 @@ def test_an_import_that_is_killed_at_any_moment_ends_with_the_same_files_when_it
     assert len(whole) == SESSIONS
     rng = random.Random(14)
     cut_short = 0
-    for _ in range(12):
+    for _ in range(6):
         _empty(workspace)
         while True:
             _kill_soon(command, workspace, rng)
