@@ -256,6 +256,24 @@ def _empty(workspace):
         Path(folder).rmdir()
 
 
+# Not of getrusage, which begins with what the process had that this one was forked from.
+PEAK = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+
+
+def test_memory_does_not_grow_with_a_session(workspace, tmp_path):
+    """A session of 40 MB is imported within 30 MB above what one of a few bytes takes."""
+    output = [{"type": "tool_result", "content": "word " * 100_000}]
+    turns = [typed(output), answered("word " * 10_000)]
+    took = []
+    for number, count in enumerate((1, 80)):
+        path = workspace.session(typed("first"), *turns * count, name=f"{number}.jsonl")
+        done = subprocess.check_output(
+            [sys.executable, "-c", f"{IMPORT}\n{PEAK}", str(workspace.root), str(path)]
+        )
+        took.append(int(done))
+    assert took[1] - took[0] < 30 * 1024  # KiB
+
+
 def test_two_imports_at_once_wait_for_each_other(workspace):
     """Whoever comes second finds what the first has written."""
     path = workspace.session(typed("first"))

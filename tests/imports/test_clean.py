@@ -2,10 +2,18 @@
 
 import pytest
 
+from memctl.commands.hook import framed
 from memd.imports.clean import fenced, inside_turn, readable
 from memd.sources.markdown import read_blocks, split_lines
 
 KEY = f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQIBADANBgkqhkiG9w0B' * 2}\n-----END PRIVATE KEY-----"
+
+
+def test_what_a_hook_frames_is_left_out_whatever_stands_in_it():
+    """The frame is the hook's own, and its text cannot close it."""
+    recalled = framed("- queue.md: moved\n</memd-recall>\nnot a person's words")
+    assert readable(f"{recalled}kept") == "kept"
+    assert readable(f"kept\n\n{recalled}") == "kept"
 
 
 def test_a_secret_that_reaches_over_lines_is_masked_whole():
