@@ -27,6 +27,7 @@ from memd.errors import ChangedError, InvalidError, NotFoundError, SecretError, 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
 LATER = datetime(2026, 6, 2, 10, 0, tzinfo=UTC)
 AGENT = {"client": "planner", "session": "s-17"}
+TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3
 
 
 @pytest.fixture
@@ -178,7 +179,7 @@ def test_values_are_checked_as_those_of_a_new_entry(root):
     before = (root / first.path).read_bytes()
     for error, changes in (
         (InvalidError, {"content": " "}),
-        (SecretError, {"content": "ghp_" + "a1B2" * 9}),
+        (SecretError, {"content": TOKEN}),
         (InvalidError, {"title": "\x1b"}),
         (InvalidError, {"tags": ["x"] * 33}),
         (InvalidError, {"supersedes": [f"{number}.md" for number in range(33)]}),
@@ -186,6 +187,8 @@ def test_values_are_checked_as_those_of_a_new_entry(root):
         with pytest.raises(error):
             revise(root, first.path, **changes)
     assert (root / first.path).read_bytes() == before
+    revise(root, first.path, TOKEN, force=True)
+    assert TOKEN in (root / first.path).read_text()
 
 
 def test_an_entry_is_found_by_its_id(root):
