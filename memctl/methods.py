@@ -125,6 +125,7 @@ class Methods:
         weights: dict[str, Any] | None = None,
         path: str | list[str] | None = None,
         explain: bool | None = None,
+        prefix: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SearchResult:
         """Ranked hits."""
@@ -143,6 +144,7 @@ class Methods:
             "weights": weights,
             "path": path,
             "explain": explain,
+            "prefix": prefix,
         }
         answer: types.SearchResult = self.call(
             "search",
@@ -168,6 +170,7 @@ class Methods:
         weights: dict[str, Any] | None = None,
         path: str | list[str] | None = None,
         explain: bool | None = None,
+        prefix: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SearchResult:
         """Ranked hits."""
@@ -186,6 +189,7 @@ class Methods:
             "weights": weights,
             "path": path,
             "explain": explain,
+            "prefix": prefix,
         }
         answer: types.SearchResult = self.call(
             "search_memory",
@@ -756,6 +760,7 @@ class AsyncMethods:
         weights: dict[str, Any] | None = None,
         path: str | list[str] | None = None,
         explain: bool | None = None,
+        prefix: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SearchResult:
         """Ranked hits."""
@@ -774,6 +779,7 @@ class AsyncMethods:
             "weights": weights,
             "path": path,
             "explain": explain,
+            "prefix": prefix,
         }
         answer: types.SearchResult = await self.call(
             "search",
@@ -799,6 +805,7 @@ class AsyncMethods:
         weights: dict[str, Any] | None = None,
         path: str | list[str] | None = None,
         explain: bool | None = None,
+        prefix: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.SearchResult:
         """Ranked hits."""
@@ -817,6 +824,7 @@ class AsyncMethods:
             "weights": weights,
             "path": path,
             "explain": explain,
+            "prefix": prefix,
         }
         answer: types.SearchResult = await self.call(
             "search_memory",

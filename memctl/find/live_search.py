@@ -37,6 +37,7 @@ class Found(NamedTuple):
     filters: tuple[str, ...] = ()  # that narrow it, as memd understood them; known once one pauses
     notes: tuple[str, ...] = ()  # how it is not what one might take it for
     error: str = ""  # in place of the hits
+    corrected: tuple[str, ...] = ()  # what was looked for besides, where no chunk has a word of it
 
 
 class LiveSearch:
@@ -130,7 +131,7 @@ class LiveSearch:
         """Ask each workspace; raises what each of them raises, or a connection that ended."""
         if not typed.strip() and not self._narrowed:
             return Found(typed, [], by_meaning=by_meaning)
-        how = {"query": typed, "limit": self._limit}
+        how = {"query": typed, "limit": self._limit, "prefix": True}
         questions = [{"mode": "keyword", **request, **how} for request in self._requests]
         if by_meaning:  # it is in no hurry: memd says as well which filters it sees
             questions = [{**request, **how, "explain": True} for request in self._requests]
@@ -186,7 +187,15 @@ def _merged(
     ]
     notes = [note for answer in answers if (note := hit_text.notes(answer))]
     notes += [str(error) for error in failures]
-    return Found(typed, merged, by_meaning, tuple(dict.fromkeys(filters)), tuple(dict.fromkeys(notes)))
+    corrected = [term for answer in answers for term in answer["corrected"].values()]
+    return Found(
+        typed,
+        merged,
+        by_meaning,
+        filters=tuple(dict.fromkeys(filters)),
+        notes=tuple(dict.fromkeys(notes)),
+        corrected=tuple(dict.fromkeys(corrected)),
+    )
 
 
 def _filter(filter: str, value: str) -> str:  # noqa: A002 (as it is called on the wire)

@@ -175,10 +175,14 @@ class Finder(App[None]):
         at = self._hits.highlighted
         return self._found.hits[at] if at is not None and at < len(self._found.hits) else None
 
+    def _marks(self) -> re.Pattern[str] | None:
+        """Return what finds the words that were looked for."""
+        return pattern_of(" ".join([self._found.typed, *self._found.corrected]))
+
     def _draw_hits(self, chosen: int | None = None) -> None:
         if chosen is None:
             chosen = self._hits.highlighted or 0
-        marks = pattern_of(self._found.typed)
+        marks = self._marks()
         columns = self._hits.size.width - 1
         rows = [Option(self._row(hit, columns, marks)) for hit in self._found.hits]
         self._hits.set_options(rows)
@@ -226,7 +230,7 @@ class Finder(App[None]):
         hit = self._shown
         if hit is None:
             return
-        marks = pattern_of(self._found.typed)
+        marks = self._marks()
         lines = safe(text).expandtabs(4).rstrip("\n").split("\n")
         head = self._head(hit, note)
         at = hit_text.line_of(hit) - hit["start_line"]

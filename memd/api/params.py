@@ -70,6 +70,7 @@ class SearchParams(QueryParams, frozen=True, kw_only=True):
 
     path: Globs = []
     explain: bool = False  # say of each hit what made its score
+    prefix: bool = False  # the last word may go on: where no chunk has it, a term that begins so counts
 
 
 class RecallParams(QueryParams, frozen=True, kw_only=True):

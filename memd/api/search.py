@@ -34,6 +34,7 @@ from memd.rpc.context import Call
 from memd.rpc.encode import Packed
 from memd.search import search as pipeline
 from memd.search.explain import Explanation, explain
+from memd.search.query import unfinished
 from memd.search.recall import recall as fit
 from memd.search.score import SearchRequest
 from memd.search.search import NOTHING_BEGUN, Answer, Begun
@@ -127,6 +128,8 @@ def _asked(
     with threads.turn():
         waited_ms = question.call.age_ms()
         request = parsed(opened, asked, question.call.is_over, glob=asked.path, limit=limit)
+        if isinstance(asked, SearchParams) and asked.prefix:
+            request = dataclasses.replace(request, query=unfinished(request.query, asked.query))
         if request.mode == "keyword":
             found = looked_up(opened, view, request.query, request.expired)
             plain = with_vector(request, embedded(opened, request))

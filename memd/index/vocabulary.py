@@ -10,6 +10,7 @@ It may name terms of chunks that are dead by now: whoever uses one asks the post
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from heapq import nsmallest
 from itertools import chain
 
 import structlog
@@ -85,6 +86,18 @@ class Vocabulary:
         """Return the terms of any of those numbers of letters, as far as they were read."""
         with self._lock:
             return list(chain.from_iterable(self._words.get(number, ()) for number in letters))
+
+    def beginning_with(self, start: str, limit: int) -> list[str]:
+        """Return the most frequent of the longer terms that begin so, as far as they were read."""
+        with self._lock:
+            found = [
+                (-frequency, term)
+                for letters, terms in self._words.items()
+                if letters > len(start)
+                for term, frequency in terms.items()
+                if term.startswith(start)
+            ]
+        return [term for _, term in nsmallest(limit, found)]
 
     def document_frequency(self, term: str) -> int:
         """Return in how many chunks a term stands, dead ones included."""

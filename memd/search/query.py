@@ -45,6 +45,7 @@ class Query:
     excluded: tuple[str, ...] = ()  # none may
     filters: Filters = ()
     words: tuple[str, ...] = ()  # as they were typed, in order, without operators and quotes
+    begun: str = ""  # the last of them, where it may be the beginning of another word
     corrected: Mapping[str, str] = field(default_factory=dict)  # word as typed → the term it is taken for
 
 
@@ -82,6 +83,12 @@ def parse(raw: str, today: date | None = None) -> Query:
         conditions(given),
         tuple(words),
     )
+
+
+def unfinished(query: Query, raw: str) -> Query:
+    """Return *query*, parsed from *raw*, as one that is still being typed: its last word may go on."""
+    last = query.words[-1] if query.words else ""
+    return replace(query, begun=last) if last and raw.endswith(last) else query
 
 
 def content_words(pieces: tuple[str, ...]) -> tuple[str, ...]:

@@ -87,3 +87,15 @@ def test_nothing_typed_asks_nothing_and_filters_alone_list_the_newest(live):
     newest = live(script, tag=["decision"])[-1]
     assert {"decisions/postgres.md", "decisions/four-day-week.md"} <= {hit["path"] for hit in newest.hits}
     assert newest.filters == ("tag:decision",)
+
+
+def test_a_word_that_is_being_typed_finds_what_it_begins(live):
+    """And says which term it was taken for."""
+
+    async def script(searched, found):
+        searched.ask("mrna vaccin")
+        await meant(found, "mrna vaccin")
+
+    words = next(one for one in live(script) if one.typed)
+    assert words.hits[0]["path"] == "research/vaccines.md"
+    assert words.corrected in {("vaccine",), ("vaccines",)}

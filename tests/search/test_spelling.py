@@ -7,7 +7,7 @@ from tests_support import Notes
 
 from memd.embedding.model import TOKENIZER_FILE
 from memd.embedding.tokenizer import WordPieces
-from memd.search.query import parse
+from memd.search.query import parse, unfinished
 from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
 from memd.search.spelling import MAX_WORDS, Spelling, corrected, spelling
@@ -75,6 +75,30 @@ def test_a_word_that_nobody_knows_is_taken_for_the_nearest_term(notes, spelled, 
     [(word, term)] = spelled(f"about {typed} in there").items()
     assert word == typed.strip("()?")
     assert term == ("breast" if term[0] == "b" else "phosphorylation")
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("about the brea", {"brea": "breast"}),
+        ("Phosph", {"Phosph": "phosphorylation"}),
+        ("k", {"k": "kinase"}),
+        ("canc breats", {"breats": "breast"}),  # the last word alone; it begins nothing, and is a slip
+        ("breast", {}),  # a word of the notes
+        ("kin ", {}),  # a space behind it ends it
+        ('"kin', {"kin": "kinase"}),
+        ("cancer -kin", {}),
+        ("tag:kin", {}),
+        ("kin2", {}),
+        ("zzz", {}),
+    ],
+)
+def test_the_last_word_of_a_query_that_is_being_typed_is_completed(notes, pieces, text, taken):
+    """Where no chunk has it as it stands: by the most frequent term that begins with it."""
+    notes.save(MEDICAL)
+    with notes.index.view() as view:
+        found = spelling(view, unfinished(parse(text), text), pieces, lambda: False)
+    assert dict(found.corrected) == taken
 
 
 @pytest.mark.parametrize(
