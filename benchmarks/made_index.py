@@ -140,6 +140,8 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
         day_of="changed",
         origin="human",
         front_matter={},
+        names=(),
+        links=(),
         warnings=(),
         chunks=tuple(_chunk(text, path, place) for place, text in enumerate(texts)),
     )
