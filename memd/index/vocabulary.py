@@ -8,6 +8,7 @@ It may name terms of chunks that are dead by now: whoever uses one asks the post
 """
 
 import threading
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from heapq import nsmallest
@@ -33,6 +34,8 @@ FEW_NEW_CHUNKS = 100  # whose texts a query reads by itself, at 0.1 ms each
 # Of the chunks: while more are unread, all terms are read anew. As many words are rarely missed.
 UNREAD_SHARE = 1 / 20
 
+LAST_CHARACTER = "\U0010ffff"  # behind all that a term goes on with
+
 READ_TERMS = "SELECT term, doc FROM temp.terms WHERE term > ? AND term < ? LIMIT ?"
 LAST = "SELECT ifnull(max(id), 0) FROM chunks"
 UNREAD = """
@@ -53,6 +56,7 @@ class Vocabulary:
         self._apart = apart
         self._lock = threading.Lock()
         self._words: dict[int, dict[str, int]] = {}  # letters → term → in how many chunks it stands
+        self._ordered: list[str] | None = None  # all terms; made when the first word is to be completed
         self._last = 0  # all chunks up to this id were read
         self._thread: threading.Thread | None = None  # that reads all terms
         self._closed = False
@@ -73,6 +77,7 @@ class Vocabulary:
             unread = last - self._last
             if unread > FEW_NEW_CHUNKS and chunks <= FEW_CHUNKS:
                 self._words, self._last = _all(reader)
+                self._ordered = None
             elif unread > FEW_NEW_CHUNKS + UNREAD_SHARE * chunks:
                 self._start()
             else:
@@ -90,13 +95,11 @@ class Vocabulary:
     def beginning_with(self, start: str, limit: int) -> list[str]:
         """Return the most frequent of the longer terms that begin so, as far as they were read."""
         with self._lock:
-            found = [
-                (-frequency, term)
-                for letters, terms in self._words.items()
-                if letters > len(start)
-                for term, frequency in terms.items()
-                if term.startswith(start)
-            ]
+            if self._ordered is None:
+                self._ordered = sorted(chain.from_iterable(self._words.values()))
+            first = bisect_right(self._ordered, start)
+            end = bisect_left(self._ordered, start + LAST_CHARACTER)
+            found = [(-self._words[len(term)][term], term) for term in self._ordered[first:end]]
         return [term for _, term in nsmallest(limit, found)]
 
     def document_frequency(self, term: str) -> int:
@@ -124,6 +127,7 @@ class Vocabulary:
                 words, last = _all(reader)
             with self._lock:
                 self._words, self._last = words, last
+                self._ordered = None
         except MemdError as error:  # it is closed, or the database cannot be read: queries will say so
             log.warning("vocabulary_not_read", kind=type(error).__name__)
         finally:
@@ -137,6 +141,8 @@ class Vocabulary:
             for term in set(reader.indexed_terms(text)):
                 if _is_word(term):
                     frequencies = self._words.setdefault(len(term), {})
+                    if term not in frequencies and self._ordered is not None:
+                        insort(self._ordered, term)
                     frequencies[term] = frequencies.get(term, 0) + 1
             self._last = number
 

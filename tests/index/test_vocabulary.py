@@ -43,6 +43,22 @@ def test_what_is_saved_later_is_read_by_itself(notes):
     assert found["sluice"] == 3
 
 
+def test_terms_are_found_by_their_beginning_the_most_frequent_first(notes):
+    """Also those that were read later; a term does not begin itself."""
+
+    def beginning_with(start):
+        with notes.index.view() as view:
+            view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
+            return view.vocabulary.beginning_with(start, 2)
+
+    notes.save({"a.md": "heron heroic herons\n", "b.md": "heron heroic\n", "c.md": "heron weir\n"})
+    assert beginning_with("hero") == ["heron", "heroic"]
+    assert beginning_with("heron") == ["herons"]
+    notes.save({f"{number}.md": "heronry \n" for number in range(2)})
+    assert beginning_with("heron") == ["heronry", "herons"]
+    assert beginning_with("zz") == []
+
+
 def test_a_burst_is_read_little_by_little_and_said_to_be_unread(notes):
     """No query waits for thousands of texts."""
     many = 3 * FEW_NEW_CHUNKS
