@@ -143,6 +143,7 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
         names=(),
         links=(),
         warnings=(),
+        private=False,
         chunks=tuple(_chunk(text, path, place) for place, text in enumerate(texts)),
     )
 

@@ -38,6 +38,7 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         client: str | None = None,
         version: str | None = None,
         protocol: list[int] | None = None,
@@ -46,6 +47,7 @@ class Methods:
         """Versions, features and limits."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "client": client,
             "version": version,
             "protocol": protocol,
@@ -61,11 +63,13 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.PingResult:
         """Who is there."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.PingResult = self.call(
             "ping",
@@ -78,11 +82,13 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.StatusResult:
         """The server, and each workspace or the one that is named."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.StatusResult = self.call(
             "status",
@@ -95,11 +101,13 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.HealthResult:
         """Run a real ranked search in each workspace; some damage shows only then."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.HealthResult = self.call(
             "health",
@@ -113,6 +121,7 @@ class Methods:
         query: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -131,6 +140,7 @@ class Methods:
         """Ranked hits."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -158,6 +168,7 @@ class Methods:
         query: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -176,6 +187,7 @@ class Methods:
         """Ranked hits."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -203,6 +215,7 @@ class Methods:
         query: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -221,6 +234,7 @@ class Methods:
         """Hits as Markdown that fits into a prompt."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -247,6 +261,7 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -263,6 +278,7 @@ class Methods:
         """The chunks of other sources that are most like one, by its id or by path and line."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -288,6 +304,7 @@ class Methods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -305,6 +322,7 @@ class Methods:
         """Which stage dropped a source that a search did not return."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -331,6 +349,7 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         path: str | None = None,
         id: int | None = None,
         start_line: int | None = None,
@@ -340,6 +359,7 @@ class Methods:
         """A source, some of its lines, or the chunk of a hit, from the file as it is now."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
             "id": id,
             "start_line": start_line,
@@ -357,11 +377,13 @@ class Methods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.HistoryResult:
         """A note with all that it supersedes and all that supersedes it, oldest first."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
         }
         answer: types.HistoryResult = self.call(
@@ -375,6 +397,7 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         after: str | None = None,
         limit: int | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
@@ -382,6 +405,7 @@ class Methods:
         """Which files are indexed, by path; a page, and where the next one begins."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "after": after,
             "limit": limit,
         }
@@ -397,6 +421,7 @@ class Methods:
         content: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         topic: str | None = None,
         title: str | None = None,
         tags: list[str] | None = None,
@@ -411,6 +436,7 @@ class Methods:
         """Write one entry, durable when the reply comes; `indexed`: it is searchable, too."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "content": content,
             "topic": topic,
             "title": title,
@@ -434,6 +460,7 @@ class Methods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         force: bool | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         timeout_s: float | None = None,
@@ -441,6 +468,7 @@ class Methods:
         """Delete an entry; when the reply comes no file of memd's holds a word of it."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
             "force": force,
         }
@@ -456,12 +484,14 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         lag_s: float | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.DebugResult:
         """What somebody who looks for a mistake wants to know. Quotes no note."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "lag_s": lag_s,
         }
         answer: types.DebugResult = self.call(
@@ -475,6 +505,7 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         wait: bool | None = None,
         vectors: bool | None = None,
         rebuild: bool | None = None,
@@ -485,6 +516,7 @@ class Methods:
         """Compare the folder with the index, and wait until all of it is searchable."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "wait": wait,
             "vectors": vectors,
             "rebuild": rebuild,
@@ -502,12 +534,14 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         timeout_s: float | None = None,
     ) -> types.SyncResult:
         """Wait until what was saved before the call is searchable by its words."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.SyncResult = self.call(
             "sync",
@@ -521,6 +555,7 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         repair: bool | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         timeout_s: float | None = None,
@@ -528,6 +563,7 @@ class Methods:
         """Compare database, matrix, full text, sidecars and folder; mend what differs if asked to."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "repair": repair,
         }
         answer: types.CheckResult = self.call(
@@ -542,12 +578,14 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         duration_s: float | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.PauseResult:
         """Embed nothing for so long, unless somebody resumes it."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "duration_s": duration_s,
         }
         answer: types.PauseResult = self.call(
@@ -561,11 +599,13 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.ResumeResult:
         """Embed what waits."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.ResumeResult = self.call(
             "resume",
@@ -579,6 +619,7 @@ class Methods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         force: bool | None = None,
         nested: bool | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
@@ -587,6 +628,7 @@ class Methods:
         """Make a folder a workspace."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
             "force": force,
             "nested": nested,
@@ -603,11 +645,13 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WorkspaceListResult:
         """The registered roots."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.WorkspaceListResult = self.call(
             "workspace.list",
@@ -621,11 +665,13 @@ class Methods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WorkspaceRemoveResult:
         """Forget a workspace and delete its index, never a note."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
         }
         answer: types.WorkspaceRemoveResult = self.call(
@@ -639,12 +685,14 @@ class Methods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         settings: dict[str, Any] | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WorkspaceConfigureResult:
         """Replace settings in config.toml, or show what they are."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "settings": settings,
         }
         answer: types.WorkspaceConfigureResult = self.call(
@@ -673,6 +721,7 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         client: str | None = None,
         version: str | None = None,
         protocol: list[int] | None = None,
@@ -681,6 +730,7 @@ class AsyncMethods:
         """Versions, features and limits."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "client": client,
             "version": version,
             "protocol": protocol,
@@ -696,11 +746,13 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.PingResult:
         """Who is there."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.PingResult = await self.call(
             "ping",
@@ -713,11 +765,13 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.StatusResult:
         """The server, and each workspace or the one that is named."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.StatusResult = await self.call(
             "status",
@@ -730,11 +784,13 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.HealthResult:
         """Run a real ranked search in each workspace; some damage shows only then."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.HealthResult = await self.call(
             "health",
@@ -748,6 +804,7 @@ class AsyncMethods:
         query: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -766,6 +823,7 @@ class AsyncMethods:
         """Ranked hits."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -793,6 +851,7 @@ class AsyncMethods:
         query: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -811,6 +870,7 @@ class AsyncMethods:
         """Ranked hits."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -838,6 +898,7 @@ class AsyncMethods:
         query: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -856,6 +917,7 @@ class AsyncMethods:
         """Hits as Markdown that fits into a prompt."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -882,6 +944,7 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -898,6 +961,7 @@ class AsyncMethods:
         """The chunks of other sources that are most like one, by its id or by path and line."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -923,6 +987,7 @@ class AsyncMethods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         limit: int | None = None,
         min_score: float | None = None,
         tag: str | list[str] | None = None,
@@ -940,6 +1005,7 @@ class AsyncMethods:
         """Which stage dropped a source that a search did not return."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "limit": limit,
             "min_score": min_score,
             "tag": tag,
@@ -966,6 +1032,7 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         path: str | None = None,
         id: int | None = None,
         start_line: int | None = None,
@@ -975,6 +1042,7 @@ class AsyncMethods:
         """A source, some of its lines, or the chunk of a hit, from the file as it is now."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
             "id": id,
             "start_line": start_line,
@@ -992,11 +1060,13 @@ class AsyncMethods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.HistoryResult:
         """A note with all that it supersedes and all that supersedes it, oldest first."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
         }
         answer: types.HistoryResult = await self.call(
@@ -1010,6 +1080,7 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         after: str | None = None,
         limit: int | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
@@ -1017,6 +1088,7 @@ class AsyncMethods:
         """Which files are indexed, by path; a page, and where the next one begins."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "after": after,
             "limit": limit,
         }
@@ -1032,6 +1104,7 @@ class AsyncMethods:
         content: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         topic: str | None = None,
         title: str | None = None,
         tags: list[str] | None = None,
@@ -1046,6 +1119,7 @@ class AsyncMethods:
         """Write one entry, durable when the reply comes; `indexed`: it is searchable, too."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "content": content,
             "topic": topic,
             "title": title,
@@ -1069,6 +1143,7 @@ class AsyncMethods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         force: bool | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         timeout_s: float | None = None,
@@ -1076,6 +1151,7 @@ class AsyncMethods:
         """Delete an entry; when the reply comes no file of memd's holds a word of it."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
             "force": force,
         }
@@ -1091,12 +1167,14 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         lag_s: float | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.DebugResult:
         """What somebody who looks for a mistake wants to know. Quotes no note."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "lag_s": lag_s,
         }
         answer: types.DebugResult = await self.call(
@@ -1110,6 +1188,7 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         wait: bool | None = None,
         vectors: bool | None = None,
         rebuild: bool | None = None,
@@ -1120,6 +1199,7 @@ class AsyncMethods:
         """Compare the folder with the index, and wait until all of it is searchable."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "wait": wait,
             "vectors": vectors,
             "rebuild": rebuild,
@@ -1137,12 +1217,14 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         timeout_s: float | None = None,
     ) -> types.SyncResult:
         """Wait until what was saved before the call is searchable by its words."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.SyncResult = await self.call(
             "sync",
@@ -1156,6 +1238,7 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         repair: bool | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         timeout_s: float | None = None,
@@ -1163,6 +1246,7 @@ class AsyncMethods:
         """Compare database, matrix, full text, sidecars and folder; mend what differs if asked to."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "repair": repair,
         }
         answer: types.CheckResult = await self.call(
@@ -1177,12 +1261,14 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         duration_s: float | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.PauseResult:
         """Embed nothing for so long, unless somebody resumes it."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "duration_s": duration_s,
         }
         answer: types.PauseResult = await self.call(
@@ -1196,11 +1282,13 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.ResumeResult:
         """Embed what waits."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.ResumeResult = await self.call(
             "resume",
@@ -1214,6 +1302,7 @@ class AsyncMethods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         force: bool | None = None,
         nested: bool | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
@@ -1222,6 +1311,7 @@ class AsyncMethods:
         """Make a folder a workspace."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
             "force": force,
             "nested": nested,
@@ -1238,11 +1328,13 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WorkspaceListResult:
         """The registered roots."""
         given = {
             "workspace": workspace,
+            "agent": agent,
         }
         answer: types.WorkspaceListResult = await self.call(
             "workspace.list",
@@ -1256,11 +1348,13 @@ class AsyncMethods:
         path: str,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WorkspaceRemoveResult:
         """Forget a workspace and delete its index, never a note."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "path": path,
         }
         answer: types.WorkspaceRemoveResult = await self.call(
@@ -1274,12 +1368,14 @@ class AsyncMethods:
         self,
         *,
         workspace: str | None = None,
+        agent: bool | None = None,
         settings: dict[str, Any] | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WorkspaceConfigureResult:
         """Replace settings in config.toml, or show what they are."""
         given = {
             "workspace": workspace,
+            "agent": agent,
             "settings": settings,
         }
         answer: types.WorkspaceConfigureResult = await self.call(

@@ -862,6 +862,7 @@ class WorkspaceConfig(TypedDict):
 
     sources: list[str]
     ignore: list[str]
+    agents_ignore: list[str]
     # 20: below that a chunk has no context. 1,000: far above what any shipped model reads at once.
     chunk_words: int
     chunk_overlap: int

@@ -39,6 +39,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     sources: tuple[str, ...] = ("**/*.md", "**/*.markdown")
     ignore: tuple[str, ...] = ()
+    agents_ignore: tuple[str, ...] = ()
     # 20: below that a chunk has no context. 1,000: far above what any shipped model reads at once.
     chunk_words: Annotated[int, Meta(ge=20, le=1000)] = 200
     chunk_overlap: Annotated[int, Meta(ge=0, le=500)] = 50

@@ -28,6 +28,9 @@ CONFIG_TEMPLATE = """\
 # sources = ["**/*.md", "**/*.markdown"]
 # ignore = []
 
+# Notes that no agent may see (the same kind of patterns), beside those that say private: true at their head.
+# agents_ignore = []
+
 # How long a chunk is, and how much of it is repeated in the next one, in words.
 # chunk_words = 200
 # chunk_overlap = 50

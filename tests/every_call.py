@@ -42,7 +42,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "similar", {"path": name, "glob": "../**", "tag": "shared", "since": "2020-01-01"}
     for number in range(1, 12):
         yield "similar", {"id": number, **everything}
-    yield "search_memory", {"query": word}
+    yield "search_memory", {"query": word, "agent": True}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000, "superseded": True}
     for name in NAMES:
         yield "get", {"path": name}
@@ -65,6 +65,8 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     }  # fmt: skip
     yield "extract_memory", {"topic": f"../{word}", "title": "one", "content": "a fact"}
     yield from _revisions()
+    human = {"origin": "human"}
+    yield "extract_memory", {"topic": "t", "title": "two", "content": "kept", "source": human, "force": True}
     for folder in ("first", "second"):
         yield "forget", {"path": f"../{folder}/{NAMES[0]}"}
     yield "forget", {"path": NAMES[0]}

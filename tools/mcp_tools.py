@@ -24,6 +24,7 @@ _FILTERS = {
 # What no tool takes, of whatever method.
 HIDDEN_PARAMS = {
     "workspace": "the server serves one, and no argument leads out of it",
+    "agent": "the server says that one asks",
     "progress": "the server asks for it where its client gave a token",
     "timeout_ms": "the server's",
     "source": "the server says who writes",

@@ -18,13 +18,16 @@ from memd.api.similar import similar_to_entry
 from memd.entries import Revision, Written, delete_entry, find_entry, revise_entry, write_entry
 from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.index.index import Index
+from memd.index.visibility import Visibility
 from memd.rpc.context import Call
+from memd.sources.privacy import HEAD_CHARS
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 # For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
 INDEX_TIMEOUT_S = 5.0
 ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
+HEAD_BYTES = 2 * HEAD_CHARS  # of a note, that say whether it is private
 NEEDED = ("topic", "title")  # of a new entry
 PERHAPS = "the entry may be written all the same: look before you try again"
 
@@ -60,11 +63,13 @@ async def _extract(
         "session": asked.source.session,
     }
 
-    written = await workspaces.folders.run(root, lambda: _written(root, asked, origin))
+    visible = (await workspaces.find(str(root))).visible_to_agents if asked.agent else None
+    written = await workspaces.folders.run(root, lambda: _written(root, asked, origin, visible))
     give_up = time.monotonic() + INDEX_TIMEOUT_S
     if call.deadline is not None:
         give_up = min(give_up, call.deadline - ANSWER_S)
-    indexing = _indexed(workspaces, root, written.path, give_up)
+    agent = asked.agent or asked.source.origin != "human"
+    indexing = _indexed(workspaces, root, written.path, give_up, agent=agent)
     similar = await workspaces.within(max(give_up - time.monotonic(), 0), indexing)
     return ExtractMemoryResult(
         workspace=str(root),
@@ -78,11 +83,13 @@ async def _extract(
     )
 
 
-def _written(root: Path, asked: ExtractMemoryParams, origin: dict[str, str]) -> Written:
-    """Write or revise the entry. In a thread that writes into the folder."""
-    revised = asked.update and _noted(root, asked.update, "$.update")
+def _written(
+    root: Path, asked: ExtractMemoryParams, origin: dict[str, str], visible: Visibility | None
+) -> Written:
+    """Write or revise the entry; *visible*: what the agent that asks may see. In a folder's thread."""
+    revised = asked.update and _noted(root, asked.update, "$.update", visible)
     named = {
-        key: [_noted(root, one, f"$.{key}") for one in given] if given is not None else None
+        key: [_noted(root, one, f"$.{key}", visible) for one in given] if given is not None else None
         for key, given in (("supersedes", asked.supersedes), ("related", asked.related))
     }
     if revised and revised in (named["supersedes"] or ()):
@@ -116,13 +123,23 @@ def _written(root: Path, asked: ExtractMemoryParams, origin: dict[str, str]) -> 
     )
 
 
-def _noted(root: Path, named: str, place: str) -> str:
+def _noted(root: Path, named: str, place: str, visible: Visibility | None) -> str:
     """Return the path of a note that a request names by its path or by the id of an entry.
 
     On the disk and not in the index, which may lag behind what was written a moment ago.
     """
-    if ENTRY_ID.fullmatch(named):
-        return find_entry(root, named)
+    path = find_entry(root, named) if ENTRY_ID.fullmatch(named) else _note_at(root, named, place)
+    if visible is not None and visible.keeps(path, _head(root / path)):
+        raise NotFoundError(f"{place}: there is no note {named} in {root}; memctl search names paths")
+    return path
+
+
+def _head(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES).decode("utf-8-sig", "replace")
+
+
+def _note_at(root: Path, named: str, place: str) -> str:
     path = below(root, named)
     if path is None or "\0" in path:
         raise InvalidError(f"{place}: {named!r} is not in the workspace {root}")
@@ -132,7 +149,9 @@ def _noted(root: Path, named: str, place: str) -> str:
     return path
 
 
-async def _indexed(workspaces: Workspaces, root: Path, path: str, give_up: float) -> list[SimilarNote] | None:
+async def _indexed(
+    workspaces: Workspaces, root: Path, path: str, give_up: float, *, agent: bool
+) -> list[SimilarNote] | None:
     """Index an entry; return what is like it, None where it is not wholly searchable by *give_up*."""
 
     async def index(opened: OpenWorkspace) -> list[SimilarNote] | None:
@@ -141,7 +160,7 @@ async def _indexed(workspaces: Workspaces, root: Path, path: str, give_up: float
         except MemdError:
             opened.sync.index_loop.hint([path])  # again, when there is space
             raise
-        return await similar_to_entry(workspaces, opened, path, give_up)
+        return await similar_to_entry(workspaces, opened, path, give_up, agent=agent)
 
     return await workspaces.using(str(root), index)
 

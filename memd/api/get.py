@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memd.api.links import note_links
 from memd.api.params import GetParams
-from memd.api.resolve import chunk_of, source_of
+from memd.api.resolve import chunk_of, source_of, unknown
 from memd.api.results import GetResult, NoteLinks, packed
 from memd.errors import InvalidError, NotFoundError
 from memd.records import Source, SourceText
@@ -31,7 +31,8 @@ def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResul
     found = read_source(opened.workspace.root, path, now_ns=time.time_ns())
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
-    lines = found.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    text = _for_agent(opened, found) if asked.agent else found.text
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if end is not None and end < start:
         raise InvalidError(f"$.end_line: {end} is before start_line {start}")
     if start > max(len(lines), 1):
@@ -65,12 +66,19 @@ class _Place:
     links: NoteLinks
 
 
+def _for_agent(opened: OpenWorkspace, found: SourceText) -> str:
+    """Return the text without secrets; it may be private by now, and the index not know that yet."""
+    if opened.visible_to_agents.keeps(found.path, found.text):
+        raise unknown(found.path, opened.workspace.root)
+    return opened.visible_to_agents.masked(found.text)
+
+
 def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
     """Return source and lines of what is asked for; only what is indexed can be had."""
-    with opened.index.view(call.is_over) as view:
+    with opened.view(call.is_over, agent=asked.agent) as view:
         if asked.id is not None:
             chunk = chunk_of(view, asked.id)
-            source = view.snapshot.sources[chunk.source]
+            source = view.source(chunk.source)
             lines: tuple[int, int | None] = chunk.start_line, chunk.end_line
         else:
             assert asked.path is not None

@@ -28,18 +28,19 @@ async def history(
 
 
 def _history(opened: OpenWorkspace, asked: HistoryParams, call: Call) -> Packed[HistoryResult]:
-    with opened.index.view(call.is_over) as view:
+    with opened.view(call.is_over, agent=asked.agent) as view:
         snapshot = view.snapshot
         source = source_of(view, opened.workspace.root, asked.path)
         chain = _by_day(snapshot, snapshot.supersession.chain(source.id))
         listed = chain[-MAX_NOTES:]
         links = links_out(view.reader.each, source.id, source.path)
+        missed = [one for one in links if one.kind == "supersedes" and one.to not in snapshot.sources]
         result = HistoryResult(
             workspace=str(opened.workspace.root),
             path=source.path,
             notes=_notes(view, listed),
             notes_total=len(chain),
-            unresolved=[one.target for one in links if one.kind == "supersedes" and one.to is None],
+            unresolved=[one.target for one in missed],
             took_ms=call.age_ms(),
         )
     return packed(result)
@@ -85,7 +86,7 @@ def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
     return [
         HistoryNote(
             path=sources[one].path,
-            title=sources[one].title,
+            title=view.source(one).title,
             date=sources[one].day.isoformat(),
             date_of=sources[one].day_of,
             created=times[one][0],

@@ -14,13 +14,13 @@ def note_links(view: View, source: Source) -> NoteLinks:
     """Return the links of a live source, those of the front matter first, and those of others to it."""
     sources = view.snapshot.sources
     outgoing = list(links_out(view.reader.each, source.id, source.path))
-    incoming = list(links_in(view.reader.each, source.id))
+    incoming = [one for one in links_in(view.reader.each, source.id) if one.source in sources]
     return NoteLinks(
         outgoing=[
             LinkOut(
                 kind=one.kind,
                 target=one.target,
-                path=None if one.to is None else sources[one.to].path,
+                path=None if one.to is None or one.to not in sources else sources[one.to].path,
                 line=one.line,
             )
             for one in islice(outgoing, MAX_LINKS)
@@ -30,7 +30,7 @@ def note_links(view: View, source: Source) -> NoteLinks:
             LinkIn(
                 kind=one.kind,
                 path=sources[one.source].path,
-                title=sources[one.source].title,
+                title=view.source(one.source).title,
                 line=one.line,
             )
             for one in islice(incoming, MAX_LINKS)

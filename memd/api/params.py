@@ -28,6 +28,7 @@ class Params(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What any request may carry; rpc has already acted on the last two."""
 
     workspace: Path | None = None
+    agent: bool = False  # an agent reads the answer: private notes are left out, secrets masked
     progress: bool = False
     timeout_ms: Annotated[int, Meta(ge=1)] | None = None
 

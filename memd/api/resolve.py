@@ -30,10 +30,15 @@ def source_of(view: View, root: Path, path: str) -> Source:
     wanted = below(root, path)
     source = view.snapshot.source_at(wanted)
     if source is None:
-        raise NotFoundError(
-            f"{path} is not an indexed source of {root}; memctl why says which rule or state it is"
-        )
-    return source
+        raise unknown(path, root)
+    return view.source(source.id)
+
+
+def unknown(path: str, root: Path) -> NotFoundError:
+    """Return the error of a path that is no source, or none that may be seen: it tells nothing of which."""
+    return NotFoundError(
+        f"{path} is not an indexed source of {root}; memctl why says which rule or state it is"
+    )
 
 
 def below(root: Path, path: str) -> str | None:

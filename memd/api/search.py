@@ -57,7 +57,8 @@ async def search(
         raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {asked.limit}")
     waited = await wait_for(opened, asked, call)
     work = _explained_search if asked.explain else _search
-    return await workspaces.read(work, Question(workspaces.threads, opened, asked, call, waited))
+    question = Question(workspaces.threads, opened, asked, call, waited, agent=asked.agent)
+    return await workspaces.read(work, question)
 
 
 async def recall(
@@ -65,7 +66,8 @@ async def recall(
 ) -> Packed[RecallResult]:
     """``recall``: hits as Markdown that fits into a prompt."""
     waited = await wait_for(opened, asked, call)
-    return await workspaces.read(_recall, Question(workspaces.threads, opened, asked, call, waited))
+    question = Question(workspaces.threads, opened, asked, call, waited, agent=True)  # it is for a prompt
+    return await workspaces.read(_recall, question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Question(Generic[Params]):
     params: Params
     call: Call
     waited: Waited
+    agent: bool  # whether one reads the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ class Answered:
 
 def answered(question: Question[SearchParams] | Question[RecallParams], limit: int | None) -> Answered:
     """Answer a query; *limit* None: with as many hits as the workspace is configured for."""
-    with question.opened.index.view(question.call.is_over) as view:
+    with question.opened.view(question.call.is_over, agent=question.agent) as view:
         asked, begun, waited_ms = _asked(view, question, limit)
         with question.threads.turn():
             return Answered(asked, pipeline.search(view, asked.request, begun), waited_ms)
@@ -174,7 +177,7 @@ def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
 def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
     """Return the same answer, each hit with what made its score."""
     limit = question.params.limit or min(question.opened.config.max_results, MAX_EXPLAINED)
-    with question.opened.index.view(question.call.is_over) as view:
+    with question.opened.view(question.call.is_over, agent=question.agent) as view:
         asked, begun, waited_ms = _asked(view, question, limit)
         with question.threads.turn():
             answer, judged = pipeline.searched(view, asked.request, begun)

@@ -63,12 +63,15 @@ async def similar(
 
 
 async def similar_to_entry(
-    workspaces: Workspaces, opened: OpenWorkspace, path: str, give_up: float
+    workspaces: Workspaces, opened: OpenWorkspace, path: str, give_up: float, *, agent: bool
 ) -> list[SimilarNote] | None:
-    """Return which notes an entry is like; None where it does not have its vector by *give_up*."""
+    """Return which notes an entry is like; None where it does not have its vector by *give_up*.
+
+    *agent*: one reads it, and is not told of private notes.
+    """
     sync = opened.sync
     while True:
-        found: list[SimilarNote] | None = await workspaces.read(_like_entry, opened, path, give_up)
+        found: list[SimilarNote] | None = await workspaces.read(_like_entry, opened, path, give_up, agent)
         left_s = give_up - time.monotonic()
         if found is not None or sync.vectors.failing or left_s <= 0:
             return found
@@ -76,11 +79,16 @@ async def similar_to_entry(
         await asyncio.sleep(min(VECTOR_POLL_S, left_s))
 
 
-def _like_entry(opened: OpenWorkspace, path: str, give_up: float) -> list[SimilarNote] | None:
+def _like_entry(
+    opened: OpenWorkspace,
+    path: str,
+    give_up: float,
+    agent: bool,  # noqa: FBT001 - handed on by position
+) -> list[SimilarNote] | None:
     request = replace(
         plain_request(opened), limit=ENTRY_CHUNKS, expired=lambda: time.monotonic() > give_up + ANSWER_S
     )
-    with opened.index.view(request.expired) as view:
+    with opened.view(request.expired, agent=agent) as view:
         source = view.snapshot.source_at(path)
         chunk = next(iter(view.reader.chunks_of(source.id)), None) if source is not None else None
         if chunk is None:
@@ -120,7 +128,7 @@ def _similar(
     opened: OpenWorkspace, asked: SimilarParams, call: Call, waited: Waited
 ) -> Packed[SimilarResult]:
     request = request_of(opened, asked, narrowed("", asked, asked.glob), call.is_over)
-    with opened.index.view(request.expired) as view:
+    with opened.view(request.expired, agent=asked.agent) as view:
         waited_ms = call.age_ms()
         chunk = _named(view, opened, asked)
         place = view.snapshot.sources[chunk.source].path
@@ -128,6 +136,7 @@ def _similar(
         links = note_links(view, view.snapshot.sources[chunk.source])
         answer = most_similar(view, chunk, request)
         is_read = not view.reader.is_unreadable(chunk.id)
+        heading = view.shown([chunk.id])[chunk.id].heading
     degraded = answer.degraded
     if answer.mode == "keyword" and not degraded:
         if opened.embedding is None:
@@ -147,7 +156,7 @@ def _similar(
         id=chunk.id,
         start_line=chunk.start_line,
         end_line=chunk.end_line,
-        heading=chunk.heading,
+        heading=heading,
     )
     result = SimilarResult(
         to=to,

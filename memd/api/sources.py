@@ -19,11 +19,11 @@ async def sources(
 
 
 def _sources(opened: OpenWorkspace, asked: SourcesParams, call: Call) -> Packed[SourcesResult]:
-    with opened.index.view(call.is_over) as view:
+    with opened.view(call.is_over, agent=asked.agent) as view:
         behind = (source for source in view.snapshot.sources.values() if source.path > asked.after)
         # One more than is asked for says whether there is another page.
         page = heapq.nsmallest(asked.limit + 1, behind, key=lambda source: source.path)
-    shown = page[: asked.limit]
+        shown = [view.source(source.id) for source in page[: asked.limit]]
     return packed(
         SourcesResult(
             workspace=str(opened.workspace.root),

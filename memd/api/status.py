@@ -315,7 +315,7 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         await workspaces.read(_rank_all, opened)
         probe = SearchParams(query="memory health", mode="hybrid")
         waited = await wait_for(opened, probe, call)
-        question = Question(workspaces.threads, opened, probe, call, waited)
+        question = Question(workspaces.threads, opened, probe, call, waited, agent=False)
         made = await workspaces.read(_probed, question)
         took_ms = sum(made["timings_ms"].values()) - made["timings_ms"]["wait"]
         detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"]])

@@ -39,6 +39,7 @@ class _Seen:
     superseded_by: tuple[str, ...] = ()
     verdict: Verdict | None = None  # of the search; None where it is not indexed
     disk: SourceText | Refusal | None = None  # None: nothing is there, or nobody looked
+    is_kept: bool = False  # from the agent that asks: to it there is, and was, no such note
     close: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()  # what the search could not use
     confidence: Confidence | None = None  # of the answer that it is in
@@ -48,7 +49,8 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
     """``why``: which stage dropped a source that a search did not return."""
     waited = await wait_for(opened, question, call)
     seen = await workspaces.read(_look, opened, question, call)
-    stage = "outside" if seen.path is None else await _stage(workspaces, opened, seen)
+    stage = "outside" if seen.path is None else "missing" if seen.is_kept else ""
+    stage = stage or await _stage(workspaces, opened, seen)
     asked = seen.asked
     mode = "keyword" if asked.meaning.vector is None or seen.degraded else asked.request.mode
     finding = Diagnosis(
@@ -91,7 +93,7 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
     root = opened.workspace.root
     path = below(root, question.path)
     asked = decided(opened, question, call.is_over, glob=question.glob, limit=question.limit)
-    with opened.index.view(call.is_over) as view:
+    with opened.view(call.is_over, agent=question.agent) as view:
         seen = _Seen(asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.meaning.took_ms)
         if path is None:
             return seen
@@ -102,7 +104,11 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
     if seen.confidence is not None or not is_there:
         return replace(seen, is_there=is_there)
     rules = Rules.load(root, opened.config.sources, opened.config.ignore)
-    return replace(seen, disk=look(root, path, rules, now_ns=time.time_ns()))
+    disk = look(root, path, rules, now_ns=time.time_ns())
+    if question.agent and seen.source is None and not isinstance(disk, Refusal):
+        is_kept = disk is None or opened.visible_to_agents.keeps(path, disk.text)
+        return replace(seen, disk=disk, is_kept=is_kept)
+    return replace(seen, disk=disk)
 
 
 def _walked(view: View, seen: _Seen, path: str, line: int | None) -> _Seen:

@@ -83,18 +83,17 @@ def find_secrets(text: str) -> list[Secret]:
 
 def mask(text: str) -> str:
     """Return *text* with "[masked: KIND]" in the place of each secret; every line keeps its number."""
-    return masked(text, find_secrets(text))
-
-
-def masked(text: str, secrets: Iterable[Secret]) -> str:
-    """Return *text* without *secrets* that were found in it, in order."""
     parts: list[str] = []
-    end = 0
-    for one in secrets:
-        lines = "\n" * text.count("\n", one.start, one.end)
-        parts += [text[end : one.start], f"[masked: {one.kind}]{lines}"]
-        end = one.end
-    return "".join([*parts, text[end:]]) if parts else text
+    last = 0
+    for start, end, instead in replacements(text):
+        parts += [text[last:start], instead, "\n" * text.count("\n", start, end)]
+        last = end
+    return "".join([*parts, text[last:]]) if parts else text
+
+
+def replacements(text: str) -> list[tuple[int, int, str]]:
+    """Return where secrets stand in *text*, [start, end), and what `mask` puts there beside line breaks."""
+    return [(one.start, one.end, f"[masked: {one.kind}]") for one in find_secrets(text)]
 
 
 @cache

@@ -6,6 +6,7 @@ Without numpy they only count: search.fallback reads what it needs from the data
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -129,6 +130,15 @@ class Columns:
             table = np.asarray(embedded, np.int64)
             row[table[:, 0]] = table[:, 1]
         return Columns(source, row, length, self.count - len(gone) + len(added), self.total_length - lost)
+
+    def without(self, sources: AbstractSet[int]) -> Columns:
+        """Return a copy in which the chunks of some sources are dead."""
+        if not HAS_NUMPY or not sources:
+            return self
+        gone = mask_of(self, sources)
+        source, row, length = self.source.copy(), self.row.copy(), self.length.copy()
+        source[gone], row[gone], length[gone] = DEAD, -1, 0
+        return Columns.of(source, row, length)
 
     def owners(self, rows: int) -> Owners:
         """Return which chunks each of so many rows has. Made once for all queries of a generation."""

@@ -29,6 +29,7 @@ from memd.index.staging import WASTE_CHUNKS, Staged
 from memd.index.supersession import Supersession
 from memd.index.transaction import Transaction
 from memd.index.vectors import Rows
+from memd.index.visibility import Visibility
 from memd.index.vocabulary import Vocabulary
 from memd.index.writer import Writer
 
@@ -161,15 +162,22 @@ class Index:
         return self._matrices.damaged_rows
 
     @contextmanager
-    def view(self, expired: Callable[[], bool] | None = None) -> Iterator[View]:
+    def view(
+        self, expired: Callable[[], bool] | None = None, *, visible: Visibility | None = None
+    ) -> Iterator[View]:
         """Hand out one moment: read transaction and snapshot of the same generation.
 
         Args:
             expired: asked again and again while SQLite works; once it says True, what runs ends with
                 DeadlineError.
+            visible: what may be seen of it; None: all.
         """
         with self._pool.borrowed(expired) as reader:
-            view = View(self._same_moment(reader), reader, self._vocabulary)
+            snapshot = self._same_moment(reader)
+            if visible is None:
+                view = View(snapshot, reader, self._vocabulary)
+            else:
+                view = View(visible.of(snapshot, reader), reader, self._vocabulary, visible)
             yield view
         if view.damaged:
             self.tell_damaged()

@@ -35,9 +35,11 @@ CREATE TABLE sources (
     origin TEXT NOT NULL,
     front_matter TEXT NOT NULL,            -- JSON object
     warnings TEXT NOT NULL,                -- JSON list
+    private INTEGER NOT NULL,              -- 1: it says that no agent may have it
     gone_at INTEGER                        -- unix seconds: not on the disk since; NULL while it is live
 ) STRICT;
 CREATE INDEX sources_gone ON sources (gone_at) WHERE gone_at IS NOT NULL;
+CREATE INDEX sources_private ON sources (id) WHERE private;
 
 CREATE TABLE names (                       -- what links call a source: memd.index.links
     source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,

@@ -1,8 +1,9 @@
 """Snapshots: the columns and matrix of one generation, and a view that adds a read transaction of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from memd import analysis
 from memd.errors import IndexDamagedError
@@ -40,6 +41,19 @@ class Snapshot:
         holders.sort(key=lambda source: (-source.day.toordinal(), source.path))
         return tuple(source.path for source in holders)
 
+    def without(self, sources: AbstractSet[int]) -> "Snapshot":
+        """Return the same moment as it would be if some sources were gone."""
+        if not sources:
+            return self
+        columns = self.columns.without(sources)
+        return replace(
+            self,
+            sources=self.sources.changed(removed=sources, put={}),
+            columns=columns,
+            postings=self.postings.after(columns, self.postings.newest),
+            supersession=self.supersession.without(sources),
+        )
+
     def folders(self) -> frozenset[str]:
         """Return every folder that has a source somewhere below it."""
         found: set[str] = set()
@@ -49,6 +63,16 @@ class Snapshot:
                 found.add(folder)
                 folder = folder.rpartition("/")[0]
         return frozenset(found)
+
+
+class Veil(Protocol):
+    """What takes secrets out of texts."""
+
+    def shown(self, chunks: Mapping[int, StoredChunk], reader: Reader) -> dict[int, StoredChunk]:
+        """Return chunks as they are shown."""
+
+    def masked(self, text: str) -> str:
+        """Return a text as it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +85,7 @@ class View:
     snapshot: Snapshot
     reader: Reader
     vocabulary: Vocabulary
+    veil: "Veil | None" = None  # what an answer shows of texts; None: all of them
     damaged: set[int] = field(default_factory=set)  # rows that were met and are not what was written
 
     def has_damaged(self, ids: Sequence[int]) -> bool:
@@ -109,6 +134,19 @@ class View:
             IndexDamagedError: one of them is not there.
         """
         return _all_of(ids, self.reader.chunks(ids))
+
+    def shown(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
+        """Return the same as an answer shows them: to an agent without secrets. Raises as `chunks` does."""
+        found = self.chunks(ids)
+        return found if self.veil is None else self.veil.shown(found, self.reader)
+
+    def source(self, source_id: int) -> Source:
+        """Return the record of a live source as an answer shows it: to an agent without secrets."""
+        found = self.snapshot.sources[source_id]
+        if self.veil is None:
+            return found
+        tags = tuple(map(self.veil.masked, found.tags))
+        return replace(found, title=self.veil.masked(found.title), tags=tags)
 
     def lines(self, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
         """Return source, first and last line of chunks that are live. Raises as `chunks` does."""

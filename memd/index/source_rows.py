@@ -14,6 +14,7 @@ from memd.index.links import Name, names_of
 from memd.index.signature import signature
 from memd.records import Chunk, ChunkLimits, DayOf, Document, FileStamp, Link, SourceText, Tokenizer
 from memd.scripts import scripts_of
+from memd.sources.privacy import is_private
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
 
@@ -49,6 +50,7 @@ class NewSource:
     origin: str
     front_matter: Mapping[str, object]
     warnings: tuple[str, ...]
+    private: bool  # no agent may have it
     chunks: tuple[NewChunk, ...]
     names: tuple[Name, ...]  # by which links call it
     links: tuple[Link, ...]
@@ -87,6 +89,7 @@ def prepare(
         origin=_origin(document),
         front_matter=document.front_matter,
         warnings=document.warnings,
+        private=is_private(source.text),
         chunks=tuple(
             _prepared_chunk(chunk, source.path, first=number == 0)
             for number, chunk in enumerate(document.chunks)

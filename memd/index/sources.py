@@ -58,6 +58,11 @@ class Sources(Mapping[int, Source]):
         """Return every id with its record."""
         return self._records().items()
 
+    def paths(self) -> Iterator[tuple[int, str]]:
+        """Yield every id with its path, which needs no record."""
+        for source_id, found in list(self._known.items()):  # another thread may put a record there
+            yield source_id, found[1] if isinstance(found, tuple) else found.path
+
     def changed(self, *, removed: AbstractSet[int], put: Mapping[int, Source]) -> "Sources":
         """Return those of the next generation: without *removed*, with those that were *put*."""
         known = self._known.copy()

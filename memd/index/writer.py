@@ -346,19 +346,20 @@ class Writer(Store):
         [[source_id]] = self.run(
             """
             INSERT INTO sources (path, mtime_ns, ctime_ns, size_bytes, inode, hash, title, tags, day, day_of,
-                                 origin, front_matter, warnings)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                                 origin, front_matter, warnings, private)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (path) DO UPDATE SET
                 mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, size_bytes = excluded.size_bytes,
                 inode = excluded.inode, hash = excluded.hash, title = excluded.title, tags = excluded.tags,
                 day = excluded.day, day_of = excluded.day_of, origin = excluded.origin,
-                front_matter = excluded.front_matter, warnings = excluded.warnings, gone_at = NULL
+                front_matter = excluded.front_matter, warnings = excluded.warnings,
+                private = excluded.private, gone_at = NULL
             RETURNING id
             """,
             (
                 new.path, stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes, stamp.inode, new.hash, new.title,
                 json.dumps(new.tags), new.day.isoformat(), new.day_of, new.origin,
-                json.dumps(new.front_matter), json.dumps(new.warnings),
+                json.dumps(new.front_matter), json.dumps(new.warnings), new.private,
             ),
         )  # fmt: skip
         self._put_links(source_id, new)

@@ -139,7 +139,7 @@ def degraded(view: View) -> tuple[str, ...]:
 def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
     """Read what the answer shows: of what is folded only where it stands."""
     beside = {one.id: found.beside(one.id) for one in found.kept}
-    chunks = view.chunks([number for kept in beside for number in (kept, *beside[kept])])
+    chunks = view.shown([number for kept in beside for number in (kept, *beside[kept])])
     places = _places(view, [one for many in found.folded.values() for one in many])
     shown: dict[int, set[Line]] = {}  # by source: the lines of better hits
     hits = []
@@ -157,7 +157,7 @@ def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
         hits.append(
             Hit(
                 candidate,
-                view.snapshot.sources[source],
+                view.source(source),
                 chunk,
                 tuple(parts),
                 whole,

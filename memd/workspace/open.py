@@ -5,6 +5,8 @@ import errno
 import os
 import shutil
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,12 +20,16 @@ from memd import fsio
 from memd.config import WorkspaceConfig
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
+from memd.entries.secrets import replacements
 from memd.errors import ConfigError, IndexDamagedError, StorageError, is_full, storage_error
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
+from memd.index.snapshot import View
+from memd.index.visibility import Visibility
 from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Workspace, is_folder, remember_root
+from memd.sources.ignore import Patterns, of_config
 from memd.sources.scan import Rules
 from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceContext, config_stamp
 from memd.workspace.sync import WorkspaceSync
@@ -44,8 +50,13 @@ class OpenWorkspace:
     sync: WorkspaceSync
     tokenizer: Tokenizer
     embedding: EmbeddingQueue | None  # None: provider = "none"
+    visible_to_agents: Visibility
     last_health: dict[str, Any] | None = None  # what the last `health` found, and when
     last_check: dict[str, Any] | None = None  # the same of `check`
+
+    def view(self, expired: Callable[[], bool], *, agent: bool) -> AbstractContextManager[View]:
+        """Hand out one moment of the index, as `Index.view` does: for an agent of what it may see."""
+        return self.index.view(expired, visible=self.visible_to_agents if agent else None)
 
 
 def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -> WorkspaceConfig:
@@ -59,6 +70,7 @@ def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -
     )
     try:
         Rules.load(place.root, config.sources, config.ignore)
+        visible_to_agents(config)
     except ConfigError as error:
         raise ConfigError(f"{place.config_path}: {error}") from error
     return config
@@ -150,7 +162,15 @@ async def _open_with(
         await write(index.close)
         await give_back(daemon.providers, embedding)
         raise
-    return OpenWorkspace(place, config, index, sync, tokenizer, embedding)
+    return OpenWorkspace(place, config, index, sync, tokenizer, embedding, visible_to_agents(config))
+
+
+def visible_to_agents(config: WorkspaceConfig) -> Visibility:
+    """Return what agents may see. Raises ConfigError."""
+    patterns = Patterns(of_config("agents_ignore", config.agents_ignore), below=True)
+    if patterns.is_unusable:
+        raise ConfigError("agents_ignore: the patterns are too large to be used together")
+    return Visibility(patterns, replacements)
 
 
 def _lanes(daemon: DaemonContext, tokenizer: Path, limits: ChunkLimits) -> Lanes:

@@ -13,9 +13,11 @@ from memd.api.why_text import _NOT_INDEXED, _OFF, _SAYINGS, STAGES
 from memd.config import WorkspaceConfig
 from memd.registry import Workspace
 from memd.rpc.context import Call
-from memd.workspace.open import OpenWorkspace
+from memd.workspace.open import OpenWorkspace, visible_to_agents
 from memd.workspace.sync import WorkspaceSync
 from memd.workspace.workspaces import Workspaces
+
+CONFIG = WorkspaceConfig(agents_ignore=("diary.md",))
 
 
 class Room:
@@ -29,7 +31,7 @@ class Room:
         place = Workspace(notes.root, notes.state)
         sync = WorkspaceSync(context_of(notes, threads=self.workspaces.threads))
         self.opened = OpenWorkspace(
-            place, WorkspaceConfig(), notes.index, sync, notes.embedder.tokenizer, None
+            place, CONFIG, notes.index, sync, notes.embedder.tokenizer, None, visible_to_agents(CONFIG)
         )
 
     def why(self, path: str, query: str = "heron", **fields) -> dict:
@@ -160,3 +162,20 @@ def test_every_stage_has_its_words():
     assert set(_SAYINGS) == set(STAGES)
     assert {"waiting", "scanning", "unnoticed", "changed", "failed"} == set(_NOT_INDEXED)
     assert {"mode", "no-words", "no-provider", "script", "other-model"} == set(_OFF)
+
+
+@pytest.mark.parametrize("name", ["pay.md", "diary.md"])
+def test_what_is_kept_from_agents_is_missing_to_them(room, name):
+    """Indexed, changed, not indexed yet or gone: all of it is what a name is that was never there."""
+    text = "---\nprivate: true\n---\nA heron.\n" if name == "pay.md" else "A heron.\n"
+    told = [room.why(name, agent=True)]
+    room.notes.write(name, text)
+    told.append(room.why(name, agent=True))
+    room.notes.save({name: text})
+    assert room.why(name)["stage"] == "returned"
+    told.append(room.why(name, agent=True))
+    room.notes.write(name, text + "It flew.\n")
+    told.append(room.why(name, agent=True))
+    room.notes.remove(name)
+    told.append(room.why(name, agent=True))
+    assert {(one["stage"], one["text"]) for one in told} == {("missing", told[0]["text"])}

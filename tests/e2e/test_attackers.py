@@ -148,13 +148,14 @@ def test_who_an_entry_is_from_is_what_its_writer_says(daemon, clone):
     assert (hit["path"], hit["source"]["origin"]) == (written["path"], "human")
 
 
-def test_a_secret_that_stands_in_a_note_is_answered_as_it_stands(daemon, clone):
-    """Only what memd is to write is refused: in the user's own notes nothing is masked, for agents too."""
+def test_an_agent_can_confirm_a_secret_that_it_guesses(daemon, clone):
+    """No answer shows one, but words find the note that has it, as a person's words do."""
     (clone / "router.md").write_text(f"# Router\n\nThe token of the router is {TOKEN}.\n")
     workspace = daemon.add(clone)
-    assert TOKEN in daemon.call("recall", workspace=workspace, query="token of the router")["text"]
-    [read] = in_a_session(daemon, clone, ("get", {"path": "router.md"}))
-    assert TOKEN in read.structured_content["text"]
+    asked = {"workspace": workspace, "mode": "keyword", "agent": True}
+    assert daemon.found(f'"{TOKEN}"', **asked) == ["router.md"]
+    assert daemon.found(f'"{TOKEN[:-1]}x"', **asked) == []
+    assert TOKEN not in str(daemon.call("search", query=f'"{TOKEN}"', **asked))
     assert TOKEN not in daemon.log()
 
 
@@ -175,7 +176,8 @@ def test_an_agent_reaches_one_workspace_and_nothing_beside_its_sources(daemon, c
         "extract_memory": {"topic": "t", "title": "T", "content": "c"},
         "forget_memory": {"path": "chain.md"},
     }
-    extra = {"workspace": str(other), "source": {"origin": "human"}, "origin": "human", "force": True}
+    person = {"source": {"origin": "human"}, "origin": "human", "agent": False}
+    extra = {"workspace": str(other), "force": True, **person}
     calls = [(tool, given[tool] | {name: value}) for tool in given for name, value in extra.items()]
     paths = ["../other/chain.md", f"{other}/chain.md", "link.md", ".env", "memory/config.toml", "/etc/passwd"]
     calls += [(tool, {"path": path}) for path in paths for tool in ("get", "forget_memory")]

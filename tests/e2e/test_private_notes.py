@@ -1,0 +1,221 @@
+"""What agents get of a workspace: no private note, by whatever they ask, and no secret of the others."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from agent_session import in_a_session
+from daemon_process import Daemon, until
+from every_call import NAMES, calls
+
+from memctl.client import RpcError
+
+TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
+# An agent asks for the first word; the second one is told by no answer that it makes up itself.
+TEXT = "# About zephyrineword\n\nThe same sentence, zephyrineword and quinceword.\n"
+PRIVATE = f"---\nprivate: true\ntags: [shared]\n---\n{TEXT}"
+DIARY = f"---\ntags: [shared]\n---\n{TEXT}\nDear diary, nothing else happened today.\n"
+OPEN = "---\ntags: [shared]\n---\n# About heronword\n\nThe same sentence, and heronword.\n"
+READS = {"search", "search_memory", "recall", "similar", "why", "get", "extract_memory"}
+
+
+@pytest.fixture
+def kept(daemon, tmp_path):
+    """A workspace with private notes beside open ones."""
+    root = tmp_path / "notes"
+    for folder, text in (
+        ("open", OPEN),
+        ("hidden", PRIVATE),
+        ("diary", DIARY),
+    ):
+        for name in NAMES[:2]:
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            (root / folder / name).write_text(text)
+    (root / "memory" / "facts").mkdir(parents=True)
+    (root / NAMES[2]).write_text(OPEN)
+    (root / "memory" / "config.toml").write_text('agents_ignore = ["diary/"]\n')
+    return daemon, daemon.add(root)
+
+
+def answer(daemon: Daemon, root: str, method: str, **params) -> str:
+    try:
+        with daemon.client() as client:
+            told = client.call(method, {"workspace": root, **params}, timeout_s=60)
+    except RpcError as error:
+        return str(error)
+    return json.dumps(told)
+
+
+def test_no_parameter_gets_an_agent_a_word_of_a_private_note(kept):
+    """Every method with every parameter there is, for its words and for its path."""
+    daemon, root = kept
+    asked = [(method, params) for method, params in calls(root, "zephyrineword") if method in READS]
+    for folder in ("hidden", "diary"):
+        for name in NAMES[:2]:
+            path = f"{folder}/{name}"
+            asked += [(method, {"path": path}) for method in ("get", "similar")]
+            asked += [("why", {"path": path, "query": "the same sentence"})]
+            asked += [("search", {"query": "the same sentence", "path": path, "min_score": 0.0})]
+    for method, params in asked:
+        told = answer(daemon, root, method, **params | {"agent": True})
+        for given in map(str, params.values()):
+            told = told.replace(json.dumps(given)[1:-1], "")
+        assert "quinceword" not in told, (method, params)
+        assert "hidden/" not in told, (method, params)
+        assert "diary/" not in told, (method, params)
+
+
+def test_recall_and_the_tools_are_an_agents_whoever_asks(kept):
+    """`recall` is text for a prompt: it has no private note; what a person searches and reads has all."""
+    daemon, root = kept
+    recalled = daemon.call("recall", workspace=root, query="same sentence", min_score=0.0)
+    assert {one["path"].partition("/")[0] for one in recalled["sources"]} == {"open", "memory"}
+    hidden = {"hidden/notes.md", "hidden/2026-05-01.md"}
+    assert hidden & set(daemon.found("zephyrineword", workspace=root))
+    assert "quinceword" in daemon.call("get", workspace=root, path="hidden/notes.md")["text"]
+    results = in_a_session(
+        daemon,
+        root,
+        ("search_memory", {"query": "zephyrineword"}),
+        ("recall", {"query": "zephyrineword same sentence"}),
+        ("get", {"path": "hidden/notes.md"}),
+        ("get", {"path": "diary/notes.md"}),
+        ("why_memory", {"path": "hidden/notes.md", "query": "same sentence"}),
+        ("extract_memory", {"topic": "t", "title": "About", "content": "The same sentence, zephyrine."}),
+        ("search_memory", {"query": "same sentence", "agent": False}),
+    )
+    for result in results:
+        assert "quinceword" not in result.content[0].text
+        assert "diary/notes.md" not in json.dumps(result.structured_content or {})
+    assert [result.is_error for result in results] == [False, False, True, True, False, False, True]
+    assert results[4].structured_content["stage"] == "missing"
+    similar = results[5].structured_content["similar"]
+    assert similar
+    assert not any(one["path"].startswith(("hidden", "diary")) for one in similar)
+
+
+def test_an_agent_cannot_tell_a_private_note_from_none(kept):
+    """Errors, stages and corrected words are those of a name that was never there."""
+    daemon, root = kept
+    for method, params in (("get", {}), ("similar", {}), ("why", {"query": "same sentence"})):
+        for name in ("hidden/notes.md", "diary/notes.md"):
+            there = answer(daemon, root, method, path=name, agent=True, **params)
+            never = answer(daemon, root, method, path="never/notes.md", agent=True, **params)
+            if method == "why":
+                there, never = (json.loads(one)["text"] for one in (there, never))
+            assert there.replace(name, "X") == never.replace("never/notes.md", "X")
+    misspelled = {"workspace": root, "query": "zephyrinewort"}
+    until(lambda: daemon.call("search", **misspelled)["corrected"])
+    assert daemon.call("search", **misspelled, agent=True)["corrected"] == {}
+
+
+@pytest.mark.parametrize("key", ["update", "supersedes", "related"])
+def test_an_agent_names_no_private_note_in_an_entry(kept, key):
+    """Neither to revise it nor to hold in its place: to it there is none, whichever way it is named."""
+    daemon, root = kept
+    fact = {"topic": "t", "title": "T", "content": "A fact.", "source": {"origin": "human"}}
+    entry = daemon.call("extract_memory", workspace=root, **fact)
+    path = Path(root) / entry["path"]
+    path.write_text(path.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    before = {one: one.read_bytes() for one in Path(root).rglob("*.md")}
+    for named in ("hidden/notes.md", "diary/notes.md", entry["path"], entry["id"], "never/notes.md"):
+        asked = fact | {key: named if key == "update" else [named], "source": {"origin": "agent"}}
+        with pytest.raises(RpcError, match=f"there is no note {named}"):
+            daemon.call("extract_memory", workspace=root, agent=True, **asked)
+    assert {one: one.read_bytes() for one in Path(root).rglob("*.md")} == before
+
+
+def test_an_agent_is_told_of_no_link_to_or_from_a_private_note(kept):
+    """A link to one is as one to nowhere; its owner sees both ends."""
+    daemon, root = kept
+    (Path(root) / "hidden" / "from.md").write_text("---\nprivate: true\n---\nSee [[linked]].\n")
+    (Path(root) / "linked.md").write_text("---\nsupersedes: hidden/from.md\n---\nSee [[hidden/notes]].\n")
+    daemon.call("sync", workspace=root)
+    told = daemon.call("get", workspace=root, path="linked.md", agent=True)["links"]
+    assert [one["path"] for one in told["outgoing"]] == [None, None]
+    assert (told["incoming"], told["incoming_total"]) == ([], 0)
+    assert len(daemon.call("get", workspace=root, path="linked.md")["links"]["incoming"]) == 1
+    chain = daemon.call("history", workspace=root, path="linked.md", agent=True)
+    assert [one["path"] for one in chain["notes"]] == ["linked.md"]
+    assert len(daemon.call("history", workspace=root, path="linked.md")["notes"]) == 2
+
+
+def test_a_note_that_becomes_private_is_kept_from_the_next_read(kept):
+    """A read looks at the file as it is now; a search follows with the save."""
+    daemon, root = kept
+    note = Path(root) / "open" / "notes.md"
+    note.write_text(note.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    with pytest.raises(RpcError, match="is not an indexed source"):
+        daemon.call("get", workspace=root, path="open/notes.md", agent=True)
+    found = daemon.call("search", workspace=root, query="heronword", agent=True, sync=True)["hits"]
+    assert "open/notes.md" not in {hit["path"] for hit in found}
+    assert "heronword" in daemon.call("get", workspace=root, path="open/notes.md")["text"]
+
+
+def test_a_change_of_agents_ignore_holds_at_once(kept):
+    """Set by memctl, a pattern keeps notes; one that is none is refused with its key."""
+    daemon, root = kept
+    daemon.call("workspace.configure", workspace=root, settings={"agents_ignore": ["open/", "diary/"]})
+    found = daemon.call("search", workspace=root, query="heronword", agent=True)["hits"]
+    assert {hit["path"] for hit in found} == {"memory/facts/one.md"}
+    with pytest.raises(RpcError, match="agents_ignore"):
+        daemon.call("workspace.configure", workspace=root, settings={"agents_ignore": ["a//"]})
+
+
+def test_agents_get_no_secret_that_stands_in_a_note_and_people_do(kept):
+    """Masked in every answer; the note itself is as it was, and found by its owner."""
+    daemon, root = kept
+    text = f"# Router\n\nThe token of the router is {TOKEN}.\n\nIts address is in the cellar.\n"
+    note = Path(root) / "router.md"
+    note.write_text(text)
+    daemon.call("sync", workspace=root)
+    until(lambda: daemon.found("token of the router", workspace=root)[:1] == ["router.md"])
+    asked = {"workspace": root, "query": "token of the router"}
+    masked = text.replace(TOKEN, "[masked: github-pat]")
+    assert "[masked: github-pat]" in daemon.call("recall", **asked)["text"]
+    assert daemon.call("get", workspace=root, path="router.md", agent=True)["text"] == masked.rstrip("\n")
+    last = daemon.call("get", workspace=root, path="router.md", agent=True, start_line=5)
+    assert last["text"] == "Its address is in the cellar."
+    results = in_a_session(
+        daemon,
+        root,
+        ("search_memory", {"query": "token of the router"}),
+        ("search_memory", {"query": TOKEN}),
+        ("recall", {"query": "token of the router"}),
+        ("get", {"path": "router.md"}),
+    )
+    for result in results:
+        assert not result.is_error
+        assert TOKEN not in json.dumps(result.structured_content) + repr(result.content)
+        assert "[masked: github-pat]" in json.dumps(result.structured_content)
+    assert TOKEN in daemon.call("search", **asked)["hits"][0]["snippet"]
+    assert TOKEN in daemon.call("get", workspace=root, path="router.md")["text"]
+    assert note.read_text() == text
+
+
+def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
+    """What stands for a short password is longer than it; the budget counts what is sent."""
+    daemon, root = kept
+    line = "The database is at postgres://app:k3tchup9@db.acme.dev/app since May.\n"
+    (Path(root) / "databases.md").write_text("# Databases\n\n" + line * 30)
+    daemon.call("sync", workspace=root)
+    for budget in (50, 200, 500, 2000):
+        told = daemon.call("recall", workspace=root, query="database postgres", budget_tokens=budget)
+        assert "k3tchup9" not in told["text"]
+        assert len(told["text"].encode()) <= 4 * budget
+        assert told["tokens"] <= budget
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process has loaded")
+def test_the_library_that_finds_secrets_is_loaded_for_them_alone(daemon, tmp_path):
+    """A daemon that no agent asks, and that writes no entry, does without it."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "note.md").write_text(f"Sourdough rises overnight. {TOKEN}\n")
+    daemon.add(root)
+    assert daemon.found("sourdough") == ["note.md"]
+    loaded = Path(f"/proc/{daemon.process.pid}/maps")
+    assert "kingfisher" not in loaded.read_text()
+    daemon.call("recall", query="sourdough")
+    assert "kingfisher" in loaded.read_text()

@@ -1,0 +1,191 @@
+import re
+
+import pytest
+from tests_support import Notes, WordHashEmbedder, WordTokenizer
+
+from memd.entries.secrets import replacements
+from memd.index.visibility import Visibility
+from memd.search.search import search
+from memd.sources.ignore import Patterns
+
+TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3
+_LINES = [f"{number:02}IEowIBAAKCAQEA" * 4 for number in range(60)]
+KEY = "\n".join(["-----BEGIN RSA PRIVATE " + "KEY-----", *_LINES])
+NOTES = {
+    "pay.md": "---\nprivate: true\ntags: [wages]\n---\n# Pay\n\nWages of Zephyrine, who mends the weir.\n",
+    "weir.md": "# Weir\n\nThe weir was mended in May.\n",
+    "letters/ada.md": "# Ada\n\nAda wrote that the weir leaks.\n",
+    "letters/open.md": "# Open\n\nAn open letter on the weir.\n",
+}
+
+
+class SmallPieces(WordTokenizer):
+    """Pieces of three characters, about what a model makes of keys."""
+
+    def spans(self, text):
+        return [match.span() for match in re.finditer(r"\S{1,3}", text)]
+
+    def count(self, text):
+        return len(self.spans(text))
+
+
+class SmallPiecesEmbedder(WordHashEmbedder):
+    tokenizer = SmallPieces()
+
+
+@pytest.fixture
+def finely_cut(tmp_path):
+    """Notes whose model reads 254 pieces of three characters at once."""
+    notes = Notes(tmp_path, embedder=SmallPiecesEmbedder())
+    yield notes
+    notes.index.close()
+
+
+def visible(*patterns: str) -> Visibility:
+    return Visibility(Patterns((("", pattern) for pattern in patterns), below=True), replacements)
+
+
+def seen(notes, visibility, query, **settings):
+    """Return the paths that an agent finds."""
+    with notes.index.view(visible=visibility) as view:
+        return sorted(hit.source.path for hit in search(view, notes.request(query, **settings)).hits)
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
+def test_a_private_note_is_in_no_answer_to_an_agent(notes, mode):
+    """Neither its words nor its meaning find it; whoever is no agent finds it."""
+    notes.save(NOTES)
+    everything = {"mode": mode, "min_score": 0.0}
+    assert seen(notes, visible(), "weir", **everything) == ["letters/ada.md", "letters/open.md", "weir.md"]
+    assert "pay.md" in notes.found("weir", **everything)
+    assert notes.found("zephyrine") == ["pay.md"]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "left"),
+    [
+        (["letters/"], ["weir.md"]),
+        (["*.md"], []),
+        (["letters/*", "!letters/open.md"], ["letters/open.md", "weir.md"]),
+        (["!pay.md"], ["letters/ada.md", "letters/open.md", "weir.md"]),
+    ],
+)
+def test_patterns_keep_notes_from_agents(notes, patterns, left):
+    """As in a .gitignore; no pattern shows a note that says it is private."""
+    notes.save(NOTES)
+    assert seen(notes, visible(*patterns), "weir") == left
+
+
+def test_what_cannot_be_known_is_kept(notes):
+    """Patterns that cannot be used keep every note."""
+    notes.save(NOTES)
+    unusable = Visibility(Patterns([("", "a" * 2000)]), replacements)
+    assert seen(notes, unusable, "weir") == []
+
+
+def test_a_limit_is_filled_with_what_may_be_seen(notes):
+    """A private note takes nobody's place: it is left out before the cut, and folds nothing into itself."""
+    notes.save(NOTES | {f"pay{number}.md": NOTES["pay.md"] for number in range(30)})
+    notes.save({"same.md": NOTES["pay.md"].replace("private: true\n", "")})
+    assert len(seen(notes, visible(), "weir", limit=3)) == 3
+    with notes.index.view(visible=visible()) as view:
+        [hit] = search(view, notes.request("zephyrine wages")).hits
+    assert (hit.source.path, hit.folded) == ("same.md", ())
+
+
+def test_nothing_counts_what_is_kept(notes):
+    """Words, chunks and sources of a private note are none; the index itself is as it was."""
+    notes.save(NOTES)
+    with notes.index.view() as view:
+        count = view.snapshot.columns.count
+        assert view.postings("zephyrine", prefix=False).document_frequency == 1
+    with notes.index.view(visible=visible()) as view:
+        assert view.snapshot.columns.count == count - 1
+        assert view.postings("zephyrine", prefix=False).document_frequency == 0
+        assert view.postings("weir", prefix=False).document_frequency == 3
+        assert view.snapshot.source_at("pay.md") is None
+        assert view.inside("ephyrin", 100) == {}
+    with notes.index.view() as view:
+        assert view.snapshot.columns.count == count
+
+
+def test_a_note_becomes_private_and_open_again_with_its_next_commit(notes):
+    """Also where its chunks stay the same, and where it was gone in between."""
+    visibility = visible()
+    for text, found in ((NOTES["pay.md"], []), (NOTES["pay.md"].replace("true", "false"), ["pay.md"])) * 2:
+        notes.save({"pay.md": text})
+        assert seen(notes, visibility, "zephyrine") == found
+    notes.save({"pay.md": NOTES["pay.md"]})
+    notes.remove("pay.md")
+    notes.save({"pay.md": NOTES["pay.md"]})
+    assert seen(notes, visibility, "zephyrine") == []
+    notes.reopen()
+    assert seen(notes, visible(), "zephyrine") == []
+
+
+def test_where_nothing_is_kept_the_snapshot_is_the_same(notes):
+    """It costs nothing, and where something is kept it is made once a generation."""
+    notes.save({"weir.md": NOTES["weir.md"]})
+    visibility = visible()
+    with notes.index.view(visible=visibility) as view:
+        assert view.snapshot is notes.index.snapshot
+    notes.save(NOTES)
+    with notes.index.view(visible=visibility) as one, notes.index.view(visible=visibility) as other:
+        assert one.snapshot is other.snapshot is not notes.index.snapshot
+
+
+def shown(notes, query, visibility):
+    with notes.index.view(visible=visibility) as view:
+        return search(view, notes.request(query)).hits
+
+
+def test_agents_get_texts_without_secrets_and_people_get_them_whole(notes):
+    """In text, snippet, line, heading, title and tags."""
+    front = f"---\ntitle: Router {TOKEN}\ntags: [{TOKEN}]\n---\n"
+    notes.save({"router.md": f"{front}# Router\n\n## Key {TOKEN}\n\nIts token is {TOKEN}.\n"})
+    [hit] = shown(notes, "router token", visible())
+    told = repr(hit)
+    assert TOKEN not in told
+    assert told.count("[masked: github-pat]") > 4
+    [hit] = shown(notes, "router token", None)
+    for part in (hit.chunk.text, hit.snippet.text, hit.source.title, hit.chunk.heading):
+        assert TOKEN in part
+    assert hit.source.tags == (TOKEN,)
+
+
+def test_a_key_that_is_cut_into_chunks_is_masked_in_each(finely_cut):
+    """One that has lines of it without the first shows none of them; the note's others are whole."""
+    finely_cut.save(
+        {"key.md": f"# Key\n\nThe weir's key:\n\n{KEY}\n-----END RSA PRIVATE KEY-----\n\nAfter the weir.\n"}
+    )
+    with finely_cut.index.view(visible=visible()) as view:
+        [source] = view.snapshot.sources
+        stored = {chunk.id: chunk for chunk in view.reader.chunks_of(source)}
+        told = view.shown(list(stored))
+    assert len(stored) > 2
+    assert sum("IEowIB" in chunk.text for chunk in stored.values()) > 2
+    for number, chunk in told.items():
+        assert "IEowIB" not in chunk.text
+        assert chunk.text.count("\n") == stored[number].text.count("\n")
+    assert "After the weir." in "".join(chunk.text for chunk in told.values())
+
+
+def test_a_token_that_is_cut_in_a_long_line_is_masked_in_each_part(finely_cut):
+    """Parts of a line that is too long for a chunk are looked at together, whatever stands before them."""
+    token = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9." + "eyJ" + "aB3dE5fG7hJ9" * 300 + "." + "aB3dE5fG7hJ9" * 4
+    finely_cut.save({"long.md": "é " * 150 + token + " und dann die weir " * 60})
+    with finely_cut.index.view(visible=visible()) as view:
+        [source] = view.snapshot.sources
+        told = view.shown([chunk.id for chunk in view.reader.chunks_of(source)])
+        assert sum("aB3dE5" in chunk.text for chunk in view.reader.chunks_of(source)) > 1
+    assert not any("aB3dE5" in chunk.text for chunk in told.values())
+    assert "é é é" in "".join(chunk.text for chunk in told.values())
+
+
+def test_a_private_note_holds_in_the_place_of_none_that_agents_see(notes):
+    """They are not told of it, and find what it supersedes as if it were not there."""
+    newer = "---\nprivate: true\nsupersedes: weir.md\n---\n# Weir\n\nThe weir was mended in June.\n"
+    notes.save({"weir.md": NOTES["weir.md"], "newer.md": newer})
+    [hit] = shown(notes, "mended May", visible())
+    assert (hit.source.path, hit.superseded_by) == ("weir.md", ())
+    assert {hit.superseded_by for hit in shown(notes, "mended weir", None)} == {(), ("newer.md",)}
