@@ -457,11 +457,14 @@ class Methods:
 
     def forget(
         self,
-        path: str,
         *,
         workspace: str | None = None,
         agent: bool | None = None,
+        path: str | None = None,
+        id: str | None = None,
         force: bool | None = None,
+        keep_file: bool | None = None,
+        source: dict[str, Any] | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         timeout_s: float | None = None,
     ) -> types.ForgetResult:
@@ -470,13 +473,43 @@ class Methods:
             "workspace": workspace,
             "agent": agent,
             "path": path,
+            "id": id,
             "force": force,
+            "keep_file": keep_file,
+            "source": source,
         }
         answer: types.ForgetResult = self.call(
             "forget",
             _said(given),
             timeout_s=timeout_s,
             on_progress=on_progress,
+        )
+        return answer
+
+    def journal(
+        self,
+        *,
+        workspace: str | None = None,
+        agent: bool | None = None,
+        client: str | None = None,
+        conversation: str | None = None,
+        since: str | None = None,
+        limit: int | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.JournalResult:
+        """What was done with entries, the newest first; what each is called is looked up now."""
+        given = {
+            "workspace": workspace,
+            "agent": agent,
+            "client": client,
+            "conversation": conversation,
+            "since": since,
+            "limit": limit,
+        }
+        answer: types.JournalResult = self.call(
+            "journal",
+            _said(given),
+            timeout_s=timeout_s,
         )
         return answer
 
@@ -1140,11 +1173,14 @@ class AsyncMethods:
 
     async def forget(
         self,
-        path: str,
         *,
         workspace: str | None = None,
         agent: bool | None = None,
+        path: str | None = None,
+        id: str | None = None,
         force: bool | None = None,
+        keep_file: bool | None = None,
+        source: dict[str, Any] | None = None,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
         timeout_s: float | None = None,
     ) -> types.ForgetResult:
@@ -1153,13 +1189,43 @@ class AsyncMethods:
             "workspace": workspace,
             "agent": agent,
             "path": path,
+            "id": id,
             "force": force,
+            "keep_file": keep_file,
+            "source": source,
         }
         answer: types.ForgetResult = await self.call(
             "forget",
             _said(given),
             timeout_s=timeout_s,
             on_progress=on_progress,
+        )
+        return answer
+
+    async def journal(
+        self,
+        *,
+        workspace: str | None = None,
+        agent: bool | None = None,
+        client: str | None = None,
+        conversation: str | None = None,
+        since: str | None = None,
+        limit: int | None = None,
+        timeout_s: float | None = CALL_TIMEOUT_S,
+    ) -> types.JournalResult:
+        """What was done with entries, the newest first; what each is called is looked up now."""
+        given = {
+            "workspace": workspace,
+            "agent": agent,
+            "client": client,
+            "conversation": conversation,
+            "since": since,
+            "limit": limit,
+        }
+        answer: types.JournalResult = await self.call(
+            "journal",
+            _said(given),
+            timeout_s=timeout_s,
         )
         return answer
 

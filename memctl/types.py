@@ -702,13 +702,37 @@ class ExtractMemoryResult(TypedDict):
 
 
 class ForgetResult(TypedDict):
-    """The entry that is gone."""
+    """The entry that is gone, and where its words stand all the same."""
 
     took_ms: float  # the dispatcher measures it
     workspace: str
     path: str
     title: str
     forgotten: bool
+    elsewhere: list[Location]  # other notes, archives and daily files that have lines of it; they are left
+    in_git: bool  # a git repository lists the file, and its history may have what it said
+
+
+class JournalRecord(TypedDict):
+    """What was done with one entry."""
+
+    time: str  # ISO 8601 with offset
+    action: Literal["write", "revise", "supersede", "forget", "unindex"]
+    id: str  # of the entry; "" of a file that is none
+    hash: str  # of the file: after the action, or before it was gone; "" where nobody knew
+    origin: str  # "human" or "agent", as who did it said
+    client: str
+    conversation: str
+    path: str | None  # null: there is no such entry any more
+    title: str | None
+
+
+class JournalResult(TypedDict):
+    """What was done with entries, the newest first."""
+
+    took_ms: float  # the dispatcher measures it
+    workspace: str
+    records: list[JournalRecord]
 
 
 class LoopLag(TypedDict):

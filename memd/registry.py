@@ -72,6 +72,11 @@ class Workspace:
         """The file that makes the folder a workspace."""
         return self.root / "memory" / "config.toml"
 
+    @property
+    def journal_path(self) -> Path:
+        """The journal of its entries: beside the index, which may be made anew."""
+        return self.index_dir.parent / "journal" / f"{self.index_dir.name}.jsonl"
+
     def is_there(self) -> bool:
         """Tell whether the workspace can be seen: without its configuration the disk may not be mounted."""
         return os.path.isfile(self.config_path)  # noqa: PTH113 - as is_folder

@@ -44,13 +44,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "similar", {"id": number, **everything}
     yield "search_memory", {"query": word, "agent": True}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000, "superseded": True}
-    for name in NAMES:
-        yield "get", {"path": name}
-        yield "get", {"path": name, "start_line": 1, "end_line": 3}
-    for number in range(1, 12):
-        yield "get", {"id": number}
-    yield "sources", {"limit": 1000}
-    yield "sources", {"after": "../", "limit": 1}
+    yield from _sources()
     yield "index", {"wait": True, "vectors": False}
     yield "index", {"rebuild": True, "progress": True}
     yield "sync", {}
@@ -60,6 +54,26 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "pause", {"duration_s": 0.01}
     yield "debug", {"lag_s": 0.0}
     yield "workspace.configure", {"settings": {"half_life_days": 31}}
+    yield from _entries(word)
+    yield "workspace.remove", {"path": root}
+    yield "workspace.add", {"path": root, "force": False, "nested": True}
+    yield "index", {}
+    yield "search", {"query": "the same sentence", **everything}
+
+
+def _sources() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the calls that read and list files."""
+    for name in NAMES:
+        yield "get", {"path": name}
+        yield "get", {"path": name, "start_line": 1, "end_line": 3}
+    for number in range(1, 12):
+        yield "get", {"id": number}
+    yield "sources", {"limit": 1000}
+    yield "sources", {"after": "../", "limit": 1}
+
+
+def _entries(word: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the calls that change entries, and those that tell of it."""
     yield "extract_memory", {
         "topic": "facts", "title": "one", "content": "a fact", "tags": ["t"], "source": {"client": "test"},
     }  # fmt: skip
@@ -70,10 +84,11 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for folder in ("first", "second"):
         yield "forget", {"path": f"../{folder}/{NAMES[0]}"}
     yield "forget", {"path": NAMES[0]}
-    yield "workspace.remove", {"path": root}
-    yield "workspace.add", {"path": root, "force": False, "nested": True}
-    yield "index", {}
-    yield "search", {"query": "the same sentence", **everything}
+    yield "forget", {"id": "0123456789abcdef", "source": {"client": "test"}}
+    for folder in ("first", "second"):
+        yield "forget", {"path": f"../{folder}/{NAMES[1]}", "keep_file": True}
+    yield "journal", {"client": "test", "conversation": "c", "since": "2020-01-01", "limit": 5}
+    yield "journal", {}
 
 
 def _revisions() -> Iterator[tuple[str, dict[str, Any]]]:

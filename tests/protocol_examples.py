@@ -92,6 +92,7 @@ def asked(root: Path, entry: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         {"topic": "birds", "title": "Storks stay", "content": "They do not leave.", "supersedes": [entry[0]]},
     )
     yield "history", {"path": entry[0]}
+    yield "journal", {"limit": 1}
     yield "forget", {"path": entry[0]}
     yield "workspace.configure", {"settings": {"half_life_days": 60.0}}
     yield "workspace.remove", {"path": str(root)}

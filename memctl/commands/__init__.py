@@ -17,6 +17,7 @@ COMMANDS = {
     "add": "write a memory entry",
     "history": "show what a note supersedes, and what supersedes it",
     "forget": "delete a memory entry and every trace of it",
+    "journal": "show who wrote, revised and forgot what, and when",
     "import": "bring conversations of other programs into the archive",
     "index": "bring the index up to date and wait for it",
     "sync": "wait until everything that is saved is searchable",

@@ -5,17 +5,33 @@ or a stop can only delay its indexing. `forget` deletes only files that memd wro
 deleted by that person, and `index --purge` removes what the index keeps of them.
 """
 
+import asyncio
 import re
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from memd.api.params import ExtractMemoryParams, ForgetParams
+from memd.api.elsewhere import elsewhere
+from memd.api.elsewhere import is_in_git as in_git
+from memd.api.params import EntryOrigin, ExtractMemoryParams, ForgetParams
 from memd.api.prepare import ANSWER_S
-from memd.api.resolve import below
-from memd.api.results import ExtractMemoryResult, ForgetResult, SimilarNote
+from memd.api.resolve import below, unknown
+from memd.api.results import ExtractMemoryResult, ForgetResult, Location, SimilarNote
 from memd.api.similar import similar_to_entry
-from memd.entries import Revision, Written, delete_entry, find_entry, revise_entry, write_entry
+from memd.entries import (
+    Revision,
+    Written,
+    delete_entry,
+    find_entry,
+    identity,
+    ignore_file,
+    journal,
+    revise_entry,
+    write_entry,
+)
 from memd.errors import InvalidError, MemdError, NotFoundError
 from memd.index.index import Index
 from memd.index.visibility import Visibility
@@ -57,14 +73,34 @@ async def extract_memory(
 async def _extract(
     workspaces: Workspaces, root: Path, asked: ExtractMemoryParams, call: Call
 ) -> ExtractMemoryResult:
-    origin = {
-        "origin": asked.source.origin,
-        "client": asked.source.client or str(call.client.get("name", "")),
-        "session": asked.source.session,
-    }
+    origin = _origin(asked.source, call)
+    journal_path = workspaces.place(root).journal_path
 
     visible = (await workspaces.find(str(root))).visible_to_agents if asked.agent else None
-    written = await workspaces.folders.run(root, lambda: _written(root, asked, origin, visible))
+
+    def write() -> Written:
+        written, superseded = _written(root, asked, origin, visible)
+        journal.record(
+            journal_path,
+            "write" if asked.update is None else "revise",
+            entry_id=written.id,
+            digest=written.hash,
+            origin=origin,
+            now=datetime.now().astimezone(),
+        )
+        for older in superseded:
+            entry_id, digest = identity(root, older)
+            journal.record(
+                journal_path,
+                "supersede",
+                entry_id=entry_id,
+                digest=digest,
+                origin=origin,
+                now=datetime.now().astimezone(),
+            )
+        return written
+
+    written = await workspaces.folders.run(root, write)
     give_up = time.monotonic() + INDEX_TIMEOUT_S
     if call.deadline is not None:
         give_up = min(give_up, call.deadline - ANSWER_S)
@@ -85,8 +121,11 @@ async def _extract(
 
 def _written(
     root: Path, asked: ExtractMemoryParams, origin: dict[str, str], visible: Visibility | None
-) -> Written:
-    """Write or revise the entry; *visible*: what the agent that asks may see. In a folder's thread."""
+) -> tuple[Written, Sequence[str]]:
+    """Write or revise the entry; return also the paths of what it supersedes. In a folder's thread.
+
+    *visible*: what the agent that asks may see; None: all.
+    """
     revised = asked.update and _noted(root, asked.update, "$.update", visible)
     named = {
         key: [_noted(root, one, f"$.{key}", visible) for one in given] if given is not None else None
@@ -106,10 +145,11 @@ def _written(
             force=asked.force,
             **named,
         )
-        return revise_entry(root, revised, revision, seen=asked.hash or "")
+        written = revise_entry(root, revised, revision, seen=asked.hash or "")
+        return written, named["supersedes"] or ()
     assert asked.topic is not None
     assert asked.title is not None
-    return write_entry(
+    written = write_entry(
         root,
         topic=asked.topic,
         title=asked.title,
@@ -121,6 +161,7 @@ def _written(
         now=now,
         force=asked.force,
     )
+    return written, named["supersedes"] or ()
 
 
 def _noted(root: Path, named: str, place: str, visible: Visibility | None) -> str:
@@ -166,6 +207,7 @@ async def _indexed(
 
 
 FILE_PERHAPS = "the entry may be deleted all the same: look before you try again"
+KEPT_PERHAPS = "the note may be left out of the index all the same: look before you try again"
 # True through a stop and a kill: what is gone from the folder is purged after KEEP_GONE_S of housekeeping.
 FILE_GONE = (
     "the entry's file is deleted. What the index holds of it answers no query and goes within a day, or at "
@@ -176,31 +218,138 @@ FILE_GONE = (
 async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> ForgetResult:
     """``forget``: delete an entry; when the reply comes no file of memd's holds a word of it.
 
-    An entry that was changed since memd wrote it is kept, unless `force` says that it is meant.
+    An entry that was changed since memd wrote it is kept, unless `force` says that it is meant. With
+    `keep_file` the file stays, of whomever it is, and is not indexed again: memory/.memdignore names it.
+    Other places that have lines of it are named in the answer, and left.
     """
+    if (asked.path is None) == (asked.id is None):
+        raise InvalidError("$: expected either path or id")
     root = await workspaces.root_of(asked.workspace)
-    path = below(root, asked.path)
+    known = await workspaces.using(str(root), lambda opened: _known(workspaces, opened, asked, call))
+    work = _unindex if asked.keep_file else _forget
+    perhaps = KEPT_PERHAPS if asked.keep_file else FILE_PERHAPS
+    await call.to_the_end(work(workspaces, root, known, asked, call), perhaps)
+    return ForgetResult(
+        workspace=str(root),
+        path=known.path,
+        title=known.title,
+        forgotten=True,
+        elsewhere=known.elsewhere,
+        in_git=known.in_git,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a note before it is forgotten."""
+
+    path: str
+    title: str  # as the index has it, else the file's name
+    is_indexed: bool
+    entry_id: str
+    hash: str
+    elsewhere: list[Location]
+    in_git: bool
+
+
+async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetParams, call: Call) -> _Known:
+    root = opened.workspace.root
+    path = await asyncio.to_thread(_meant, opened, asked)
+    title, places = await workspaces.read(_seen, opened, asked, path, call)
+    indexed = await workspaces.write(opened.index.writer.identity, path)
+    entry_id, digest = await asyncio.to_thread(identity, root, path)
+    if indexed is not None:
+        entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
+    is_in_git = await asyncio.to_thread(in_git, root, path)
+    return _Known(path, title, indexed is not None, entry_id, digest, places, is_in_git)
+
+
+def _meant(opened: OpenWorkspace, asked: ForgetParams) -> str:
+    """Return the path of what a request names; an agent names nothing that is kept from it."""
+    root = opened.workspace.root
+    path = find_entry(root, asked.id) if asked.id is not None else below(root, asked.path or "")
     if path is None:
         raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")
-    title = await call.to_the_end(_forget(workspaces, root, path, asked, call), FILE_PERHAPS)
-    return ForgetResult(workspace=str(root), path=path, title=title, forgotten=True)
+    if asked.agent:
+        known = opened.index.snapshot.source_at(path)
+        with opened.view(lambda: False, agent=True) as view:
+            is_kept = known is not None and view.snapshot.source_at(path) is None
+        with suppress(OSError):
+            is_kept = is_kept or opened.visible_to_agents.keeps(path, _head(root / path))
+        if is_kept:
+            raise unknown(asked.path or asked.id or "", root)
+    return path
 
 
-async def _forget(workspaces: Workspaces, root: Path, path: str, asked: ForgetParams, call: Call) -> str:
-    """Delete the file and its traces; return the title that the index knew it by, else its name."""
-    deleted = await _delete(workspaces, root, path, force=asked.force)
+def _seen(opened: OpenWorkspace, asked: ForgetParams, path: str, call: Call) -> tuple[str, list[Location]]:
+    """Return the title that the index knows a note by, else its name, and where else its lines stand."""
+    with opened.view(call.is_over, agent=asked.agent) as view:
+        source = view.snapshot.source_at(path)
+        return source.title if source else PurePosixPath(path).stem, elsewhere(view, path)
+
+
+async def _forget(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> None:
+    """Delete the file and its traces."""
+    deleted = await _delete(workspaces, root, known.path, force=asked.force)
     if deleted is None:
         call.outlives(FILE_GONE)
 
-    async def clean(opened: OpenWorkspace) -> str:
-        if deleted is not None and not await workspaces.write(_is_known, opened.index, path):
+    async def clean(opened: OpenWorkspace) -> None:
+        if deleted is not None and not await workspaces.write(_is_known, opened.index, known.path):
             raise deleted
-        title = _title(opened, path)
-        await opened.sync.index_loop.index_now(path)  # it is gone, and so it leaves every answer
-        await opened.sync.maintenance.purge_now(path)
-        return title
+        await opened.sync.index_loop.index_now(known.path)  # it is gone, and so it leaves every answer
+        await opened.sync.maintenance.purge_now(known.path)
 
-    return await workspaces.using(str(root), clean)
+    await workspaces.using(str(root), clean)
+    await _note(workspaces, root, "forget", known, _origin(asked.source, call))
+
+
+async def _unindex(
+    workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call
+) -> None:
+    """Leave a file out of the index for good, and delete its traces there."""
+    if not known.is_indexed:
+        raise unknown(known.path, root)
+    await workspaces.folders.run(root, ignore_file, root, known.path)
+
+    async def clean(opened: OpenWorkspace) -> None:
+        rules = await opened.sync.scanner.read_rules()
+        if rules.selects(known.path):
+            raise InvalidError(
+                f"{known.path} stays indexed: ignore in memory/config.toml takes back what "
+                "memory/.memdignore says. Take that pattern out"
+            )
+        await opened.sync.index_loop.index_now(known.path)
+        await opened.sync.maintenance.purge_now(known.path)
+
+    await workspaces.using(str(root), clean)
+    await _note(workspaces, root, "unindex", known, _origin(asked.source, call))
+
+
+async def _note(
+    workspaces: Workspaces, root: Path, action: journal.Action, known: _Known, origin: dict[str, str]
+) -> None:
+    """Write into the journal what was done."""
+
+    def record() -> None:
+        journal.record(
+            workspaces.place(root).journal_path,
+            action,
+            entry_id=known.entry_id,
+            digest=known.hash,
+            origin=origin,
+            now=datetime.now().astimezone(),
+        )
+
+    await workspaces.folders.run(root, record)
+
+
+def _origin(source: EntryOrigin, call: Call) -> dict[str, str]:
+    return {
+        "origin": source.origin,
+        "client": source.client or str(call.client.get("name", "")),
+        "session": source.session,
+    }
 
 
 async def _delete(workspaces: Workspaces, root: Path, path: str, *, force: bool) -> NotFoundError | None:
@@ -214,8 +363,3 @@ async def _delete(workspaces: Workspaces, root: Path, path: str, *, force: bool)
 
 def _is_known(index: Index, path: str) -> bool:
     return index.writer.stamp(path) is not None or index.writer.gone_hash(path) is not None
-
-
-def _title(opened: OpenWorkspace, path: str) -> str:
-    known = (one.title for one in opened.index.snapshot.sources.values() if one.path == path)
-    return next(known, PurePosixPath(path).stem)

@@ -15,6 +15,7 @@ from memd.api import (
     get,
     history,
     indexing,
+    journal,
     params,
     pause,
     results,
@@ -78,6 +79,7 @@ METHODS: dict[str, Method] = {
         entries.extract_memory, params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0
     ),
     "forget": Method(entries.forget, params.ForgetParams, results.ForgetResult, None),
+    "journal": Method(_in_workspace(journal.journal), params.JournalParams, results.JournalResult, 5.0),
     "debug": Method(status.debug, params.DebugParams, results.DebugResult, 15.0),
     "index": Method(indexing.index, params.IndexParams, results.IndexResult, None),
     "sync": Method(indexing.sync, params.SyncParams, results.SyncResult, None),

@@ -129,10 +129,25 @@ class DebugParams(Params, frozen=True, kw_only=True):
 
 
 class ForgetParams(Params, frozen=True, kw_only=True):
-    """``forget``: an entry that memd wrote, by its path."""
+    """``forget``: an entry that memd wrote, by its path or id."""
 
-    path: Path
+    path: Path | None = None
+    id: Annotated[str, Meta(pattern="^[0-9a-f]{6,16}$")] | None = (
+        None  # of an entry, in the place of its path
+    )
     force: bool = False  # a person says so: whatever the file holds by now
+    # Keep the file, of whomever it is, and leave it out of the index for good: memory/.memdignore names it.
+    keep_file: bool = False
+    source: EntryOrigin = EntryOrigin()  # who forgets it, for the journal
+
+
+class JournalParams(Params, frozen=True, kw_only=True):
+    """``journal``: what was done with entries, the newest first."""
+
+    client: str | None = None  # only what this client did
+    conversation: str | None = None  # only what was done in this conversation
+    since: str | None = None  # a day, as `since` of a search
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
 
 
 class GetParams(Params, frozen=True, kw_only=True):

@@ -209,8 +209,8 @@ def narrowed(text: str, asked: params.FilteredParams, glob: params.Globs) -> Que
         {
             "path": globs,
             "tag": tags,
-            "since": [_day("since", asked.since, today)],
-            "until": [_day("until", asked.until, today)],
+            "since": [day("since", asked.since, today)],
+            "until": [day("until", asked.until, today)],
         },
     )
     for condition in with_filters.filters:
@@ -218,18 +218,18 @@ def narrowed(text: str, asked: params.FilteredParams, glob: params.Globs) -> Que
     return with_filters
 
 
-def _day(key: str, text: str | None, today: date) -> date | None:
+def day(key: str, text: str | None, today: date) -> date | None:
     """Return the day that a parameter stands for, as behind a colon of a query; "" is as good as none."""
     if not text:
         return None
     try:
-        day: date = BY_KEY[key].parse(text, today)
+        found: date = BY_KEY[key].parse(text, today)
     except (ValueError, OverflowError):
         raise InvalidError(
             f"$.{key}: {text[:MAX_CHARS]!r} is no day: expected one like 2026-05-01, 2026-05, yesterday, 7d "
             "or last week"
         ) from None
-    return day
+    return found
 
 
 def frame(

@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from memctl import protocol
 from memd.config import WorkspaceConfig
+from memd.entries.journal import Action
 from memd.index.reader import StoredChunk
 from memd.records import DayOf, LinkKind
 from memd.rpc.encode import Packed
@@ -381,12 +382,35 @@ class ExtractMemoryResult(Result, frozen=True, kw_only=True):
 
 
 class ForgetResult(TimedResult, frozen=True, kw_only=True):
-    """The entry that is gone."""
+    """The entry that is gone, and where its words stand all the same."""
 
     workspace: str
     path: str
     title: str
     forgotten: bool
+    elsewhere: list[Location]  # other notes, archives and daily files that have lines of it; they are left
+    in_git: bool  # a git repository lists the file, and its history may have what it said
+
+
+class JournalRecord(Result, frozen=True, kw_only=True):
+    """What was done with one entry."""
+
+    time: str  # ISO 8601 with offset
+    action: Action
+    id: str  # of the entry; "" of a file that is none
+    hash: str  # of the file: after the action, or before it was gone; "" where nobody knew
+    origin: str  # "human" or "agent", as who did it said
+    client: str
+    conversation: str
+    path: str | None  # null: there is no such entry any more
+    title: str | None
+
+
+class JournalResult(TimedResult, frozen=True, kw_only=True):
+    """What was done with entries, the newest first."""
+
+    workspace: str
+    records: list[JournalRecord]
 
 
 # index, sync, check

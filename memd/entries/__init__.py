@@ -1,5 +1,6 @@
 """Entries: how a fact that an agent gives becomes a file."""
 
+from memd.entries import journal
 from memd.entries.entry import (
     MAX_CONTENT_BYTES,
     Revision,
@@ -7,6 +8,8 @@ from memd.entries.entry import (
     clear_leftovers,
     delete_entry,
     find_entry,
+    identity,
+    ignore_file,
     revise_entry,
     write_entry,
 )
@@ -20,6 +23,9 @@ __all__ = [
     "clear_leftovers",
     "delete_entry",
     "find_entry",
+    "identity",
+    "ignore_file",
+    "journal",
     "leftovers",
     "revise_entry",
     "slug",

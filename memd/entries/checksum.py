@@ -37,13 +37,13 @@ def id_of(raw: bytes) -> str:
 def flaw(raw: bytes, name: str) -> str:
     """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" where it is."""
     line = _LINE.search(raw)
-    entry_id = _ID.search(raw[: line.start() + 1]) if line else None
-    if line is None or entry_id is None:
+    named = _ID.search(raw[: line.start() + 1]) if line else None
+    if line is None or named is None:
         return "it has no id and checksum of memd's"
     # The line feed before the checksum and the fence behind it stay.
     without = raw[: line.start() + 1] + raw[line.end() - len(b"---\n") :]
     if hashlib.sha256(without).hexdigest().encode() != line[1]:
         return "its text is not what memd wrote"
-    if not name.endswith(f"-{entry_id[1][:ID_IN_NAME].decode()}.md"):
+    if not name.endswith(f"-{named[1][:ID_IN_NAME].decode()}.md"):
         return "its id belongs to a file of another name"
     return ""

@@ -5,6 +5,7 @@ title stands in the front matter, where the index reads it. Must not know how fi
 (place.py), nor the index: the caller tells the index.
 """
 
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from memd.entries import place as files
 from memd.entries.checksum import flaw, hash_of, id_of, with_checksum
 from memd.entries.secrets import find_secrets
 from memd.entries.slug import ID_IN_NAME, RESERVED_TOPICS, entry_name, one_line, slug, utf8
-from memd.errors import ChangedError, InvalidError, NotFoundError, SecretError, StorageError
+from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError, SecretError, StorageError
 
 MAX_CONTENT_BYTES = 256 * 1024  # an entry is a fact with its reasons, not a document
 MAX_TAGS = 32  # arbitrary; keeps the front matter far below the 64 KiB that its reader takes
@@ -23,6 +24,8 @@ MAX_TAG_BYTES = 128
 
 MAX_NAMED = 32  # notes that an entry supersedes, or is related to; arbitrary
 MAX_FRONT_BYTES = 64 * 1024  # that the index takes for front matter
+IGNORE_FILE = ".memdignore"  # in memory/: patterns relative to the workspace
+MAX_PATTERN_CHARS = 1000  # of its lines: where one is longer, nothing is read of what it speaks about
 
 _ATTEMPTS = 8  # 24 random bits in the name: two collisions in a row mean that something else is wrong
 _LINE_WIDTH = 1 << 16  # never folded: one line a value, for grep and for people
@@ -198,6 +201,31 @@ def delete_entry(root: Path, path: str, *, force: bool) -> None:
     folder, name = _place_of(path)
     check = None if force else lambda raw: _check_untouched(raw, name, path)
     files.take_away(root, folder, name, check)
+
+
+def identity(root: Path, path: str) -> tuple[str, str]:
+    """Return the id of the entry at *path* and the hash of its file; "" of what is not there."""
+    try:
+        raw = files.read(root, path)
+    except (OSError, MemdError):
+        return "", ""
+    return id_of(raw), hash_of(raw)
+
+
+def ignore_file(root: Path, path: str) -> None:
+    """Add *path*, relative to *root*, to memory/.memdignore; on the disk when this returns.
+
+    Raises:
+        InvalidError: no pattern can name it, or the file has as many as are read.
+        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
+    """
+    pattern = "/" + re.sub(r"([\\*?\[])", r"\\\1", path)
+    pattern = re.sub(r" (?= *$)", r"\\ ", pattern)
+    if "\n" in path or "\r" in path or len(pattern) > MAX_PATTERN_CHARS:
+        raise InvalidError(
+            f"$.path: no line of memory/.memdignore can name {path!r:.200}. Rename the file first"
+        )
+    files.add_line(root, IGNORE_FILE, pattern)
 
 
 def clear_leftovers(root: Path) -> list[str]:

@@ -29,6 +29,7 @@ from memd.errors import (
 
 MAX_BYTES = 512 * 1024  # of a file that may be an entry: content of 256 KiB, and front matter
 
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # As `fsio.UNFINISHED`, of a deletion.
 _ASIDE = re.compile(r"\.memd-forget-[0-9a-f]{16}-(?P<name>[^/]+\.md)")
@@ -156,6 +157,47 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
         raise NotFoundError(f"{root}/{shown} is not there (any more): memctl search finds entries") from None
     except OSError as error:
         raise StorageError(f"deleting {root}/{shown} failed: {error.strerror}") from error
+
+
+def read(root: Path, path: str) -> bytes:
+    """Return the bytes of the file at *path*, relative to *root*, or the first MAX_BYTES + 1 of them.
+
+    Raises:
+        UnsafeError: a folder on the way is a link, or *path* is no regular file.
+        OSError: it is not there, or cannot be read.
+    """
+    *folders, name = path.split("/")
+    with contextlib.ExitStack() as opened:
+        folder = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
+        for one in folders:
+            folder = _keep(opened, _open_folder(one, folder, shown=path))
+        return _read(folder, name, path)
+
+
+def add_line(root: Path, name: str, line: str) -> None:
+    """Add a line to the file memory/*name* by one write, on the disk when this returns.
+
+    Raises:
+        UnsafeError: memory/ is a link, or *name* is no regular file.
+        WorkspaceError, NoSpaceError, StorageError: as `place`.
+    """
+    shown = f"memory/{name}"
+    try:
+        with contextlib.ExitStack() as opened:
+            base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
+            memory = _keep(opened, _open_memory(root, base))
+            file = _keep(opened, os.open(name, _APPEND, 0o644, dir_fd=memory))
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                raise UnsafeError(f"{shown} is no regular file. Move it away")
+            ends = not status.st_size or os.pread(file, 1, status.st_size - 1) == b"\n"
+            os.write(file, f"{'' if ends else chr(10)}{line}\n".encode())
+            os.fsync(file)
+            os.fsync(memory)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO}:
+            raise UnsafeError(f"{shown} is a link or no file. Move it away") from None
+        raise storage_error(f"{root}/{shown} was not written", error) from error
 
 
 def leftovers(root: Path) -> list[str]:

@@ -3,7 +3,7 @@
 import json
 import queue
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,9 @@ CHECKSUMS = """
 """
 CHECKSUMS_AFTER = "SELECT hash, row, crc FROM vectors WHERE matrix = ? AND hash > ? ORDER BY hash LIMIT ?"
 
+ENTRIES = """
+    SELECT name, source FROM names WHERE kind = 'id' AND name IN (SELECT value FROM json_each(?))
+"""
 SEARCHED = """
     SELECT chunks.id, path, context, text,
         chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
@@ -158,6 +161,12 @@ class Reader:
                 f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE source = ? ORDER BY id", (source,)
             )
             return [_stored(row) for row in found]
+
+    def entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
+        """Return (id, source) of the sources that have one of those ids of entries."""
+        with decoded(self._path):
+            found = self._db.execute(ENTRIES, (json.dumps(list(ids)),))
+            return [(str(name), int(source)) for name, source in found]
 
     def checksums(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return (row, CRC-32) of the vectors of those chunks that have one: 10 µs a chunk."""

@@ -1,6 +1,6 @@
 """Snapshots: the columns and matrix of one generation, and a view that adds a read transaction of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
@@ -139,6 +139,15 @@ class View:
         """Return the same as an answer shows them: to an agent without secrets. Raises as `chunks` does."""
         found = self.chunks(ids)
         return found if self.veil is None else self.veil.shown(found, self.reader)
+
+    def entries(self, ids: Collection[str]) -> dict[str, Source]:
+        """Return the live sources that have the ids of entries; of several that have one the first path's."""
+        found = [
+            (name, self.snapshot.sources[source])
+            for name, source in self.reader.entries(ids)
+            if source in self.snapshot.sources
+        ]
+        return dict(sorted(found, key=lambda one: one[1].path, reverse=True))
 
     def source(self, source_id: int) -> Source:
         """Return the record of a live source as an answer shows it: to an agent without secrets."""

@@ -149,6 +149,12 @@ class Scanner:
             else:
                 await self._scan_folders()
 
+    async def read_rules(self) -> Rules:
+        """Read anew what is a source; what is indexed from now on goes by that."""
+        self.rules = await self._context.write(self._context.load_rules)
+        self._context.indexer.comparison(self.rules)
+        return self.rules
+
     def _pause_s(self) -> float:
         pace_s = self._schedule.pace_s(polling=self.polling, roots=self._context.daemon.watcher.count)
         return self._schedule.due(pace_s=pace_s) - time.monotonic()

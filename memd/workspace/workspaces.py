@@ -198,6 +198,10 @@ class Workspaces:
             return self._names[path]
         return await self.apart(folders.choose, path, list(self._roots))
 
+    def place(self, root: Path) -> Workspace:
+        """Return where the files of a workspace are."""
+        return folders.workspace_at(root, self._state_dir)
+
     async def find(self, path: str | None) -> OpenWorkspace:
         """Return the workspace that a request names.
 

@@ -1,0 +1,65 @@
+"""`memctl journal`: show who wrote, revised, superseded and forgot what, and when."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from memctl import exits, workspaces
+from memctl.arguments import count, text, workspace_option
+from memctl.commands import common
+from memctl.output import hits
+from memctl.output.text import one_line
+from memctl.relative_path import root_of
+
+DEFAULT_LIMIT = 100  # as memd's own
+ID_CHARS = 6  # of an id that are shown where its entry is gone: as many as stand in a file's name
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl journal`."""
+    parser.add_argument("--client", type=text, metavar="NAME", help="only what this client did")
+    parser.add_argument(
+        "--conversation", type=text, metavar="ID", help="only what was done in this conversation"
+    )
+    parser.add_argument("--since", type=text, metavar="DATE", help="only from this day on, as 7d")
+    parser.add_argument(
+        "--limit",
+        type=count,
+        default=DEFAULT_LIMIT,
+        metavar="N",
+        help="at most so many (100)",
+    )
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object a line, with id and hash")
+    parser.epilog = """\
+The newest first: when, what, by whom, and the entry as it is called now; of one that is gone only its id. The
+journal itself has no word of an entry, and no name.
+
+examples:
+  memctl journal --since today
+  memctl journal --client mcp:claude-code --json
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print what was done, a line each."""
+    root = workspaces.find(args.workspace)
+    given = {key: getattr(args, key) for key in ("client", "conversation", "since", "limit")}
+    params = {"workspace": root} | {key: value for key, value in given.items() if value is not None}
+    with common.daemon() as client:
+        answer = common.ask(client, "journal", params, timeout_s=None)
+    for record in answer["records"]:
+        if args.json:
+            common.print_json(record)
+        else:
+            sys.stdout.write(f"{_line(record, root_of(root))}\n")
+    return exits.OK if answer["records"] else exits.NONE
+
+
+def _line(record: dict[str, Any], root: str) -> str:
+    at = record["time"][:19].replace("T", " ")
+    who = record["client"] or record["origin"]
+    path = record["path"]
+    entry = hits.shown(root, path, common.here()) if path else f"({record['id'][:ID_CHARS] or '-'}, gone)"
+    title = f"  {record['title']}" if record["title"] else ""
+    return one_line(f"{at}  {record['action']:9}  {who:20}  {entry}{title}")

@@ -1,0 +1,62 @@
+"""``journal``: who wrote, revised, superseded and forgot what, and when."""
+
+from datetime import date, datetime
+
+from memd.api.params import JournalParams
+from memd.api.prepare import day
+from memd.api.results import JournalRecord, JournalResult, packed
+from memd.entries.journal import Record, newest
+from memd.rpc.context import Call
+from memd.rpc.encode import Packed
+from memd.workspace.open import OpenWorkspace
+from memd.workspace.workspaces import Workspaces
+
+
+async def journal(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: JournalParams, call: Call
+) -> Packed[JournalResult]:
+    """``journal``: what was done with entries, the newest first; what each is called is looked up now."""
+    return await workspaces.read(_journal, opened, asked, call)
+
+
+def _journal(opened: OpenWorkspace, asked: JournalParams, call: Call) -> Packed[JournalResult]:
+    since = day("since", asked.since, datetime.now().astimezone().date())
+    found: list[Record] = []
+    for one in newest(opened.workspace.journal_path):
+        if len(found) == asked.limit or call.is_over():
+            break
+        if _is_wanted(one, asked, since):
+            found.append(one)
+    with opened.view(call.is_over, agent=asked.agent) as view:
+        named = view.entries({one.id for one in found if one.id})
+        records = [
+            JournalRecord(
+                time=one.time,
+                action=one.action,
+                id=one.id,
+                hash=one.hash,
+                origin=one.origin,
+                client=one.client,
+                conversation=one.conversation,
+                path=named[one.id].path if one.id in named else None,
+                title=view.source(named[one.id].id).title if one.id in named else None,
+            )
+            for one in found
+        ]
+    return packed(JournalResult(workspace=str(opened.workspace.root), records=records, took_ms=call.age_ms()))
+
+
+def _is_wanted(one: Record, asked: JournalParams, since: date | None) -> bool:
+    if asked.client is not None and one.client != asked.client:
+        return False
+    if asked.conversation is not None and one.conversation != asked.conversation:
+        return False
+    return since is None or _day(one.time) >= since
+
+
+def _day(time: str) -> date:
+    """Return the day of a record on this machine's calendar; of one that has none the first there is."""
+    try:
+        return datetime.fromisoformat(time).astimezone().date()
+    except (ValueError, OverflowError):
+        return date.min

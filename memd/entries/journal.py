@@ -1,0 +1,122 @@
+"""The journal of a workspace: who wrote, revised, superseded and forgot which entry, and when.
+
+A file of JSON lines to which lines are only added, each by one write. It has the random id of an entry and
+the hash of its file, and no word of it: neither text nor title nor path, which whoever reads the journal
+looks up while the entry exists. So nothing has to leave it when an entry is forgotten.
+
+Must not know the index. `record` runs in the thread that writes into the workspace, one at a time; `newest`
+in any.
+"""
+
+import errno
+import json
+import mmap
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+import structlog
+
+from memd import fsio
+
+Action = Literal["write", "revise", "supersede", "forget", "unindex"]
+
+MAX_NAME_CHARS = 200  # of a client or a conversation: a line stays below a page, and is written whole
+
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line: what was done with an entry."""
+
+    time: str  # ISO 8601 with milliseconds and offset
+    action: Action
+    id: str  # of the entry, random; "" of a file that is none
+    hash: str  # of the file's bytes, as it stood after the action, or before it was gone; "" where unknown
+    origin: str  # "human" or "agent", as who did it says
+    client: str
+    conversation: str
+
+
+def record(
+    path: Path, action: Action, *, entry_id: str, digest: str, origin: dict[str, str], now: datetime
+) -> None:
+    """Add a line to the journal at *path*; on the disk when this returns.
+
+    What was done stands already: where the disk is full, the journal lacks it, and the log says so.
+
+    Args:
+        path: of the journal.
+        action: what was done.
+        entry_id: whose.
+        digest: hash of its file.
+        origin: who did it; "origin", "client" and "session" as an entry has them, each may be absent.
+        now: when, with its zone.
+    """
+    names = {"client": origin.get("client", ""), "conversation": origin.get("session", "")}
+    line = Record(
+        time=now.isoformat(timespec="milliseconds"),
+        action=action,
+        id=entry_id,
+        hash=digest,
+        origin=origin.get("origin", "agent"),
+        **{key: " ".join(name.split())[:MAX_NAME_CHARS] for key, name in names.items()},
+    )
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        _append(path, json.dumps(asdict(line)).encode() + b"\n")
+    except OSError as error:
+        log.warning("journal_not_written", reason=error.strerror)
+
+
+def newest(path: Path) -> Iterator[Record]:
+    """Yield the records of a journal, the newest first; what is no record is passed over."""
+    try:
+        descriptor = os.open(path, _READ)
+    except OSError:
+        return
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or not status.st_size:
+            return
+        with mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ) as lines:
+            end = len(lines)
+            while end > 0:
+                start = lines.rfind(b"\n", 0, end) + 1
+                if (found := _read(lines[start:end])) is not None:
+                    yield found
+                end = start - 1
+    finally:
+        os.close(descriptor)
+
+
+def _append(path: Path, line: bytes) -> None:
+    descriptor = os.open(path, _APPEND, fsio.PRIVATE)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.ENXIO, "is no regular file")
+        size = status.st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            line = b"\n" + line  # what was cut off by a full disk or a kill is no beginning of this one
+        os.write(descriptor, line)
+        fsio.sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(line: bytes) -> Record | None:
+    try:
+        found = Record(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+    is_record = all(type(value) is str for value in asdict(found).values())
+    return found if is_record and found.action in get_args(Action) else None

@@ -1,0 +1,244 @@
+"""Who did what with entries, over the socket and with memctl; and how an entry is forgotten."""
+
+import json
+import subprocess
+
+import pytest
+from agent_session import in_a_session
+
+from memctl import exits
+from memctl.client import RpcError
+
+CANARY = "xylophantasm"
+FACT = {
+    "topic": "odd",
+    "title": f"The {CANARY}",
+    "content": f"The {CANARY} sings at the weir each evening.\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "notes"
+    (root / "memory").mkdir(parents=True)
+    (root / "heron.md").write_text("# Heron\n\nA grey bird that stands by the weir.\n")
+    return root
+
+
+def journal(daemon, workspace, **params):
+    return daemon.call("journal", workspace=workspace, **params)["records"]
+
+
+def write(daemon, workspace, client="mcp:tester", session="c-1", origin="agent"):
+    source = {"origin": origin, "client": client, "session": session}
+    return daemon.call("extract_memory", workspace=workspace, source=source, **FACT)
+
+
+def test_the_journal_says_who_wrote_and_forgot_what(daemon, root):
+    """Path and title are looked up while the entry is there; the file has no word and no name of it."""
+    workspace = daemon.add(root)
+    written = write(daemon, workspace)
+    [one] = journal(daemon, workspace)
+    assert (one["action"], one["id"], one["path"]) == ("write", written["id"], written["path"])
+    assert (one["client"], one["conversation"], one["origin"]) == ("mcp:tester", "c-1", "agent")
+    assert one["title"] == FACT["title"]
+    by = {"origin": "human", "client": "memctl"}
+    daemon.call("forget", workspace=workspace, id=written["id"], source=by)
+    forgot, wrote = journal(daemon, workspace)
+    assert (forgot["action"], forgot["id"], forgot["hash"]) == ("forget", written["id"], one["hash"])
+    assert (forgot["client"], forgot["origin"]) == ("memctl", "human")
+    assert {wrote["path"], wrote["title"], forgot["path"], forgot["title"]} == {None}
+    kept = b"".join(path.read_bytes() for path in daemon.state.rglob("*.jsonl"))
+    assert kept.count(b"\n") == 2
+    assert CANARY.encode() not in kept.lower()
+    assert b"memory/" not in kept
+
+
+def test_the_journal_says_who_revised_and_superseded_what(daemon, root):
+    """A revision under the entry's id, with the hash that it has then; what is superseded under its own."""
+    workspace = daemon.add(root)
+    old = write(daemon, workspace)
+    by = {"origin": "agent", "client": "mcp:other"}
+    new = daemon.call(
+        "extract_memory", workspace=workspace, source=by, **FACT | {"title": "Newer"}, supersedes=[old["id"]]
+    )
+    revised = daemon.call(
+        "extract_memory",
+        workspace=workspace,
+        source=by,
+        update=new["id"],
+        content="It hums.",
+        hash=new["hash"],
+    )
+    told = [(one["action"], one["id"], one["client"]) for one in journal(daemon, workspace)]
+    assert told == [
+        ("revise", new["id"], "mcp:other"),
+        ("supersede", old["id"], "mcp:other"),
+        ("write", new["id"], "mcp:other"),
+        ("write", old["id"], "mcp:tester"),
+    ]
+    hashes = [one["hash"] for one in journal(daemon, workspace)]
+    assert hashes == [revised["hash"], old["hash"], new["hash"], old["hash"]]
+
+
+def test_the_journal_is_asked_by_client_conversation_and_day(daemon, root):
+    """Each narrows, all together; the newest come first and no more than asked for."""
+    workspace = daemon.add(root)
+    for client, session in (("one", "a"), ("one", "b"), ("two", "a")):
+        write(daemon, workspace, client, session)
+    assert [one["client"] for one in journal(daemon, workspace)] == ["two", "one", "one"]
+    assert [one["conversation"] for one in journal(daemon, workspace, client="one")] == ["b", "a"]
+    assert len(journal(daemon, workspace, client="one", conversation="a")) == 1
+    assert len(journal(daemon, workspace, limit=2)) == 2
+    assert len(journal(daemon, workspace, since="today")) == 3
+    assert journal(daemon, workspace, since="2999-01-01") == []
+    with pytest.raises(RpcError, match="since"):
+        journal(daemon, workspace, since="someday")
+
+
+def test_the_journal_outlives_index_and_daemon(daemon, root):
+    """It is no part of the index: a rebuild, a new start and kill -9 leave it as it is."""
+    workspace = daemon.add(root)
+    written = write(daemon, workspace)
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.start()
+    daemon.call("index", workspace=workspace, rebuild=True)
+    assert [one["path"] for one in journal(daemon, workspace)] == [written["path"]]
+
+
+def test_one_workspace_has_nothing_of_the_others_journal(daemon, root, tmp_path):
+    """Neither its records nor its names, also where the same client writes into both."""
+    other = tmp_path / "other"
+    (other / "memory").mkdir(parents=True)
+    first, second = daemon.add(root), daemon.add(other)
+    written = write(daemon, first)
+    assert journal(daemon, second) == []
+    assert [one["id"] for one in journal(daemon, first)] == [written["id"]]
+
+
+def test_a_write_stands_where_the_journal_cannot_be_written(daemon, root):
+    """What stands in its way costs the record alone, and the log says so."""
+    workspace = daemon.add(root)
+    [index] = [path.parent for path in daemon.state.rglob("index.db")]
+    (index.parent / "journal").write_text("in the way")
+    written = write(daemon, workspace)
+    assert (root / written["path"]).exists()
+    assert journal(daemon, workspace) == []
+    assert "journal_not_written" in daemon.log()
+
+
+def test_memctl_shows_the_journal(daemon, root):
+    """A line each, or an object; 1 where there is nothing."""
+    workspace = daemon.add(root)
+    assert daemon.memctl("journal", "-w", workspace).returncode == exits.NONE
+    (stored,) = in_a_session(daemon, root, ("extract_memory", FACT))
+    shown = daemon.memctl("journal", "-w", workspace, "--client", "mcp:tester")
+    assert stored.structured_content["path"] in shown.stdout
+    assert "write" in shown.stdout
+    daemon.memctl("forget", "-w", workspace, stored.structured_content["id"])
+    [forgot, _] = daemon.memctl("journal", "-w", workspace, "--json").stdout.splitlines()
+    assert json.loads(forgot)["client"] == "memctl"
+    assert stored.structured_content["id"][:6] in daemon.memctl("journal", "-w", workspace).stdout
+
+
+def test_forget_names_where_else_the_words_stand_and_leaves_them(daemon, root):
+    """Archives, daily files and notes by path and line, git by its index; none of them changes."""
+    (root / "memory" / "2026-05-07.md").write_text("# Thursday\n\nNothing else.\n\n" + FACT["content"])
+    (root / "archive").mkdir()
+    (root / "archive" / "talk.md").write_text(
+        f"**user**: Remember:\nthe {CANARY}  sings at the WEIR each evening.\n"
+    )
+    workspace = daemon.add(root)
+    written = write(daemon, workspace)
+    subprocess.run(["git", "init", "-q", root], check=True)
+    subprocess.run(["git", "-C", root, "add", written["path"]], check=True)
+    before = {path: path.read_bytes() for path in root.rglob("*.md")}
+    told = daemon.call("forget", workspace=workspace, path=written["path"])
+    assert [one["path"] for one in told["elsewhere"]] == ["archive/talk.md", "memory/2026-05-07.md"]
+    assert told["in_git"]
+    assert {path: path.read_bytes() for path in root.rglob("*.md")} == {
+        path: text for path, text in before.items() if path != root / written["path"]
+    }
+    alone = daemon.call(
+        "extract_memory", workspace=workspace, topic="odd", title="Stork", content="It came back in April."
+    )
+    told = daemon.call("forget", workspace=workspace, path=alone["path"])
+    assert (told["elsewhere"], told["in_git"]) == ([], False)
+
+
+def test_a_file_that_is_kept_leaves_the_index_for_good(daemon, root):
+    """A person's note as well: not a byte changes, no trace is left, and no scan brings it back."""
+    name = "odd [1] *bird*! .md"
+    (root / name).write_text(f"# Bird\n\nThe {CANARY} is mine.\n")
+    (root / "odd 1 bird .md").write_text("# Other bird\n\nAn ordinary bird.\n")
+    workspace = daemon.add(root)
+    assert daemon.found(CANARY, workspace=workspace, mode="keyword") == [name]
+    told = daemon.call("forget", workspace=workspace, path=name, keep_file=True)
+    assert (told["path"], told["title"]) == (name, "Bird")
+    assert CANARY in (root / name).read_text()
+    assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
+    assert not [
+        path for path in daemon.state.rglob("*") if path.is_file() and b"ophantasm" in path.read_bytes()
+    ]
+    assert journal(daemon, workspace)[0]["action"] == "unindex"
+    (root / name).write_text(f"# Bird\n\nThe {CANARY} is still mine.\n")
+    daemon.call("sync", workspace=workspace)
+    daemon.call("index", workspace=workspace, rebuild=True)
+    assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
+    assert daemon.found("ordinary", workspace=workspace) == ["odd 1 bird .md"]
+    ignored = (root / "memory" / ".memdignore").read_text()
+    daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
+    assert (root / "memory" / ".memdignore").read_text() == f"{ignored}/heron.md\n"
+    with pytest.raises(RpcError, match="is not an indexed source"):
+        daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
+
+
+def test_what_cannot_be_named_by_a_pattern_or_is_taken_back_says_so(daemon, root):
+    """Nothing is written for a name with a line feed; a pattern of the configuration that wins is named."""
+    (root / "two\nlines.md").write_text("A bittern.\n")
+    (root / "memory" / "config.toml").write_text('ignore = ["!heron.md"]\n')
+    workspace = daemon.add(root)
+    with pytest.raises(RpcError, match="Rename the file"):
+        daemon.call("forget", workspace=workspace, path="two\nlines.md", keep_file=True)
+    assert not (root / "memory" / ".memdignore").exists()
+    with pytest.raises(RpcError, match=r"stays indexed: ignore in memory/config.toml"):
+        daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
+
+
+def test_an_entry_is_forgotten_by_path_or_id(daemon, root):
+    """One of both; an id that no entry has is told."""
+    workspace = daemon.add(root)
+    written = write(daemon, workspace)
+    for wrong in ({}, {"path": written["path"], "id": written["id"]}):
+        with pytest.raises(RpcError, match="expected either path or id"):
+            daemon.call("forget", workspace=workspace, **wrong)
+    with pytest.raises(RpcError, match=r"no entry in .* has the id"):
+        daemon.call("forget", workspace=workspace, id="0" * 16)
+    assert daemon.call("forget", workspace=workspace, id=written["id"])["path"] == written["path"]
+    assert not (root / written["path"]).exists()
+
+
+def test_an_agent_forgets_no_entry_that_is_kept_from_it(daemon, root):
+    """To it there is none of that name or id."""
+    (root / "memory" / "config.toml").write_text('agents_ignore = ["memory/odd/"]\n')
+    workspace = daemon.add(root)
+    written = write(daemon, workspace, origin="human")
+    for named in ({"path": written["path"]}, {"id": written["id"]}):
+        with pytest.raises(RpcError, match="is not an indexed source") as caught:
+            daemon.call("forget", workspace=workspace, agent=True, **named)
+        assert ("memory/odd" in caught.value.message) == ("path" in named)
+    assert (root / written["path"]).exists()
+    [one] = journal(daemon, workspace, agent=True)
+    assert (one["path"], one["title"]) == (None, None)
+    assert journal(daemon, workspace)[0]["path"] == written["path"]
+
+
+def test_a_query_asks_about_each_entry(daemon, root, tmp_path):
+    """At a terminal; elsewhere nothing is deleted by words."""
+    workspace = daemon.add(root)
+    written = write(daemon, workspace)
+    refused = daemon.memctl("forget", "-w", workspace, "--query", CANARY)
+    assert refused.returncode != 0
+    assert "nobody can be asked" in refused.stderr
+    assert (root / written["path"]).exists()
