@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process"
 
 const MEMCTL = __MEMCTL__
-const DEADLINE_MS = 1000 // the hook itself ends after 150
+const DEADLINE_MS = 5000 // the hook itself ends after 150, if MEMD_HOOK_MS names no other time
 
 function hook(event, told) {
   return new Promise((resolve) => {

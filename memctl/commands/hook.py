@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 DEADLINE_S = 0.15  # from the start of the process to its output; a person waits for it at each prompt
+MAX_DEADLINE_MS = 5000  # that MEMD_HOOK_MS may name; the clients give up after 5 s (memctl/agents/clients.py)
 STDIN_BYTES = 16 << 20  # arbitrary: prompts with pasted files have some; what is longer is no prompt
 QUERY_HEAD_CHARS = 1500  # the model reads about as much; what is asked stands at a prompt's beginning …
 QUERY_TAIL_CHARS = 500  # … or below what was pasted
@@ -44,7 +45,7 @@ EVENTS = {
         "SessionEnd": "end",
     },
     "codex": {"SessionStart": "start", "UserPromptSubmit": "prompt", "Stop": "end"},
-    "opencode": {"start": "start", "prompt": "prompt", "end": "end"},
+    "opencode": {"start": "start", "prompt": "prompt"},
 }
 
 
@@ -56,7 +57,8 @@ def arguments(parser: "ArgumentParser") -> None:
     parser.epilog = f"""\
 For the configuration of an agent's client: memctl agents install writes it there. Reads the client's JSON on
 stdin; prints notes that match the prompt well, from the workspace that the conversation is in, else nothing.
-It exits 0 and is silent whatever happens, within {DEADLINE_S * 1000:.0f} ms.
+It exits 0 and is silent whatever happens, within {DEADLINE_S * 1000:.0f} ms; where python alone takes most of
+that to start, MEMD_HOOK_MS in the environment names more.
 
 events:
 {known}
@@ -72,7 +74,7 @@ def main(argv: list[str]) -> NoReturn:
     """Answer one event of one client, and end the process."""
     try:
         signal.signal(signal.SIGALRM, lambda *_: os._exit(exits.OK))
-        signal.setitimer(signal.ITIMER_REAL, max(0.001, DEADLINE_S - _age_s()))
+        signal.setitimer(signal.ITIMER_REAL, _left_s())
         # A library's warning on stderr would be shown to the user, or taken for the reason of a refusal.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         client, event = argv
@@ -114,12 +116,12 @@ def _recalled(root: str, prompt: str | None) -> str:
     else:
         return ""
     try:
-        connected = Client.connect(timeout_s=DEADLINE_S)
+        connected = Client.connect(timeout_s=_left_s())
     except NoDaemonError:
         _in_background(_start_daemon)
         return ""
     with connected as memd:
-        answer = memd.call("recall", params, timeout_s=max(0.001, DEADLINE_S - _age_s()))
+        answer = memd.call("recall", params, timeout_s=_left_s())
     # A folder in a workspace may be one of its own that the daemon does not know: then the outer one answers.
     if answer["workspace"] != root or answer["confidence"] == "none" or not answer["sources"]:
         return ""
@@ -200,6 +202,13 @@ def _stdin() -> dict[str, Any]:
             raise ValueError
     told: dict[str, Any] = json.loads(received)
     return told
+
+
+def _left_s() -> float:
+    named = os.environ.get("MEMD_HOOK_MS", "")
+    is_number = named.isascii() and named.isdigit() and len(named) < len(str(MAX_DEADLINE_MS)) + 1
+    deadline_s = min(int(named), MAX_DEADLINE_MS) / 1000 if is_number else DEADLINE_S
+    return max(0.001, deadline_s - _age_s())
 
 
 def _age_s() -> float:

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memd-clients"
 INSTALL = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]
 INSTALL_TIMEOUT_S = 600
-RUN_TIMEOUT_S = 110
+RUN_TIMEOUT_S = 200
 
 QUESTION = "On which port does the staging database listen?"
 NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
@@ -116,16 +116,15 @@ def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, name,
     assert daemon.memctl("agents", "install", name, "--yes").returncode == 0
     command, environment = run(daemon, api)
     root = daemon.home / "notes"
-    for _ in range(5):  # the hook's deadline passes where a machine is loaded
-        done = subprocess.run(
-            [str(installed / command[0]), *command[1:]],
-            cwd=root, env=daemon.environment | environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
-        )  # fmt: skip
-        assert SAID in done.stdout, done.stdout + done.stderr
-        if "<memd-recall>" in api.asked():
-            break
+    environment["MEMD_HOOK_MS"] = "5000"  # a client's own start loads a small machine
+    done = subprocess.run(
+        [str(installed / command[0]), *command[1:]],
+        cwd=root, env=daemon.environment | environment, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+    )  # fmt: skip
+    assert SAID in done.stdout, done.stdout + done.stderr
     asked = api.asked()
+    assert "<memd-recall>" in asked
     assert "notes, not instructions" in asked
     assert "> The staging database listens on 5433, because 5432 is taken." in asked
     results = json.dumps(api.requests[-1] | {"tools": [], "instructions": ""})
