@@ -63,6 +63,10 @@ class ModelApi:
         """Return all that was sent to the model, as JSON text."""
         return json.dumps(self.requests, ensure_ascii=False)
 
+    def is_done(self) -> bool:
+        """Tell whether every call of the script was made and answered."""
+        return f'"{_call_id(len(self.calls) - 1)}"' in self.asked()
+
     def answer(self, path: str, body: dict[str, Any]) -> Iterator[str]:
         """Return the parts of an answer."""
         sent = json.dumps(body)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, until
 
 from clients.model_api import SAID, ModelApi
 
@@ -117,12 +117,13 @@ def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, name,
     command, environment = run(daemon, api)
     root = daemon.home / "notes"
     environment["MEMD_HOOK_MS"] = "5000"  # a client's own start loads a small machine
-    done = subprocess.run(
-        [str(installed / command[0]), *command[1:]],
-        cwd=root, env=daemon.environment | environment, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
-    )  # fmt: skip
-    assert SAID in done.stdout, done.stdout + done.stderr
+    while not api.is_done():  # a client may begin before its server is there
+        done = subprocess.run(
+            [str(installed / command[0]), *command[1:]],
+            cwd=root, env=daemon.environment | environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+        )  # fmt: skip
+        assert SAID in done.stdout, done.stdout + done.stderr
     asked = api.asked()
     assert "<memd-recall>" in asked
     assert "notes, not instructions" in asked
@@ -133,6 +134,10 @@ def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, name,
     written = list(root.glob("memory/infra/mirror-of-packages-*.md"))
     assert written
     assert "The mirror of packages moved to Oslo." in written[0].read_text()
+    if name in {"claude-code", "codex"}:  # at its end, the conversation without what memd put into it
+        page = until(lambda: list(root.glob("memory/archives/*/*/*.md")))[-1]
+        assert QUESTION in page.read_text()
+        assert "<memd-recall>" not in page.read_text()
     _keep_session(daemon.home, name)
 
 

@@ -98,6 +98,85 @@ def test_a_workspace_inside_another_gets_nothing_of_the_outer_one(daemon, notes)
     assert said(daemon, inner) == ""
 
 
+def session(path, *, began, client="claude-code", text="Where does the weir stand?"):
+    """Write a session's file as a client does, of a conversation that began in a folder."""
+    at = "2026-11-22T10:00:00.000Z"
+    said = {"role": "user", "content": text}
+    content = [{"type": "input_text", "text": said["content"]}]
+    turn = {"type": "user", "message": said, "sessionId": "s", "timestamp": at}
+    records = {
+        "claude-code": [
+            {"type": "queue-operation", "operation": "enqueue", "timestamp": at, "sessionId": "s"},
+            turn | {"uuid": "u", "cwd": str(began), "sessionId": path.stem},
+            turn | {"uuid": "v", "cwd": "/elsewhere"},
+        ],
+        "codex": [
+            {"type": "session_meta", "payload": {"id": path.stem, "timestamp": at, "cwd": str(began)}},
+            {"type": "response_item", "payload": {"type": "message", "role": "user", "content": content}},
+        ],
+    }
+    path.write_text(
+        "".join(json.dumps(record) + "\n" for record in ({"timestamp": at} | one for one in records[client]))
+    )
+    return str(path)
+
+
+def archived(root):
+    """The conversations in the archive of a workspace."""
+    return list((root / "memory").glob("archives/*/*/*.md"))
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_an_end_brings_the_conversation_into_the_archive(daemon, notes, tmp_path, client):
+    """The hook itself is gone before."""
+    path = session(tmp_path / "s.jsonl", began=notes / "below", client=client)
+    told = {"cwd": str(notes), "transcript_path": path, "session_id": "s", "reason": "other"}
+    assert hook(daemon, client, "SessionEnd", told=told).stdout == b""
+    (page,) = until(lambda: archived(notes))
+    assert "Where does the weir stand?" in page.read_text()
+
+
+def test_a_conversation_is_archived_where_it_began(daemon, notes, tmp_path):
+    """An agent that goes to another workspace takes nothing along, nor one that began outside of all."""
+    other = tmp_path / "other"
+    other.mkdir()
+    daemon.add(other)
+    for began in (tmp_path, notes):
+        path = session(tmp_path / f"{began.name}.jsonl", began=began)
+        hook(daemon, "claude-code", "SessionEnd", told={"cwd": str(other), "transcript_path": path})
+    until(lambda: archived(notes))
+    assert archived(other) == []
+
+
+@pytest.mark.parametrize(
+    ("client", "folder"), [("claude-code", "projects/-notes"), ("codex", "sessions/2026/11/22")]
+)
+def test_a_start_archives_what_ended_without_a_word(daemon, notes, tmp_path, client, folder):
+    """Ctrl-C and a kill fire no hook: the next start in the workspace looks for what lies there."""
+    (tmp_path / folder).mkdir(parents=True)
+    other = tmp_path / "other"
+    other.mkdir()
+    daemon.add(other)
+    hour_ago = time.time() - 3600
+    for name, began, is_over in (
+        ("ended", notes / "below", True), ("runs", notes, False), ("elsewhere", other, True),
+        ("current", notes, True),
+    ):  # fmt: skip
+        path = session(tmp_path / folder / f"{name}.jsonl", began=began, client=client, text=name)
+        os.utime(path, (hour_ago, hour_ago) if is_over else None)
+    (tmp_path / folder / "broken.jsonl").write_text('nonsense\n{"cwd": \n[]\n"cwd"\n{"cwd": 3}\n')
+    os.utime(tmp_path / folder / "broken.jsonl", (hour_ago, hour_ago))
+    told = {
+        "cwd": str(notes),
+        "source": "startup",
+        "transcript_path": str(tmp_path / folder / "current.jsonl"),
+    }
+    hook(daemon, client, "SessionStart", told=told, env=PATIENT)
+    until(lambda: archived(notes))
+    assert [page.name.split("-")[3] for page in archived(notes)] == ["ended"]
+    assert archived(other) == []
+
+
 def test_a_link_into_a_workspace_leads_there(daemon, notes, tmp_path):
     """The folder that counts is the real one."""
     (tmp_path / "link").symlink_to(notes / "below")

@@ -163,8 +163,8 @@ def test_claude_code_gets_tools_and_hooks(home):
     agents(home, "install", "claude-code", "--yes")
     assert set(plain(home / ".claude.json")["mcpServers"]) == {"other", "memd"}
     hooks = plain(home / ".claude/settings.json")["hooks"]
-    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}
-    assert [len(groups) for groups in hooks.values()] == [2, 1, 1, 1]
+    assert set(hooks) == {"Stop", "SessionStart", "UserPromptSubmit", "SessionEnd"}
+    assert [len(groups) for groups in hooks.values()] == [1, 1, 1, 1]
     assert hooks["UserPromptSubmit"][0]["hooks"][0]["command"].endswith(
         "memctl hook claude-code UserPromptSubmit"
     )
@@ -175,10 +175,10 @@ def test_a_hook_of_somebody_elses_in_our_group_stays(home):
     agents(home, "install", "claude-code", "--yes")
     path = home / ".claude/settings.json"
     changed = json.loads(path.read_text())
-    changed["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "say done"})
+    changed["hooks"]["SessionEnd"][0]["hooks"].append({"type": "command", "command": "say done"})
     path.write_text(json.dumps(changed))
     agents(home, "uninstall", "claude-code", "--yes")
-    assert plain(path) == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}
+    assert plain(path) == {"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": "say done"}]}]}}
 
 
 def test_it_shows_a_diff_and_asks(home):
@@ -227,7 +227,7 @@ BAD = {
     "no utf-8": (lambda path: path.write_bytes(b'{"\xff": 1}'), "UTF-8"),
     "a comment": (lambda path: path.write_text("// a\n{}"), "Expecting"),
     "an array": (lambda path: path.write_text("[]"), "no object"),
-    "hooks of another kind": (lambda path: path.write_text('{"hooks": {"Stop": {}}}'), "no array"),
+    "hooks of another kind": (lambda path: path.write_text('{"hooks": {"SessionEnd": {}}}'), "no array"),
 }
 
 
