@@ -15,6 +15,7 @@ import types
 import typing
 from collections.abc import Iterator
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -107,6 +108,7 @@ def fields_of(kind: type) -> list[AnswerField]:
     ]
 
 
+@cache  # `inspect` parses the whole module anew for each class
 def comments_of(kind: type) -> dict[str, str]:
     """Return field → the comment beside it, or on the lines above it."""
     comments: dict[str, str] = {}

@@ -9,6 +9,7 @@ import inspect
 import json
 import textwrap
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -274,13 +275,18 @@ def _pruned(name: str, schemas: dict[str, Any]) -> dict[str, Any]:
 
     No key is required: the daemon that answers may be of an older version, or of a newer one.
     """
-    comments = next((comments_of(kind) for kind in structs() if kind.__name__ == name), {})
+    comments = comments_of(_kinds()[name])
     properties = {}
     for key, schema in schemas[name]["properties"].items():
         if key not in HIDDEN_KEYS.get(name, ()):
             said = {"description": comments[key]} if comments.get(key) else {}
             properties[key] = _inlined(schema, schemas) | said
     return {"type": "object", "properties": properties}
+
+
+@cache
+def _kinds() -> dict[str, type]:
+    return {kind.__name__: kind for kind in structs()}
 
 
 def _inlined(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
