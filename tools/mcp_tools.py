@@ -100,6 +100,7 @@ TOOLS = (
             "min_score": "Only hits of this score or better",
             "sync": _SYNC,
         },
+        hidden={"prefix": "for who types while the hits are shown"},
     ),
     Tool(
         "recall",
@@ -196,8 +197,12 @@ TOOLS = (
         Nothing of it stays in the memory. The user's own notes, and entries that were changed since, are
         refused: tell the user where they are.
         """,
-        {"path": "The path of the entry, as extract_memory or a hit says it"},
+        {
+            "path": "The path of the entry, as extract_memory or a hit says it",
+            "id": "Its id, in the place of its path",
+        },
         method="forget",
+        hidden={"keep_file": "it leaves any note out of the index, whoever wrote it: its owner's choice"},
     ),
 )
 

@@ -46,6 +46,13 @@ def test_a_tool_takes_every_parameter_that_is_not_hidden(tool):
 
 
 @TOOL
+def test_what_a_tool_can_change_was_looked_at(tool):
+    """A parameter that a writing method gains is described for agents or hidden from them, not handed on."""
+    if not tool.hints["readOnlyHint"]:
+        assert tool.texts.keys() == SCHEMAS[tool.name]["inputSchema"]["properties"].keys()
+
+
+@TOOL
 def test_no_row_of_the_table_names_what_is_gone(tool):
     """A text or a reason for a parameter that the method lost says nothing any more."""
     fields = set(own(tool).__struct_fields__)

@@ -179,6 +179,7 @@ def test_an_agent_reaches_one_workspace_and_nothing_beside_its_sources(daemon, c
     person = {"source": {"origin": "human"}, "origin": "human", "agent": False}
     extra = {"workspace": str(other), "force": True, **person}
     calls = [(tool, given[tool] | {name: value}) for tool in given for name, value in extra.items()]
+    calls += [("forget_memory", {"path": "chain.md", "keep_file": True})]
     paths = ["../other/chain.md", f"{other}/chain.md", "link.md", ".env", "memory/config.toml", "/etc/passwd"]
     calls += [(tool, {"path": path}) for path in paths for tool in ("get", "forget_memory")]
     for call, result in zip(calls, in_a_session(daemon, clone, *calls), strict=True):
