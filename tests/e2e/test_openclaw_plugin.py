@@ -135,3 +135,19 @@ def test_files_that_lead_out_of_the_workspace_are_not_its_owners(daemon, root, t
     local, remote = plugin(daemon, root, ["origins", asked], ["origins", pinned])
     assert [one["originClass"] for one in local] == ["owner", "untrusted", "untrusted"]
     assert [one["originClass"] for one in remote] == ["owner", "untrusted", "untrusted"]
+
+
+def test_it_has_no_private_note_and_no_secret(daemon, root):
+    """Its model is an agent, whatever a tool is given."""
+    token = "ghp_" + "aB3dE5fG7hJ9" * 3
+    (root / "pay.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
+    (root / "port.md").write_text(f"{NOTE}Its token is {token}.\n")
+    query = {"query": "on which port is the staging database", "agent": False}
+    found, read, private = plugin(
+        daemon, root,
+        ["memory_search", query], ["memory_get", {"path": "port.md"}], ["memory_get", {"path": "pay.md"}],
+    )  # fmt: skip
+    assert {hit["path"] for hit in found["results"]} == {"port.md"}
+    assert "[masked: github-pat]" in read["text"]
+    assert token not in json.dumps([found, read])
+    assert "5433" not in json.dumps(private)

@@ -88,7 +88,7 @@ export class Memory {
   /** Ask of this workspace; start a daemon that is down, and register a workspace that it does not know. */
   private async ask<Answer>(method: string, params: Record<string, unknown>, signal?: AbortSignal): Promise<Answer> {
     const socket = this.settings.socket ?? socketPath()
-    const once = () => call<Answer>(socket, method, { workspace: this.root, ...params }, signal)
+    const once = () => call<Answer>(socket, method, { ...params, workspace: this.root, agent: true }, signal)
     try {
       return await once()
     } catch (error) {

@@ -1815,7 +1815,7 @@ var Memory = class {
   /** Ask of this workspace; start a daemon that is down, and register a workspace that it does not know. */
   async ask(method, params, signal) {
     const socket = this.settings.socket ?? socketPath();
-    const once = () => call(socket, method, { workspace: this.root, ...params }, signal);
+    const once = () => call(socket, method, { ...params, workspace: this.root, agent: true }, signal);
     try {
       return await once();
     } catch (error) {
