@@ -13,6 +13,7 @@ import binascii
 import json
 import os
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -55,6 +56,7 @@ _PLACEHOLDER = re.compile(r"^[$%]|[<>{}…]|\$[{(]|\.\.\.|(.)\1{3}|your|example"
 _BLANK = re.compile(r"([xX0.])\1{11}")  # where a token's random part would stand; keys have such runs of A
 _ADDRESS = re.compile(r"://(?P<name>[^/\s:@]*):(?P<password>[^/\s@]+)@")
 _LETTERS_ALONE = re.compile(r"[^a-z]+")
+_LOADING = threading.Lock()
 MIN_PASSWORD_CHARS = 8
 LONG_PASSWORD_CHARS = 20  # of letters alone: words that documentation puts there are shorter
 MIN_KEY_CHARS = 8  # different ones in a private key's body: documentation has lines of X
@@ -96,8 +98,13 @@ def replacements(text: str) -> list[tuple[int, int, str]]:
     return [(one.start, one.end, f"[masked: {one.kind}]") for one in find_secrets(text)]
 
 
-@cache
 def _scanner() -> "Scanner":
+    with _LOADING:  # else two threads that come at once would both read the shapes
+        return _loaded()
+
+
+@cache
+def _loaded() -> "Scanner":
     # 20 ms and 40 MB, with a quarter of a second to read the shapes: only where a text is looked through.
     from kingfisher_sdk import Rules, Scanner  # noqa: PLC0415
 

@@ -24,9 +24,13 @@ FindSecrets = Callable[[str], Spans]
 
 PRIVATE = "SELECT id FROM sources WHERE private"
 PATHS_KEPT = 1_000_000  # of which is remembered whether a pattern names them: 100 bytes each
+MAX_NAME_CHARS = 200  # of a title, heading or tag: what was masked of one is remembered
+NAMES_KEPT = 10_000
 # A chunk may have a part of a secret whose beginning or end stands in another one: a key of many lines, or a
 # token in a line too long for one chunk, which is cut inside of a word only where that is so long.
-_MAY_BE_CUT = re.compile(r"^[ \t>]*[A-Za-z0-9+/=]{40,}[ \t]*\r?$|-----END |\S{100,}\Z", re.MULTILINE)
+_KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{40,}")
+KEY_LINE_CHARS = 40
+CUT_WORD_CHARS = 100
 
 
 class Visibility:
@@ -37,6 +41,7 @@ class Visibility:
         self._patterns = patterns
         self._find = find_secrets
         self._named: LruCache[str, bool] = LruCache(PATHS_KEPT)
+        self._masked: LruCache[str, str] = LruCache(NAMES_KEPT)
         self._lock = threading.Lock()  # protects _last: two readers would make the same snapshot
         self._last: tuple[Snapshot, Snapshot] | None = (
             None  # the one that was asked about, what is seen of it
@@ -55,10 +60,14 @@ class Visibility:
 
     def shown(self, chunks: Mapping[int, StoredChunk], reader: Reader) -> dict[int, StoredChunk]:
         """Return chunks with what stands in the place of their secrets; lines keep their numbers."""
+        # All at once: fifty chunks are looked through in the time of three, and mostly none has a secret.
+        texts = (text for chunk in chunks.values() for text in (chunk.text, chunk.heading))
+        if not self._find("\n\n".join(texts)) and not any(map(_may_be_cut, chunks.values())):
+            return dict(chunks)
         whole: dict[int, _Whole] = {}  # by source
         found = {}
         for number, chunk in chunks.items():
-            if chunk.start_byte or _MAY_BE_CUT.search(chunk.text):
+            if _may_be_cut(chunk):
                 if chunk.source not in whole:
                     whole[chunk.source] = _Whole(reader.chunks_of(chunk.source), self._find)
                 text = whole[chunk.source].text_of(chunk)
@@ -69,7 +78,13 @@ class Visibility:
 
     def masked(self, text: str) -> str:
         """Return a text with what stands in the place of its secrets; every line keeps its number."""
-        return _replaced(text, self._find(text))
+        if len(text) > MAX_NAME_CHARS:
+            return _replaced(text, self._find(text))
+        known = self._masked.get(text)
+        if known is None:
+            known = _replaced(text, self._find(text))
+            self._masked.put(text, known)
+        return known
 
     def _kept(self, snapshot: Snapshot, reader: Reader) -> set[int]:
         """Return the ids of the sources that are kept from agents."""
@@ -87,6 +102,16 @@ class Visibility:
                 named = True
             self._named.put(path, named)
         return named
+
+
+def _may_be_cut(chunk: StoredChunk) -> bool:
+    """Tell whether a chunk may have a part of a secret of which another one has the rest."""
+    text = chunk.text
+    end = text[-CUT_WORD_CHARS:]
+    if chunk.start_byte or "-----END " in text or (len(end) == CUT_WORD_CHARS and len(end.split()) == 1):
+        return True
+    lines = (line for line in text.split("\n") if len(line) >= KEY_LINE_CHARS)
+    return any(_KEY_LINE.fullmatch(line.strip(" \t\r>")) for line in lines)
 
 
 class _Whole:

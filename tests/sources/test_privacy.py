@@ -31,6 +31,7 @@ OPEN = [
     "---\nprivateer: true\n---\n",
     "---\nnot private\n---\n\nprivate: true\n",
     "---\n\nA thematic break. private: true",
+    "---\nA thematic break.\n\nprivate: true\n",
 ]
 
 
