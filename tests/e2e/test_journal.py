@@ -1,7 +1,10 @@
 """Who did what with entries, over the socket and with memctl; and how an entry is forgotten."""
 
 import json
+import os
+import pty
 import subprocess
+import sys
 
 import pytest
 from agent_session import in_a_session
@@ -234,11 +237,30 @@ def test_an_agent_forgets_no_entry_that_is_kept_from_it(daemon, root):
     assert journal(daemon, workspace)[0]["path"] == written["path"]
 
 
-def test_a_query_asks_about_each_entry(daemon, root, tmp_path):
-    """At a terminal; elsewhere nothing is deleted by words."""
+def at_a_terminal(daemon, typed, *argv):
+    """Run memctl with a terminal as stdin and stderr, type something into it, and return what it printed."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "memctl", *argv]
+    with subprocess.Popen(
+        command, env=daemon.environment, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, text=True
+    ) as running:
+        os.close(theirs)
+        os.write(ours, typed.encode())
+        printed, _ = running.communicate(timeout=60)
+    os.close(ours)
+    return printed
+
+
+def test_a_query_asks_about_each_entry(daemon, root):
+    """Only those that are answered with y go; where nobody can be asked nothing is deleted by words."""
     workspace = daemon.add(root)
     written = write(daemon, workspace)
     refused = daemon.memctl("forget", "-w", workspace, "--query", CANARY)
     assert refused.returncode != 0
     assert "nobody can be asked" in refused.stderr
+    assert at_a_terminal(daemon, "\n", "forget", "-w", workspace, "--query", CANARY) == ""
     assert (root / written["path"]).exists()
+    printed = at_a_terminal(daemon, "y\n", "forget", "-w", workspace, "--query", f"{CANARY} weir")
+    assert printed == f"forgot {written['path']}: {FACT['title']}\n"
+    assert not (root / written["path"]).exists()
+    assert (root / "heron.md").exists()
