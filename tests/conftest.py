@@ -9,10 +9,18 @@ from daemon_process import RULE_CACHE, rule_cache
 from hypothesis import settings
 from tests_support import Notes
 
+from memd.entries.secrets import find_secrets
+
 # How long an example takes says something of the machine's load and nothing of memd.
 settings.register_profile("memd", deadline=None)
 settings.load_profile("memd")
 os.environ[RULE_CACHE] = rule_cache()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the shapes of secrets where no run has: a test's daemon would need more than its deadline."""
+    if not hasattr(config, "workerinput") and not any(Path(rule_cache()).glob("*")):
+        find_secrets("")
 
 
 @pytest.fixture
