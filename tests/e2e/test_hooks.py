@@ -173,6 +173,9 @@ def test_a_start_archives_what_ended_without_a_word(daemon, notes, tmp_path, cli
     }
     hook(daemon, client, "SessionStart", told=told, env=PATIENT)
     until(lambda: archived(notes))
+    # The import holds a lock: another one comes to its turn when it is through.
+    ended = str(tmp_path / folder / "ended.jsonl")
+    assert daemon.memctl("import", client, ended, "--workspace", str(notes)).returncode == 0
     assert [page.name.split("-")[3] for page in archived(notes)] == ["ended"]
     assert archived(other) == []
 
