@@ -155,7 +155,7 @@ def _recalled(root: str, prompt: str | None) -> str:
     """Return what `recall` says to a prompt, or of the last days without one; "" where nothing is good."""
     from memctl.client import Client, NoDaemonError
 
-    params: dict[str, Any] = {"workspace": root, "budget_tokens": BUDGET_TOKENS, "wait": False}
+    params: dict[str, Any] = {"workspace": root, "agent": True, "budget_tokens": BUDGET_TOKENS, "wait": False}
     if prompt is None:
         params |= RECENT
     elif query := as_words(prompt):

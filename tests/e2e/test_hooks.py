@@ -98,6 +98,15 @@ def test_a_workspace_inside_another_gets_nothing_of_the_outer_one(daemon, notes)
     assert said(daemon, inner) == ""
 
 
+def test_a_private_note_is_not_recalled(daemon, notes):
+    """Its owner finds it; what goes into a prompt is read by an agent."""
+    assert said(daemon, notes)
+    (notes / "port.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
+    daemon.call("sync", workspace=str(notes))
+    assert daemon.found(QUESTION, workspace=str(notes)) == ["port.md"]
+    assert said(daemon, notes) == ""
+
+
 def session(path, *, began, client="claude-code", text="Where does the weir stand?"):
     """Write a session's file as a client does, of a conversation that began in a folder."""
     at = "2026-11-22T10:00:00.000Z"

@@ -116,6 +116,16 @@ def test_errors_are_told_to_the_model(daemon, root, tmp_path):
     assert "/nowhere/memctl does not start" in down["error"]
 
 
+def test_a_private_note_is_not_read(daemon, root):
+    """OpenClaw's model is an agent."""
+    (root / "port.md").write_text(f"---\nprivate: true\n---\n{NOTE}")
+    daemon.add(root)
+    assert daemon.found("staging database", workspace=str(root)) == ["port.md"]
+    found, read = plugin(daemon, root, ["search", "staging database"], ["memory_get", {"path": "port.md"}])
+    assert [hit for hit in found if hit["path"] == "port.md"] == []
+    assert read["status"] == "not_found"
+
+
 def test_a_socket_in_a_folder_of_others_is_refused(daemon, root, tmp_path):
     """Somebody else could be listening there."""
     (tmp_path / "open").mkdir(mode=0o777)
