@@ -1,8 +1,8 @@
 """The speed and the memory of `memctl import`, masking included, on made sessions of Claude Code's.
 
-Two kinds: "mixed" is what an agent's session is, nine tenths of it what tools said, which is left out; in
-"talk" every record is a person's or the model's, with headings, lists and code. CPU time moves less than the
-wall's on a machine that others use too. `--texts` takes real paragraphs, JSON lines with `text`.
+Two kinds: "mixed" is what an agent's session is, most of it what tools said, which is left out; in "talk"
+every record is a person's or the model's, with headings, lists and code. CPU time moves less than the wall's
+on a machine that others use too. `--texts` takes real paragraphs, a JSON text a line.
 """
 
 import json

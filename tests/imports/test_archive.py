@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from daemon_process import until
 from imports.conftest import answered, typed
 
 from memd.errors import UnsafeError, WorkspaceError
@@ -279,8 +280,9 @@ def test_two_imports_at_once_wait_for_each_other(workspace):
     path = workspace.session(typed("first"))
     first = Archive(workspace.root, "claude-code", dry_run=False, again=False)
     second = subprocess.Popen([sys.executable, "-c", IMPORT, str(workspace.root), str(path)])
-    time.sleep(1)
-    assert second.poll() is None
+    top = str(workspace.root / "memory/archives/claude-code")
+    until(lambda: any(os.path.realpath(one) == top for one in Path(f"/proc/{second.pid}/fd").iterdir()))
+    time.sleep(1)  # it would have written by then
     assert workspace.pages() == {}
     first.close()
     assert second.wait(30) == 0
