@@ -8,9 +8,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memd import child
 from memd.child import Send
+
+if TYPE_CHECKING:
+    from memd.imports.run import Order, Outcomes
 
 _TELL_EVERY_S = 0.2  # of progress; more often is nothing to see
 
@@ -55,7 +59,7 @@ def _import(args: argparse.Namespace, send: Send) -> None:
         found = {"workspace": str(order.root), **run.report(order, done)}
         if args.follow:
             send({"imported": found})
-            follow(order, seen, lambda later: send({"imported": run.report(order, later)}))
+            follow(order, seen, _changes(send, order))
         send({"report": found})
     except run.NothingToImportError as error:
         send({"nothing": str(error)})
@@ -63,6 +67,21 @@ def _import(args: argparse.Namespace, send: Send) -> None:
         send({"error": {"code": error.code, "message": str(error)}})
     except paths.PathError as error:
         send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
+
+
+def _changes(send: Send, order: "Order") -> Callable[["Outcomes"], None]:
+    """Return what tells of each time in which something was written, or left alone for the first time."""
+    from memd.imports.run import report  # noqa: PLC0415 - as above
+
+    left_alone: set[str] = set()
+
+    def told(later: "Outcomes") -> None:
+        now = {one["path"] for one in later.kept}
+        if later.paths["new"] or later.paths["grown"] or now - left_alone:
+            send({"imported": report(order, later)})
+        left_alone.update(now)
+
+    return told
 
 
 def _progress(send: Send) -> Callable[[int, int], None]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 
 import yaml
 
@@ -89,7 +90,7 @@ def document_page(of: Document, settings: Settings) -> Page:
     front: dict[str, object] = {
         "title": _title(of.title),
         "updated": of.changed.isoformat(timespec="seconds"),
-        "source": {"origin": "agent", "client": settings.client, "session": of.id},
+        "source": {"origin": "agent", "client": settings.client, "session": readable(of.id)},
     }
     own = _FRONT_MATTER.match(of.text)
     # A second front matter is none: it stays to be read.
@@ -99,9 +100,10 @@ def document_page(of: Document, settings: Settings) -> Page:
 
 def _kept(of: Conversation, opening: list[str], *, with_tools: bool) -> Iterator[Turn]:
     """Yield the turns that are kept, their text fit for a note; *opening* gets a person's first words."""
-    for turn in of.turns:
-        if turn.kind != "said" and not with_tools:
+    for raw in of.turns:
+        if raw.kind != "said" and not with_tools:
             continue
+        turn = replace(raw, speaker=_name(raw.speaker))
         if turn.kind == "tool":
             said = readable(turn.text[: MAX_TOOL_CHARS + _LONGEST_SECRET])[:MAX_TOOL_CHARS]
             cut = len(turn.text) - MAX_TOOL_CHARS
@@ -149,7 +151,7 @@ def _goes_on(open_turn: Turn, until: datetime | None, turn: Turn) -> bool:
 
 def _heading(turn: Turn, before: datetime | None) -> str:
     """Return a turn's heading: who, and when; with the day where that is not as in the turn before."""
-    name = " ".join(turn.speaker.split()) + (" (thinking)" if turn.kind == "thinking" else "")
+    name = turn.speaker + (" (thinking)" if turn.kind == "thinking" else "")
     if turn.at is None:
         return f"{'#' * RANK} {name}"
     is_same_day = before is not None and before.date() == turn.at.date()
@@ -162,7 +164,7 @@ def _page(of: Conversation, part: _Part, number: int, opening: list[str], settin
         "title": _title(of.title or next(iter(opening), "")),
         "created": first.isoformat(timespec="seconds"),
         "updated": (part.last or first).isoformat(timespec="seconds"),
-        "source": {"origin": of.written_by, "client": settings.client, "session": of.id},
+        "source": {"origin": of.written_by, "client": settings.client, "session": readable(of.id)},
         "participants": list(part.speakers),
     }
     front |= {"project": readable(of.project)} if of.project else {}
@@ -195,6 +197,12 @@ def _rendered(
         turns=turns,
         with_tools=settings.with_tools,
     )
+
+
+@lru_cache(maxsize=1024)  # a channel has few people, and each says much
+def _name(given: str) -> str:
+    """Return a name of one line."""
+    return " ".join(readable(given).split())[:MAX_TITLE_CHARS] or "somebody"
 
 
 def _title(given: str) -> str:

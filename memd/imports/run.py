@@ -4,6 +4,7 @@ A conversation is read, written and forgotten before the next one, so memory doe
 """
 
 import itertools
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from memd.imports.page import Page, Settings
 
 EMPTY = "holds no turn that is kept"
 UNREADABLE = "cannot be read: "
-ELSEWHERE = "is of another project than"
+ELSEWHERE = "session of an agent that did not work in"
 
 Told = Callable[[int, int], None]  # bytes read, bytes to read
 
@@ -122,7 +123,7 @@ def _import_file(
                 if not _put(archive, pages.pages(found, settings), outcomes):
                     outcomes.problems.add_if_none(str(file), EMPTY)
             else:
-                outcomes.problems.add(str(file), f"{ELSEWHERE} {order.project}")
+                outcomes.problems.add("other projects", f"{ELSEWHERE} {order.project}")
     except OSError as error:
         outcomes.problems.add(str(file), f"{UNREADABLE}{error.strerror}")
 
@@ -149,7 +150,7 @@ def _is_of_project(found: Conversation, project: Path | None) -> bool:
     if first is None:
         return True  # it is empty, and said to be
     found.turns = itertools.chain([first], found.turns)
-    return Path(found.project).is_relative_to(project)
+    return bool(found.project) and Path(os.path.realpath(found.project)).is_relative_to(project)
 
 
 def _size(file: Path) -> int:

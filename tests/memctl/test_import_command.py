@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,27 @@ def test_what_cannot_be_imported_says_why(daemon, tmp_path, argv, status, said):
     """With the exit code of its class."""
     done = daemon.memctl("import", *argv, cwd=daemon.root)
     assert (done.returncode, said in done.stderr) == (status, True), done.stderr
+
+
+def test_only_what_has_changed_is_told_while_it_is_followed(daemon, sessions, tmp_path):
+    """A session of another project may grow as it likes."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memctl", "import", "claude-code", sessions, "--follow", "--json",
+         "--project", "/home/ada/project"],
+        env=daemon.environment | {"PYTHONPATH": str(TREE)},
+        cwd=daemon.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert len(json.loads(process.stdout.readline())["new"]) == 1
+        said = {"type": "user", "cwd": "/elsewhere", "message": {"content": "first"}}
+        (sessions / "other.jsonl").write_text(json.dumps(said) + "\n")
+        time.sleep(3)
+        (sessions / "new.jsonl").write_text(json.dumps(said | {"cwd": "/home/ada/project/inner"}) + "\n")
+        [new] = json.loads(process.stdout.readline())["new"]
+        assert "first" in (daemon.root / new).read_text()
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
