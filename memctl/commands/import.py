@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from memctl import child, exits, workspaces
+from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
@@ -67,6 +67,8 @@ examples:
 
 def run(args: Namespace) -> int:
     """Have it imported, and show what came of it."""
+    from memctl import child  # it loads subprocess, which help and completions do without
+
     _check(args)
     workspace = workspaces.find(args.workspace)
     done = child.report(_command(args, workspace), "the import", lambda later: _show(later["imported"], args))
