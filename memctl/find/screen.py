@@ -348,10 +348,9 @@ def _end_of(text: str, columns: int) -> str:
 def _about_match(line: str, marks: re.Pattern[str] | None, columns: int) -> str:
     """Return what fits of a line, about the first word that was asked for where that is far right."""
     found = marks.search(line) if marks else None
-    if found is None or found.end() <= columns:
-        return line[:columns]
-    start = line.rfind(" ", 0, max(0, found.start() - columns // 3)) + 1
-    return f"… {line[start : start + columns]}"
+    if found is not None and found.end() > columns:
+        line = f"… {line[line.rfind(' ', 0, max(0, found.start() - columns // 3)) + 1 :]}"
+    return line if len(line) <= columns else f"{line[: columns - 1]}…"
 
 
 def _marked(line: str, marks: re.Pattern[str] | None) -> Content:

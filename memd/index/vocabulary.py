@@ -56,7 +56,7 @@ class Vocabulary:
         self._apart = apart
         self._lock = threading.Lock()
         self._words: dict[int, dict[str, int]] = {}  # letters → term → in how many chunks it stands
-        self._ordered: list[str] | None = None  # all terms; made when the first word is to be completed
+        self._ordered: list[str] | None = None  # all terms, once a word is to be completed
         self._last = 0  # all chunks up to this id were read
         self._thread: threading.Thread | None = None  # that reads all terms
         self._closed = False
@@ -125,9 +125,10 @@ class Vocabulary:
         try:
             with self._apart(lambda: self._closed) as reader:
                 words, last = _all(reader)
+            # Here, and not by the query that is the first to complete a word: 60 ms for 100,000 chunks.
+            ordered = sorted(chain.from_iterable(words.values()))
             with self._lock:
-                self._words, self._last = words, last
-                self._ordered = None
+                self._words, self._last, self._ordered = words, last, ordered
         except MemdError as error:  # it is closed, or the database cannot be read: queries will say so
             log.warning("vocabulary_not_read", kind=type(error).__name__)
         finally:
