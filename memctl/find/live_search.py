@@ -21,6 +21,8 @@ from memctl.paths import PathError
 PAUSE_S = 0.25
 TIMEOUT_S = 10.0  # the daemon gives up at 5; the rest is for a loaded machine
 LOOK_S = 0.5  # between looks whether a daemon is back; arbitrary
+# What tells how memd understood a query. Of one hit: to explain thirty takes up to 300 ms of work.
+SEEN = {"mode": "keyword", "limit": 1, "explain": True}
 # Parameters of a search that narrow nothing: with others alone the newest notes are listed.
 RANKING = {"workspace", "mode", "fusion", "min_score", "sync", "wait", "limit"}
 
@@ -132,17 +134,22 @@ class LiveSearch:
         if not typed.strip() and not self._narrowed:
             return Found(typed, [], by_meaning=by_meaning)
         how = {"query": typed, "limit": self._limit, "prefix": True}
-        questions = [{"mode": "keyword", **request, **how} for request in self._requests]
+        quick = {} if by_meaning else {"mode": "keyword"}
+        questions = [{**quick, **request, **how} for request in self._requests]
         if by_meaning:  # it is in no hurry: memd says as well which filters it sees
-            questions = [{**request, **how, "explain": True} for request in self._requests]
+            questions += [{**request, "query": typed, **SEEN} for request in self._requests]
         asked = (client.call("search", params, timeout_s=TIMEOUT_S) for params in questions)
         said = await asyncio.gather(*asked, return_exceptions=True)
-        failures = [one for one in said if isinstance(one, BaseException)]
-        answers = [one for one in said if not isinstance(one, BaseException)]
+        searched, seen = said[: len(self._requests)], said[len(self._requests) :]
+        failures = [one for one in searched if isinstance(one, BaseException)]
+        answers = [one for one in searched if not isinstance(one, BaseException)]
         for error in failures:
             if not answers or not isinstance(error, RpcError):
                 raise error
-        return _merged(typed, answers, failures, limit=self._limit, by_meaning=by_meaning)
+        found = _merged(typed, answers, failures, limit=self._limit, by_meaning=by_meaning)
+        explained = [one["explanation"] for one in seen if not isinstance(one, BaseException)]
+        filters = [_filter(**one) for explanation in explained for one in explanation["filters"]]
+        return found._replace(filters=tuple(dict.fromkeys(filters)))
 
     async def _stay_connected(self) -> None:
         """Connect, starting a daemon where none runs, and again when the connection has ended."""
@@ -182,9 +189,6 @@ def _merged(
 ) -> Found:
     """Return what several workspaces, or one, answered."""
     merged = [hit for group in groups(answers) for hit in group[:limit]]
-    filters = [
-        _filter(**one) for answer in answers for one in answer.get("explanation", {}).get("filters", ())
-    ]
     notes = [note for answer in answers if (note := hit_text.notes(answer))]
     notes += [str(error) for error in failures]
     corrected = [term for answer in answers for term in answer["corrected"].values()]
@@ -192,7 +196,6 @@ def _merged(
         typed,
         merged,
         by_meaning,
-        filters=tuple(dict.fromkeys(filters)),
         notes=tuple(dict.fromkeys(notes)),
         corrected=tuple(dict.fromkeys(corrected)),
     )

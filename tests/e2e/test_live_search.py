@@ -73,7 +73,7 @@ def test_what_is_answered_too_late_is_dropped(live):
         await meant(found, "vaccine")
 
     assert {one.typed for one in live(script) if one.typed} == {"vaccine"}
-    assert len(asked) <= 3
+    assert len(asked) <= 4  # what was typed first, the whole by words and by meaning, its filters
 
 
 def test_nothing_typed_asks_nothing_and_filters_alone_list_the_newest(live):
