@@ -154,6 +154,18 @@ def test_only_entries_are_revised(root, path):
     assert files(root) == ["heron.md"]
 
 
+def test_an_agent_does_not_revise_what_a_person_wrote(root):
+    """Not even one who has seen it; a person revises both kinds."""
+    first = write(root, origin={"origin": "human"})
+    before = (root / first.path).read_bytes()
+    for seen in ("", first.hash):
+        with pytest.raises(InvalidError, match="a person wrote"):
+            revise(root, first.path, seen=seen)
+    assert (root / first.path).read_bytes() == before
+    revise(root, first.path, origin={"origin": "human"})
+    revise(root, write(root).path, origin={"origin": "human"})
+
+
 def test_no_link_is_followed(root, tmp_path):
     """Neither that of a folder nor that of a file."""
     outside = tmp_path / "outside"

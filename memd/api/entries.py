@@ -184,8 +184,10 @@ def _note_at(root: Path, named: str, place: str) -> str:
     path = below(root, named)
     if path is None or "\0" in path:
         raise InvalidError(f"{place}: {named!r} is not in the workspace {root}")
-    # What is hidden is nobody's note: who asks must not learn what is there.
-    if any(part.startswith(".") for part in path.split("/")) or not (root / path).is_file():
+    # What is hidden or outside is nobody's note: who asks must not learn what is there.
+    real = (root / path).resolve()
+    hidden = any(part.startswith(".") for part in path.split("/")) or not real.is_relative_to(root.resolve())
+    if hidden or not real.is_file():
         raise NotFoundError(f"{place}: there is no note {path} in {root}; memctl search names paths")
     return path
 

@@ -131,7 +131,8 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
         seen: hash of the file as the caller knows it; "": as memd wrote it last.
 
     Raises:
-        InvalidError: no entry can stand at *path*, or a value is as `write_entry` says.
+        InvalidError: no entry can stand at *path*, a value is as `write_entry` says, or an agent would change
+            what a person wrote.
         ChangedError: the file there is another one than that.
         SecretError: as `write_entry`.
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
@@ -152,6 +153,11 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
                 "Read it (memctl get) and say its hash, or write a new entry that supersedes it"
             )
         kept.update(_front_of(raw, path))
+        if source["origin"] != "human" and _origin(kept) == "human":
+            raise InvalidError(
+                f"$.update: a person wrote {path}, and an agent does not change it: write a new entry that "
+                "supersedes it"
+            )
         front = {**_revised(kept, revision), "source": source, "id": id_of(raw)}
         return _render(front, revision.content)
 
@@ -302,6 +308,12 @@ def _front_of(raw: bytes, path: str) -> dict[str, object]:
             "supersedes it"
         )
     return {key: value for key, value in front.items() if key != "sha256"}
+
+
+def _origin(front: Mapping[str, object]) -> str:
+    """Return who wrote an entry, as the index takes it."""
+    source = front.get("source")
+    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
 
 
 def _source(origin: Mapping[str, str]) -> dict[str, str]:

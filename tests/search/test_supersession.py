@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests_support import DAY, Notes
 
 from memd.config import Weights
+from memd.index.supersession import NOBODY
 from memd.search.explain import explain
 from memd.search.score import judge
 from memd.search.search import search, searched
@@ -205,3 +206,12 @@ def test_a_request_without_supersession_is_answered_as_before(notes):
         judged = judge(view, request, lambda _: None)
         assert judged.ahead_of == {}
         assert search(view, dataclasses.replace(request, today=DAY)).hits
+
+
+def test_the_check_finds_an_order_that_is_not_what_the_files_say(notes):
+    """What queries see is compared with what is stored."""
+    notes.save({"old.md": OLD, "new.md": superseding("old.md")}, embed=False)
+    seen = notes.index.snapshot
+    notes.index._published = dataclasses.replace(seen, supersession=NOBODY)
+    assert notes.findings() == ["published: queries see other notes superseded than the files say"]
+    notes.index.publish_again()
