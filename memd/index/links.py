@@ -14,6 +14,7 @@ from memd.index.supersession import Supersession
 from memd.records import LinkKind
 
 SUFFIXES = (".md", ".markdown")  # that a link leaves out
+MAX_PARTS = 16  # of a target that is the end of a path; arbitrary
 FILE, ALIAS, ENTRY_ID = "file", "alias", "id"  # kinds of names
 WHO = """
     SELECT sources.id, path, kind FROM names JOIN sources ON sources.id = names.source
@@ -89,7 +90,7 @@ class Resolver:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._known: dict[str, list[Named]] = {}
+        self._known: dict[str, _Namesakes] = {}
 
     def resolve(self, target: str, path: str, *, alone: bool) -> Named | None:
         """Return the source that *target* names in the note at *path*.
@@ -107,23 +108,46 @@ class Resolver:
         if target.startswith(("./", "../")):
             wanted = posixpath.normpath(posixpath.join(folder, target))
         plain = _plain(wanted)
-        named = self._named(key_of(wanted))
-        found = [one for one in named if one.kind == FILE and f"/{_plain(one.path)}".endswith(f"/{plain}")]
-        exact = [one for one in found if _plain(one.path) == plain]
-        if "/" not in plain:
-            kinds = (ALIAS, ENTRY_ID)
-            found = found or next(
-                filter(None, ([one for one in named if one.kind == kind] for kind in kinds)), []
-            )
-        if exact or not alone:
-            ranked = exact or found
-            return min(ranked, key=lambda one: _rank(one.path, wanted, folder), default=None)
-        return found[0] if len({one.id for one in found}) == 1 else None
+        known = self._namesakes(key_of(wanted))
+        if exact := known.at.get(plain):
+            return min(exact, key=lambda one: (one.path != wanted, one.path))
+        found = known.ending_with(plain)
+        if not found and "/" not in plain:
+            found = known.aliased or known.entries
+        if alone:
+            return found[0] if len({one.id for one in found}) == 1 else None
+        beside = known.at.get(_plain(posixpath.join(folder, posixpath.basename(wanted))), ())
+        return next((one for one in beside if one in found), found[0] if found else None)
 
-    def _named(self, name: str) -> list[Named]:
+    def _namesakes(self, name: str) -> "_Namesakes":
         if name not in self._known:
-            self._known[name] = [Named(*row) for row in self._run(WHO, (name,))]
+            self._known[name] = _Namesakes([Named(*row) for row in self._run(WHO, (name,))])
         return self._known[name]
+
+
+class _Namesakes:
+    """The live sources of one name, so that none is compared with each: a vault may have 10,000 of them."""
+
+    def __init__(self, named: Iterable[Named]) -> None:
+        ranked = sorted(named, key=lambda one: (len(one.path), one.path))
+        self._files = [one for one in ranked if one.kind == FILE]
+        self.aliased = [one for one in ranked if one.kind == ALIAS]
+        self.entries = [one for one in ranked if one.kind == ENTRY_ID]
+        self.at: dict[str, list[Named]] = {}  # by the path, as `_plain` makes it
+        for one in self._files:
+            self.at.setdefault(_plain(one.path), []).append(one)
+        self._endings: dict[int, dict[str, list[Named]]] = {}
+
+    def ending_with(self, plain: str) -> list[Named]:
+        """Return those whose path ends with *plain*, from a folder's name on, the shortest first."""
+        parts = plain.count("/") + 1
+        if parts > MAX_PARTS:
+            return []
+        if parts not in self._endings:
+            endings = self._endings[parts] = {}
+            for one in self._files:
+                endings.setdefault("/".join(_plain(one.path).split("/")[-parts:]), []).append(one)
+        return self._endings[parts].get(plain, [])
 
 
 def links_out(run: Run, source: int, path: str) -> Iterator[LinkOut]:
@@ -153,11 +177,6 @@ def supersession(run: Run) -> Supersession:
         if exact is not None or found is not None:
             edges.add((source, found.id if found else exact))
     return Supersession.of(edges, names)
-
-
-def _rank(path: str, wanted: str, folder: str) -> tuple[bool, bool, int, str]:
-    """Return the place of one of several sources that a target may name, the lowest first."""
-    return path != wanted, posixpath.dirname(path) != folder, len(path), path
 
 
 def _plain(path: str) -> str:

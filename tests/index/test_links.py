@@ -1,5 +1,7 @@
 """What links mean: targets are resolved among the notes that are there when somebody asks."""
 
+import time
+
 import pytest
 
 from memd.index.links import links_in, links_out
@@ -114,6 +116,22 @@ def test_a_link_follows_the_files(notes):
     assert out(notes, "x.md") == {"weir": "old/weir.md"}
     notes.save({"x.md": "See nothing."}, embed=False)
     assert (out(notes, "x.md"), into(notes, "old/weir.md")) == ({}, [])
+
+
+def test_very_many_notes_of_one_name_are_told_apart(notes):
+    """Each links to the one beside it, by a name that all of them have: none is compared with all."""
+    last = 1_500
+    texts = {f"d{one}/README.md": f"[[readme]] [[d{last - one}/readme]]" for one in range(last)}
+    notes.save({**texts, "z.md": "[[README]]"}, embed=False)
+    began = time.monotonic()
+    assert into(notes, "d7/README.md") == [(f"d{last - 7}/README.md", "text", 1)]
+    assert into(notes, "d1/README.md") == [(f"d{last - 1}/README.md", "text", 1)]
+    assert into(notes, "d0/README.md") == [("z.md", "text", 1)]
+    assert out(notes, "d7/README.md") == {
+        "readme": "d7/README.md",
+        f"d{last - 7}/readme": f"d{last - 7}/README.md",
+    }
+    assert time.monotonic() - began < 20
 
 
 def test_no_byte_of_a_link_is_left_of_a_note_that_is_purged(notes):

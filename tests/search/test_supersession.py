@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests_support import DAY, Notes
 
 from memd.config import Weights
+from memd.index.staging import STAGED_CHUNKS
 from memd.index.supersession import NOBODY
 from memd.search.explain import explain
 from memd.search.score import judge
@@ -206,6 +207,21 @@ def test_a_request_without_supersession_is_answered_as_before(notes):
         judged = judge(view, request, lambda _: None)
         assert judged.ahead_of == {}
         assert search(view, dataclasses.replace(request, today=DAY)).hits
+
+
+def test_a_note_of_very_many_chunks_supersedes_as_a_short_one(notes):
+    """It is stored in slices, and takes its place at once; it is gone and back again in one piece."""
+    many = "\n\n".join(
+        f"# Section {number}\n\n" + "Push a tag to deploy staging. " * 40 for number in range(1_100)
+    )
+    assert len(many.split("# Section")) > STAGED_CHUNKS
+    notes.save({"old.md": OLD, "new.md": superseding("old.md", text=many)}, embed=False)
+    assert newer(notes, "fridays") == {"old.md": ("new.md",)}
+    text = (notes.root / "new.md").read_text()
+    notes.remove("new.md")
+    assert newer(notes, "fridays") == {"old.md": ()}
+    notes.save({"new.md": text}, embed=False)
+    assert newer(notes, "fridays") == {"old.md": ("new.md",)}
 
 
 def test_the_check_finds_an_order_that_is_not_what_the_files_say(notes):
