@@ -137,7 +137,7 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
         SecretError: as `write_entry`.
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
     """
-    folder, name = _place_of(path)
+    folder, name = _place_of(path, "Edit the file yourself, or write a new entry that supersedes it")
     source = _source(revision.origin)
     _check_content(revision.content)
     title, topic = ([text] if text is not None else [] for text in (revision.title, revision.topic))
@@ -204,7 +204,8 @@ def delete_entry(root: Path, path: str, *, force: bool) -> None:
         ChangedError: the file there is not what memd wrote, and not *force*.
         NotFoundError, UnsafeError, WorkspaceError, StorageError: as memd.entries.place says.
     """
-    folder, name = _place_of(path)
+    way_out = "Delete the file yourself, then memctl index --purge removes every trace of it"
+    folder, name = _place_of(path, way_out)
     check = None if force else lambda raw: _check_untouched(raw, name, path)
     files.take_away(root, folder, name, check)
 
@@ -239,7 +240,7 @@ def clear_leftovers(root: Path) -> list[str]:
     return files.clear_leftovers(root, lambda raw, name: _check_untouched(raw, name, name))
 
 
-def _place_of(path: str) -> tuple[str, str]:
+def _place_of(path: str, way_out: str) -> tuple[str, str]:
     match path.split("/"):
         case "memory", folder, name if (
             folder not in RESERVED_TOPICS
@@ -249,10 +250,7 @@ def _place_of(path: str) -> tuple[str, str]:
             and "\0" not in path
         ):
             return folder, name
-    raise InvalidError(
-        f"$.path: {path} is not an entry that memd wrote. Change or delete the file yourself; "
-        "memctl index --purge removes every trace of one that is gone"
-    )
+    raise InvalidError(f"{path} is not an entry that memd wrote. {way_out}")
 
 
 def _check_untouched(raw: bytes, name: str, path: str) -> None:
