@@ -77,7 +77,7 @@ def test_each_stage_is_named_with_its_values(river, path, params, stage, said):
     assert answer["stage"] in STAGES
     assert set(answer) == {
         "workspace", "path", "line", "stage", "text", "advice", "facts", "confidence", "corrected", "mode",
-        "degraded", "index", "timings_ms", "took_ms",
+        "degraded", "index", "superseded_by", "timings_ms", "took_ms",
     }  # fmt: skip
 
 
