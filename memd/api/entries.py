@@ -226,6 +226,8 @@ async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> For
     """
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
+    if asked.agent and (asked.keep_file or asked.force):
+        raise InvalidError("$: keep_file and force are a person's word, and an agent asks")
     root = await workspaces.root_of(asked.workspace)
     known = await workspaces.using(str(root), lambda opened: _known(workspaces, opened, asked, call))
     work = _unindex if asked.keep_file else _forget

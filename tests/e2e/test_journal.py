@@ -197,6 +197,16 @@ def test_a_file_that_is_kept_leaves_the_index_for_good(daemon, root):
         daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
 
 
+@pytest.mark.parametrize("word", ["keep_file", "force"])
+def test_an_agent_has_no_persons_word(daemon, root, word):
+    """Whatever program it uses: it forgets only entries that nobody changed, and unindexes nothing."""
+    workspace = daemon.add(root)
+    with pytest.raises(RpcError, match="an agent asks"):
+        daemon.call("forget", workspace=workspace, path="heron.md", agent=True, **{word: True})
+    assert (root / "heron.md").exists()
+    assert daemon.found("heron", workspace=workspace)
+
+
 def test_what_cannot_be_named_by_a_pattern_or_is_taken_back_says_so(daemon, root):
     """Nothing is written for a name with a line feed; a pattern of the configuration that wins is named."""
     (root / "two\nlines.md").write_text("A bittern.\n")
