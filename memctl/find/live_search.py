@@ -189,7 +189,8 @@ def _merged(
 ) -> Found:
     """Return what several workspaces, or one, answered."""
     merged = [hit for group in groups(answers) for hit in group[:limit]]
-    notes = [note for answer in answers if (note := hit_text.notes(answer))]
+    # What a word was taken for changes with each key: a sentence about it would make the screen jump.
+    notes = [note for answer in answers if (note := hit_text.notes({**answer, "corrected": {}}))]
     notes += [str(error) for error in failures]
     corrected = [term for answer in answers for term in answer["corrected"].values()]
     return Found(

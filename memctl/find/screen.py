@@ -118,7 +118,8 @@ class Finder(App[None]):
         self._first = typed
         self._several = several
         self._found = Found("", [], by_meaning=True)
-        self._trouble = self._said = ""
+        self._trouble = ""
+        self._said = Content("")  # what a key did
         self._shown: Hit | None = None  # whose section is on the screen
         self._section = ""  # its text
 
@@ -161,7 +162,9 @@ class Finder(App[None]):
         """Draw what was found; whoever has gone down in the list stays at the same hit."""
         chosen, moved = self._chosen(), bool(self._hits.highlighted)
         is_same = found.typed == self._found.typed
-        self._found, self._trouble, self._said = found, "", ""
+        self._found, self._trouble = found, ""
+        if not is_same:  # what a key did stays on the screen while only the meaning of the same comes later
+            self._said = Content("")
         places = [_identity(hit) for hit in found.hits]
         keep = is_same and moved and chosen is not None and _identity(chosen) in places
         self._draw_hits(places.index(_identity(chosen)) if keep and chosen is not None else 0)
@@ -270,12 +273,13 @@ class Finder(App[None]):
         if self._trouble or found.error:
             parts.append(Content.styled(one_line(self._trouble or found.error), TROUBLE))
         elif self._said:
-            parts.append(Content(one_line(self._said)))
+            parts.append(self._said)
         else:
             count = len(found.hits)
             if found.typed.strip() or count:
                 hits = f"{count} hit{'' if count == 1 else 's'}" if count else "no hits"
                 parts.append(Content(f"{hits}{'' if found.by_meaning else ' by words'}"))
+            parts += [Content.styled(f"≈ {one_line(one)}", FAINT) for one in found.corrected]
             parts += [Content.styled(one_line(one), FILTER) for one in found.filters]
             parts += [Content.styled(one_line(one), FAINT) for one in found.notes]
         self.query_one("#state", Static).update(Content(" · ").join(parts) if parts else Content(" "))
@@ -302,15 +306,13 @@ class Finder(App[None]):
         hit = self._chosen()
         if hit is None:
             return
-        trouble = ""
+        self._said = Content("")
         with self.suspend():  # an error that left it would leave the terminal to nobody
             try:
                 open_place(_place(hit))
             except CommandError as error:
-                trouble = str(error)
-        if trouble:
-            self._tell(trouble)
-            return
+                self._said = Content.styled(one_line(str(error)), TROUBLE)
+        self._tell_state()
         self._live.ask(self.query_one("#typed", QueryLine).value)  # what it says may be changed
 
     def action_copy_place(self) -> None:
@@ -326,7 +328,7 @@ class Finder(App[None]):
 
     def _copy(self, text: str, what: str) -> None:
         self.copy_to_clipboard(text)
-        self._said = f"{what} copied, where this terminal lets programs copy (OSC 52)"
+        self._said = Content(f"{what} copied, where this terminal lets programs copy (OSC 52)")
         self._tell_state()
 
 
