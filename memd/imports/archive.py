@@ -15,6 +15,7 @@ import re
 import stat
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -25,13 +26,13 @@ from memd.imports.page import Page
 
 FOLDER = "memory/archives"
 
-# new, grown: written. same: it stood there. changed, shorter, deleted: left alone.
-Outcome = Literal["new", "grown", "same", "changed", "shorter", "deleted"]
+# new, grown: written. same: it stood there. changed, older, deleted: left alone.
+Outcome = Literal["new", "grown", "same", "changed", "older", "deleted"]
 
 WRITTEN = frozenset({"new", "grown"})
 WHY = {
     "changed": "was changed since by hand",
-    "shorter": "has more turns than what is read now",
+    "older": "has more turns, or later ones, than what is read now",
     "deleted": "was deleted since (--again writes it once more)",
 }
 
@@ -42,6 +43,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NAME = re.compile(r".*-([0-9a-f]{6})\.md", re.DOTALL)
 _PAGE_ID = re.compile(rb"\nid: '?([0-9a-f]{16})'?\n")
 _TURNS = re.compile(rb"\nturns: (\d{1,9})\ntools: (true|false)\n")
+_UPDATED = re.compile(rb"\nupdated: '(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d)'\n")
 _HEADER_BYTES = 64 * 1024  # of a page's front matter, at most
 _DEPTH = 3  # of folders below the client's that are looked through: the year, and what an owner makes of it
 
@@ -109,9 +111,13 @@ class Archive:
             return "same"
         if flaw(raw, path.rpartition("/")[2]):
             return "changed"
+        # The client has thrown away what the archive keeps, or this is an export of an earlier day.
         turns = _TURNS.search(raw, 0, _HEADER_BYTES)
         if turns and int(turns[1]) > page.turns and (turns[2] == b"true") == page.with_tools:
-            return "shorter"  # the client has thrown away what the archive keeps
+            return "older"
+        updated = _UPDATED.search(raw, 0, _HEADER_BYTES)
+        if updated and datetime.fromisoformat(updated[1].decode()) > page.updated:
+            return "older"
         return "grown"
 
     def _find(self, page: Page) -> tuple[str, bytes] | None:

@@ -42,6 +42,7 @@ class Page:
     raw: bytes
     turns: int
     with_tools: bool
+    updated: datetime  # to the second, as the page says it
 
 
 @dataclass(slots=True)
@@ -52,7 +53,8 @@ class _Part:
     size_bytes: int = 0
     speakers: dict[str, None] = field(default_factory=dict)
     first: datetime | None = None
-    last: datetime | None = None
+    last: datetime | None = None  # of the last turn
+    latest: datetime | None = None  # what waited in a queue is written later than it was said
 
     def add(self, turn: Turn, block: str) -> None:
         self.blocks.append(block)
@@ -61,6 +63,8 @@ class _Part:
             self.speakers.setdefault(turn.speaker)
         self.first = self.first or turn.at
         self.last = turn.at or self.last
+        if turn.at:
+            self.latest = max(turn.at, self.latest or turn.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ def document_page(of: Document, settings: Settings) -> Page:
     """Return the page of a note that another program keeps: its text as it is, but for secrets."""
     front: dict[str, object] = {
         "title": _title(of.title),
-        "updated": of.changed.isoformat(timespec="seconds"),
+        "updated": _stamp(of.changed),
         "source": {"origin": "agent", "client": settings.client, "session": readable(of.id)},
     }
     own = _FRONT_MATTER.match(of.text)
@@ -162,8 +166,8 @@ def _page(of: Conversation, part: _Part, number: int, opening: list[str], settin
     first = part.first or of.started or settings.undated
     front: dict[str, object] = {
         "title": _title(of.title or next(iter(opening), "")),
-        "created": first.isoformat(timespec="seconds"),
-        "updated": (part.last or first).isoformat(timespec="seconds"),
+        "created": _stamp(first),
+        "updated": _stamp(part.latest or first),
         "source": {"origin": of.written_by, "client": settings.client, "session": readable(of.id)},
         "participants": list(part.speakers),
     }
@@ -196,7 +200,12 @@ def _rendered(
         raw=with_checksum(header, f"\n{body}"),
         turns=turns,
         with_tools=settings.with_tools,
+        updated=datetime.fromisoformat(str(front["updated"])),
     )
+
+
+def _stamp(at: datetime) -> str:
+    return at.isoformat(timespec="seconds")
 
 
 @lru_cache(maxsize=1024)  # a channel has few people, and each says much

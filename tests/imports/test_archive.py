@@ -81,7 +81,7 @@ def test_an_archive_that_has_more_than_the_client_kept_is_left_alone(workspace):
     workspace.imports("claude-code", workspace.session(typed("first"), answered("second"), typed("third")))
     before = workspace.page()
     found = workspace.imports("claude-code", workspace.session(typed("first")))
-    assert "more turns" in found["left_alone"][0]["why"]
+    assert "has more turns" in found["left_alone"][0]["why"]
     assert workspace.page() == before
 
 

@@ -10,6 +10,7 @@ from imports.exports import (
     CLAUDE,
     DISCORD,
     GPT,
+    T0,
     channel,
     gpt_conversation,
     gpt_node,
@@ -101,6 +102,19 @@ def test_the_same_export_again_changes_nothing(workspace, tmp_path, client, valu
     again = workspace.imports(client, zipped(tmp_path / "e.zip", **{"conversations.json": value}))
     assert (again["new"], again["grown"], again["unchanged"]) == ([], [], len(first["new"]))
     assert workspace.pages() == before
+
+
+def test_an_older_export_takes_nothing_of_a_newer_one(workspace, tmp_path):
+    """Whichever is read last: a folder of downloads has several."""
+    for name, title, at in (("a", "Newer", T0 + 9), ("b", "Older", T0)):
+        node = gpt_node("u", "root", "user", gpt_text(title), create_time=at)
+        exported = [gpt_conversation(node, title=title)]
+        zipped(tmp_path / f"{name}.zip", **{"conversations.json": exported})
+    first = workspace.imports("chatgpt", tmp_path)
+    again = workspace.imports("chatgpt", tmp_path)
+    assert workspace.front()["title"] == "Newer"
+    assert (len(first["new"]), again["grown"], again["unchanged"]) == (1, [], 1)
+    assert "later ones" in again["left_alone"][0]["why"]
 
 
 def test_a_folder_that_was_unpacked_is_read_with_all_its_parts(workspace, tmp_path):
