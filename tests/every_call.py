@@ -43,6 +43,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number in range(1, 12):
         yield "similar", {"id": number, **everything}
     yield "search_memory", {"query": word, "agent": True}
+    yield "search", {"query": word[:6], "prefix": True}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000, "superseded": True}
     yield from _sources()
     yield "index", {"wait": True, "vectors": False}
