@@ -431,6 +431,7 @@ class Methods:
         hash: str | None = None,
         source: dict[str, Any] | None = None,
         force: bool | None = None,
+        daily: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.ExtractMemoryResult:
         """Write one entry, durable when the reply comes; `indexed`: it is searchable, too."""
@@ -447,6 +448,7 @@ class Methods:
             "hash": hash,
             "source": source,
             "force": force,
+            "daily": daily,
         }
         answer: types.ExtractMemoryResult = self.call(
             "extract_memory",
@@ -1147,6 +1149,7 @@ class AsyncMethods:
         hash: str | None = None,
         source: dict[str, Any] | None = None,
         force: bool | None = None,
+        daily: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.ExtractMemoryResult:
         """Write one entry, durable when the reply comes; `indexed`: it is searchable, too."""
@@ -1163,6 +1166,7 @@ class AsyncMethods:
             "hash": hash,
             "source": source,
             "force": force,
+            "daily": daily,
         }
         answer: types.ExtractMemoryResult = await self.call(
             "extract_memory",

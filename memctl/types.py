@@ -227,6 +227,7 @@ class HitSource(TypedDict):
     """Who wrote a source."""
 
     origin: str  # "human" or "agent"
+    entry: NotRequired[str]  # of a daily entry: the id that `forget` takes
 
 
 class Location(TypedDict):

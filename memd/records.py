@@ -60,6 +60,8 @@ class Chunk:
     text: str  # a contiguous stretch of those lines; only the last one may be cut, or the only one
     start_byte: int  # of the first line, that the text begins at: not 0 only in a line too long for one chunk
     context: str  # what the model reads in front of it: title, aliases, tags, headings the text does not show
+    entry: str = ""  # id of the daily entry that it is from; "" where it is from none
+    origin: str = ""  # who wrote that entry, "human" or "agent"; "" where its source says so
 
     @property
     def embed_text(self) -> str:

@@ -13,6 +13,7 @@ VOCABULARY = {
     "memd.canonical",
     "memd.child",
     "memd.config",
+    "memd.daily",
     "memd.diagnostics",
     "memd.errors",
     "memd.events",
@@ -73,6 +74,7 @@ VIEW = {
 PURE = [
     "memctl.protocol",
     "memd.analysis",
+    "memd.daily",
     "memd.records",
     "memd.scripts",
     "memd.search.fusion",

@@ -185,6 +185,7 @@ TOOLS = (
             "related": "Notes that it links to: paths, or ids of entries",
             "update": "Id or path of an entry whose text this content replaces, in the same file",
             "hash": "With update: the hash that get or an earlier call gave of it",
+            "daily": "Append it to the log of today: for what happened, not for what holds",
         },
     ),
     Tool(
@@ -199,7 +200,7 @@ TOOLS = (
         """,
         {
             "path": "The path of the entry, as extract_memory or a hit says it",
-            "id": "Its id, in the place of its path",
+            "id": "In place of the path its id; needed for an entry of a daily log",
         },
         method="forget",
         hidden={"keep_file": "it leaves any note out of the index, whoever wrote it: its owner's choice"},

@@ -18,7 +18,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "words", nargs="*", metavar="CONTENT", help='Markdown; from stdin where absent or "-"'
     )
-    parser.add_argument("--topic", type=text, help="the entry's folder below memory/, as deploy")
+    parser.add_argument(
+        "--topic", type=text, help="the entry's folder below memory/, as deploy; its first tag with --daily"
+    )
     parser.add_argument("--title", type=text, help="what the entry says, in a line")
     parser.add_argument("--tag", type=text, action="append", default=[], metavar="TAG", help="(repeatable)")
     parser.add_argument(
@@ -49,6 +51,11 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="HASH",
         help="with --update: of the file as get --json showed it (default: it is as memd wrote it)",
     )
+    parser.add_argument(
+        "--daily",
+        action="store_true",
+        help="append it to memory/TODAY.md, which ages, in place of a file of its own",
+    )
     workspace_option(parser)
     parser.add_argument(
         "--origin",
@@ -66,6 +73,7 @@ not named, and leaves an entry alone that was changed since memd wrote it, or si
 
 examples:
   memctl add --topic deploy --title "Staging needs the VPN" --tag ops "Connect before make stage."
+  memctl add --daily --title "Tried the new compiler" "20 % faster, two warnings left."
   pbpaste | memctl add --topic reading --title "Notes on the CRDT paper"
   memctl add --topic deploy --title "A tag deploys" --supersedes ops/deploy.md "Push a tag; nobody runs make."
   memctl add --update 3f2a915b7c80d1e4 "Connect before make stage, and before make logs."
@@ -74,8 +82,8 @@ examples:
 
 def run(args: Namespace) -> int:
     """Write one entry and print its path."""
-    if args.update is None and None in (args.topic, args.title):
-        raise CommandError("a new entry needs --topic and --title; --update ID revises one")
+    if args.update is None and (args.title is None or (args.topic is None and not args.daily)):
+        raise CommandError("a new entry needs --topic (or --daily) and --title; --update ID revises one")
     root = workspaces.find(args.workspace)
     content = common.words_of(args) if args.words else common.read_stdin()
     if not content.strip():
@@ -92,6 +100,7 @@ def run(args: Namespace) -> int:
         "hash": args.hash,
         "source": {"origin": args.origin, "client": "memctl"},
         "force": args.force or None,
+        "daily": args.daily or None,
     }
     params = {name: value for name, value in params.items() if value is not None}
     with common.daemon() as client:
@@ -101,6 +110,8 @@ def run(args: Namespace) -> int:
     else:
         here = common.here()
         print(hits.shown(root_of(root), answer["path"], here))
+        if args.daily:
+            common.note(f"the id of the entry, for memctl forget: {answer['id']}")
         if not answer.get("indexed", True):  # an older daemon answers when it is
             common.note("written, and not wholly searchable yet: the index follows by itself")
         for similar in answer.get("similar") or ():

@@ -18,6 +18,8 @@ OFFERED = 5  # entries that a query is answered with: as many as somebody reads 
 _ID = re.compile(r"[0-9a-f]{6,16}")
 _ENTRY = re.compile(r"memory/[^/]+/[^/]+-[0-9a-f]{6}\.md")  # how memd names one
 
+_ID = re.compile(r"[0-9a-f]{16}")  # no path of an entry is one
+
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl forget`."""
@@ -37,8 +39,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one object: path, title, forgotten, elsewhere")
     parser.epilog = """\
 Only entries that memd wrote and that nobody changed since; a changed one is kept. The file is deleted at
-once; when the command returns, neither the index nor a log holds a word of it. Other notes that have lines of
-it, and a git repository that lists it, are named and left as they are.
+once, of a daily file the text of the entry, in whose place a blank line stays; when the command returns,
+neither the index nor a log holds a word of it. Other notes that have lines of it, and a git repository that
+lists it, are named and left as they are.
 
 --keep-file deletes nothing: memory/.memdignore names the file from then on.
 

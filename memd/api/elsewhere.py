@@ -19,16 +19,17 @@ _LETTERS = re.compile(r"[^\W_]")
 _SPACES = re.compile(r"\s+")
 
 
-def elsewhere(view: View, path: str) -> list[Location]:
-    """Return where lines of the note at *path* stand in other notes, by path and line."""
+def elsewhere(view: View, path: str, entry: str = "") -> list[Location]:
+    """Return where lines of a note, or of its daily *entry*, stand elsewhere, by path and line."""
     source = view.snapshot.source_at(path)
     if source is None:
         return []
     found: set[tuple[str, int, int]] = set()
-    for line in _lines(view, source.id):
+    for line in _lines(view, source.id, entry):
         ids = view.matching("words", phrase_expression(line))
         for chunk in view.chunks(ids).values():
-            if chunk.source == source.id or _plain(line) not in _plain(chunk.text):
+            is_itself = (chunk.source, chunk.entry) == (source.id, entry)
+            if is_itself or _plain(line) not in _plain(chunk.text):
                 continue
             found.add((view.snapshot.sources[chunk.source].path, chunk.start_line, chunk.end_line))
         if len(found) >= MAX_PLACES:
@@ -57,10 +58,12 @@ def is_in_git(root: Path, path: str) -> bool:
     return False
 
 
-def _lines(view: View, source: int) -> list[str]:
-    """Return the lines of a note that say something, each once."""
+def _lines(view: View, source: int, entry: str) -> list[str]:
+    """Return the lines of a note, or of a daily entry in it, that say something, each once."""
     lines: dict[str, None] = {}
     for chunk in view.reader.chunks_of(source):
+        if chunk.entry != entry:
+            continue
         for line in chunk.text.splitlines():
             if len(_LETTERS.findall(line)) >= MIN_LETTERS:
                 lines.setdefault(line.strip())

@@ -1,8 +1,9 @@
 """The methods that change entries: `extract_memory` and `forget`.
 
 Both write the file first. `extract_memory` answers when the entry is on the disk: a scan, a full state disk
-or a stop can only delay its indexing. `forget` deletes only files that memd wrote: a person's own notes are
-deleted by that person, and `index --purge` removes what the index keeps of them.
+or a stop can only delay its indexing. `forget` deletes only what memd wrote, a file or a block of a daily
+one: a person's own notes are deleted by that person, and `index --purge` removes what the index keeps of
+them.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
+from memd import daily
 from memd.api.elsewhere import elsewhere
 from memd.api.elsewhere import is_in_git as in_git
 from memd.api.params import EntryOrigin, ExtractMemoryParams, ForgetParams
@@ -24,11 +26,15 @@ from memd.api.similar import similar_to_entry
 from memd.entries import (
     Revision,
     Written,
+    append_entry,
+    daily_identity,
     delete_entry,
+    find_daily_entry,
     find_entry,
     identity,
     ignore_file,
     journal,
+    remove_entry,
     revise_entry,
     write_entry,
 )
@@ -44,7 +50,8 @@ from memd.workspace.workspaces import Workspaces
 INDEX_TIMEOUT_S = 5.0
 ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
 HEAD_BYTES = 2 * HEAD_CHARS  # of a note, that say whether it is private
-NEEDED = ("topic", "title")  # of a new entry
+NEEDED = ("topic", "title")  # of a new entry; of a daily one the last
+NOT_DAILY = ("update", "hash", "supersedes", "related")
 PERHAPS = "the entry may be written all the same: look before you try again"
 
 
@@ -62,7 +69,10 @@ async def extract_memory(
         raise InvalidError(
             "$.force: only a person may keep what looks like a secret: source.origin is not human"
         )
-    if asked.update is None and (missing := [name for name in NEEDED if getattr(asked, name) is None]):
+    if asked.daily and (other := next((name for name in NOT_DAILY if getattr(asked, name)), None)):
+        raise InvalidError(f"$.{other}: a daily entry has none: it is a part of a file that many write into")
+    needed = NEEDED[asked.daily :]
+    if asked.update is None and (missing := [name for name in needed if getattr(asked, name) is None]):
         raise InvalidError(f"$: object missing required field {missing[0]}")
     if asked.update is None and asked.hash is not None:
         raise InvalidError("$.hash: only a revision has one: expected update beside it")
@@ -105,7 +115,7 @@ async def _extract(
     if call.deadline is not None:
         give_up = min(give_up, call.deadline - ANSWER_S)
     agent = asked.agent or asked.source.origin != "human"
-    indexing = _indexed(workspaces, root, written.path, give_up, agent=agent)
+    indexing = _indexed(workspaces, root, written, give_up, agent=agent)
     similar = await workspaces.within(max(give_up - time.monotonic(), 0), indexing)
     return ExtractMemoryResult(
         workspace=str(root),
@@ -126,6 +136,20 @@ def _written(
 
     *visible*: what the agent that asks may see; None: all.
     """
+    now = datetime.now().astimezone()
+    if asked.daily:
+        assert asked.title is not None
+        written = append_entry(
+            root,
+            title=asked.title,
+            content=asked.content,
+            topic=asked.topic or "",
+            tags=asked.tags or (),
+            origin=origin,
+            now=now,
+            force=asked.force,
+        )
+        return written, ()
     revised = asked.update and _noted(root, asked.update, "$.update", visible)
     named = {
         key: [_noted(root, one, f"$.{key}", visible) for one in given] if given is not None else None
@@ -133,7 +157,6 @@ def _written(
     }
     if revised and revised in (named["supersedes"] or ()):
         raise InvalidError(f"$.supersedes: {revised} is the entry itself")
-    now = datetime.now().astimezone()
     if revised:
         revision = Revision(
             content=asked.content,
@@ -193,22 +216,26 @@ def _note_at(root: Path, named: str, place: str) -> str:
 
 
 async def _indexed(
-    workspaces: Workspaces, root: Path, path: str, give_up: float, *, agent: bool
+    workspaces: Workspaces, root: Path, written: Written, give_up: float, *, agent: bool
 ) -> list[SimilarNote] | None:
     """Index an entry; return what is like it, None where it is not wholly searchable by *give_up*."""
 
     async def index(opened: OpenWorkspace) -> list[SimilarNote] | None:
         try:
-            await opened.sync.index_loop.index_now(path)
+            await opened.sync.index_loop.index_now(written.path)
         except MemdError:
-            opened.sync.index_loop.hint([path])  # again, when there is space
+            opened.sync.index_loop.hint([written.path])  # again, when there is space
             raise
-        return await similar_to_entry(workspaces, opened, path, give_up, agent=agent)
+        return await similar_to_entry(workspaces, opened, written, give_up, agent=agent)
 
     return await workspaces.using(str(root), index)
 
 
 FILE_PERHAPS = "the entry may be deleted all the same: look before you try again"
+BLOCK_GONE = (
+    "the entry is removed from its file. What the index holds of it goes as the file is indexed, and wholly "
+    "with memctl index --purge"
+)
 KEPT_PERHAPS = "the note may be left out of the index all the same: look before you try again"
 # True through a stop and a kill: what is gone from the folder is purged after KEEP_GONE_S of housekeeping.
 FILE_GONE = (
@@ -220,7 +247,8 @@ FILE_GONE = (
 async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> ForgetResult:
     """``forget``: delete an entry; when the reply comes no file of memd's holds a word of it.
 
-    An entry that was changed since memd wrote it is kept, unless `force` says that it is meant. With
+    An entry that was changed since memd wrote it is kept, unless `force` says that it is meant; a daily one
+    is kept all the same, since nothing says where it ends by now. With
     `keep_file` the file stays, of whomever it is, and is not indexed again: memory/.memdignore names it.
     Other places that have lines of it are named in the answer, and left.
     """
@@ -230,7 +258,10 @@ async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> For
         raise InvalidError("$: keep_file and force are a person's word, and an agent asks")
     root = await workspaces.root_of(asked.workspace)
     known = await workspaces.using(str(root), lambda opened: _known(workspaces, opened, asked, call))
-    work = _unindex if asked.keep_file else _forget
+    is_block = asked.id is not None and daily.PATH.fullmatch(known.path) is not None
+    if asked.keep_file and is_block:
+        raise InvalidError(f"$.keep_file: {known.path} can only be left out as a whole: name it by its path")
+    work = _unindex if asked.keep_file else _remove if is_block else _forget
     perhaps = KEPT_PERHAPS if asked.keep_file else FILE_PERHAPS
     await call.to_the_end(work(workspaces, root, known, asked, call), perhaps)
     return ForgetResult(
@@ -261,7 +292,11 @@ async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetPar
     path = await asyncio.to_thread(_meant, opened, asked)
     title, places = await workspaces.read(_seen, opened, asked, path, call)
     indexed = await workspaces.write(opened.index.writer.identity, path)
-    entry_id, digest = await asyncio.to_thread(identity, root, path)
+    if asked.id is not None and daily.PATH.fullmatch(path):
+        title, digest = await asyncio.to_thread(daily_identity, root, path, asked.id)
+        entry_id = asked.id
+    else:
+        entry_id, digest = await asyncio.to_thread(identity, root, path)
     if indexed is not None:
         entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
     is_in_git = await asyncio.to_thread(in_git, root, path)
@@ -271,9 +306,14 @@ async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetPar
 def _meant(opened: OpenWorkspace, asked: ForgetParams) -> str:
     """Return the path of what a request names; an agent names nothing that is kept from it."""
     root = opened.workspace.root
-    path = find_entry(root, asked.id) if asked.id is not None else below(root, asked.path or "")
+    if asked.id is not None:
+        path: str | None = find_daily_entry(root, asked.id) or find_entry(root, asked.id)
+    else:
+        path = below(root, asked.path or "")
     if path is None:
         raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")
+    if asked.id is None and not asked.keep_file and daily.PATH.fullmatch(path):
+        raise InvalidError(f"$.path: {path} holds the entries of a day: name one of them by its id")
     if asked.agent:
         known = opened.index.snapshot.source_at(path)
         with opened.view(lambda: False, agent=True) as view:
@@ -289,7 +329,8 @@ def _seen(opened: OpenWorkspace, asked: ForgetParams, path: str, call: Call) -> 
     """Return the title that the index knows a note by, else its name, and where else its lines stand."""
     with opened.view(call.is_over, agent=asked.agent) as view:
         source = view.snapshot.source_at(path)
-        return source.title if source else PurePosixPath(path).stem, elsewhere(view, path)
+        entry = asked.id or "" if daily.PATH.fullmatch(path) else ""
+        return source.title if source else PurePosixPath(path).stem, elsewhere(view, path, entry)
 
 
 async def _forget(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> None:
@@ -303,6 +344,19 @@ async def _forget(workspaces: Workspaces, root: Path, known: _Known, asked: Forg
             raise deleted
         await opened.sync.index_loop.index_now(known.path)  # it is gone, and so it leaves every answer
         await opened.sync.maintenance.purge_now(known.path)
+
+    await workspaces.using(str(root), clean)
+    await _note(workspaces, root, "forget", known, _origin(asked.source, call))
+
+
+async def _remove(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> None:
+    """Remove a block from a daily file, and its traces."""
+    await workspaces.folders.run(root, remove_entry, root, known.path, known.entry_id)
+    call.outlives(BLOCK_GONE)
+
+    async def clean(opened: OpenWorkspace) -> None:
+        await opened.sync.index_loop.index_now(known.path)
+        await opened.sync.maintenance.erase_now(known.path)
 
     await workspaces.using(str(root), clean)
     await _note(workspaces, root, "forget", known, _origin(asked.source, call))

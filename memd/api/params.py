@@ -111,7 +111,7 @@ class ExtractMemoryParams(Params, frozen=True, kw_only=True):
     """``extract_memory``: one fact to keep, or a new text for an entry that is kept."""
 
     content: str
-    topic: str | None = None  # needed for a new entry; what a revision does not name stays as it is
+    topic: str | None = None  # needed for a new entry in a file of its own; else it stays as it is
     title: str | None = None  # as the topic
     tags: list[str] | None = None
     supersedes: list[str] | None = None  # notes in whose place it holds: paths, or ids of entries
@@ -120,6 +120,7 @@ class ExtractMemoryParams(Params, frozen=True, kw_only=True):
     hash: str | None = None  # of the file to revise as `get` gave it; without: it is as memd wrote it last
     source: EntryOrigin = EntryOrigin()
     force: bool = False  # a person says so: also with what looks like a secret; refused to an agent
+    daily: bool = False  # append it to memory/<today>.md, which ages, in place of a file of its own
 
 
 class DebugParams(Params, frozen=True, kw_only=True):

@@ -129,6 +129,7 @@ class HitSource(Result, frozen=True, kw_only=True):
     """Who wrote a source."""
 
     origin: str  # "human" or "agent"
+    entry: str | UnsetType = UNSET  # of a daily entry: the id that `forget` takes
 
 
 class SearchHit(Result, frozen=True, kw_only=True):
@@ -771,7 +772,7 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
         date=source.day.isoformat(),
         date_of=source.day_of,
         tags=list(source.tags),
-        source=HitSource(origin=source.origin),
+        source=hit_source(found),
         match_line=shown.match_line,
         match_column=shown.match_column,
         match_text=shown.match_text,
@@ -779,6 +780,11 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
         superseded_by=list(found.superseded_by),
         explanation=explanation,
     )
+
+
+def hit_source(found: search.Hit) -> HitSource:
+    """Return who wrote a hit: of a daily file not the same for all."""
+    return HitSource(origin=found.chunk.origin or found.source.origin, entry=found.chunk.entry or UNSET)
 
 
 def location(where: search.Place) -> Location:
@@ -824,7 +830,7 @@ def _recalled(found: search.Hit) -> dict[str, Any]:
         "start_line": found.passage.start_line,
         "end_line": found.passage.end_line,
         "score": round(found.candidate.score, SCORE_DIGITS),
-        "origin": found.source.origin,
+        "origin": found.chunk.origin or found.source.origin,
         "superseded_by": list(found.superseded_by),
     }
 

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from typing import Literal
 
+from memd import daily
 from memd.api.links import note_links
 from memd.api.params import SimilarParams
 from memd.api.prepare import (
@@ -21,13 +22,14 @@ from memd.api.prepare import (
 from memd.api.resolve import chunk_of, source_of
 from memd.api.results import (
     SCORE_DIGITS,
-    HitSource,
     NamedChunk,
     SimilarNote,
     SimilarResult,
+    hit_source,
     packed,
     search_hit,
 )
+from memd.entries import Written
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
@@ -63,7 +65,7 @@ async def similar(
 
 
 async def similar_to_entry(
-    workspaces: Workspaces, opened: OpenWorkspace, path: str, give_up: float, *, agent: bool
+    workspaces: Workspaces, opened: OpenWorkspace, entry: Written, give_up: float, *, agent: bool
 ) -> list[SimilarNote] | None:
     """Return which notes an entry is like; None where it does not have its vector by *give_up*.
 
@@ -71,7 +73,7 @@ async def similar_to_entry(
     """
     sync = opened.sync
     while True:
-        found: list[SimilarNote] | None = await workspaces.read(_like_entry, opened, path, give_up, agent)
+        found: list[SimilarNote] | None = await workspaces.read(_like_entry, opened, entry, give_up, agent)
         left_s = give_up - time.monotonic()
         if found is not None or sync.vectors.failing or left_s <= 0:
             return found
@@ -81,7 +83,7 @@ async def similar_to_entry(
 
 def _like_entry(
     opened: OpenWorkspace,
-    path: str,
+    entry: Written,
     give_up: float,
     agent: bool,  # noqa: FBT001 - handed on by position
 ) -> list[SimilarNote] | None:
@@ -89,8 +91,10 @@ def _like_entry(
         plain_request(opened), limit=ENTRY_CHUNKS, expired=lambda: time.monotonic() > give_up + ANSWER_S
     )
     with opened.view(request.expired, agent=agent) as view:
-        source = view.snapshot.source_at(path)
-        chunk = next(iter(view.reader.chunks_of(source.id)), None) if source is not None else None
+        source = view.snapshot.source_at(entry.path)
+        chunks = view.reader.chunks_of(source.id) if source is not None else []
+        wanted = entry.id if daily.PATH.fullmatch(entry.path) else ""
+        chunk = next((one for one in chunks if one.entry == wanted), None)
         if chunk is None:
             return None
         answer = most_similar(view, chunk, request)
@@ -119,7 +123,7 @@ def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:
         words=list(words[:ENTRY_WORDS]),
         date=hit.source.day.isoformat(),
         date_of=hit.source.day_of,
-        source=HitSource(origin=hit.source.origin),
+        source=hit_source(hit),
         superseded_by=list(hit.superseded_by),
     )
 

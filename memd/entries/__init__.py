@@ -1,6 +1,7 @@
 """Entries: how a fact that an agent gives becomes a file."""
 
 from memd.entries import journal
+from memd.entries.daily_entry import append_entry, daily_identity, find_daily_entry, remove_entry
 from memd.entries.entry import (
     MAX_CONTENT_BYTES,
     Revision,
@@ -20,13 +21,17 @@ __all__ = [
     "MAX_CONTENT_BYTES",
     "Revision",
     "Written",
+    "append_entry",
     "clear_leftovers",
+    "daily_identity",
     "delete_entry",
+    "find_daily_entry",
     "find_entry",
     "identity",
     "ignore_file",
     "journal",
     "leftovers",
+    "remove_entry",
     "revise_entry",
     "slug",
     "write_entry",

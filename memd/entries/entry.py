@@ -36,7 +36,7 @@ class Written:
     """One entry as it now stands on the disk."""
 
     path: str  # relative to the workspace, "/" on every platform
-    id: str  # 16 hex digits, also in the front matter; the first six are in the name
+    id: str  # 16 hex digits, also in the front matter or the mark; the first six are in an entry's own name
     created: str  # ISO 8601 with offset
     hash: str  # of the file
     updated: str | None = None  # ISO 8601 with offset; None: it was never revised
@@ -80,14 +80,14 @@ def write_entry(
     front: dict[str, object] = {
         "title": one_line(title, "title"),
         "topic": one_line(topic, "topic"),
-        "tags": _tags(tags),
+        "tags": tags_of(tags),
         "created": now.isoformat(timespec="seconds"),
         **_named(supersedes=supersedes, related=related),
     }
-    source = _source(origin)
-    _check_content(content)
+    source = source_of(origin)
+    check_content(content)
     if not force:
-        _refuse_secrets(
+        refuse_secrets(
             {
                 "content": [content],
                 "title": [title],
@@ -138,12 +138,12 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
     """
     folder, name = _place_of(path, "Edit the file yourself, or write a new entry that supersedes it")
-    source = _source(revision.origin)
-    _check_content(revision.content)
+    source = source_of(revision.origin)
+    check_content(revision.content)
     title, topic = ([text] if text is not None else [] for text in (revision.title, revision.topic))
     texts = {"content": [revision.content], "title": title, "topic": topic, "source": source.values()}
     if not revision.force:
-        _refuse_secrets({**texts, "tags": revision.tags or ()})
+        refuse_secrets({**texts, "tags": revision.tags or ()})
     kept: dict[str, object] = {}
 
     def revised(raw: bytes) -> bytes:
@@ -261,7 +261,8 @@ def _check_untouched(raw: bytes, name: str, path: str) -> None:
         )
 
 
-def _tags(tags: Sequence[str]) -> list[str]:
+def tags_of(tags: Sequence[str]) -> list[str]:
+    """Return labels, each once; InvalidError: one cannot be a label."""
     if len(tags) > MAX_TAGS:
         raise InvalidError(f"there are {len(tags)} tags, at most {MAX_TAGS} are allowed")
     lines = (one_line(tag, "tag", MAX_TAG_BYTES).lstrip("# ") for tag in tags)
@@ -284,7 +285,7 @@ def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object
     if revision.topic is not None:
         given["topic"] = one_line(revision.topic, "topic")
     if revision.tags is not None:
-        given["tags"] = _tags(revision.tags)
+        given["tags"] = tags_of(revision.tags)
     named = {"supersedes": revision.supersedes, "related": revision.related}
     given |= _named(**{key: paths for key, paths in named.items() if paths})
     front = {key: value for key, value in kept.items() if named.get(key) != []}
@@ -314,12 +315,14 @@ def _origin(front: Mapping[str, object]) -> str:
     return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
 
 
-def _source(origin: Mapping[str, str]) -> dict[str, str]:
+def source_of(origin: Mapping[str, str]) -> dict[str, str]:
+    """Return who writes, as an entry says it; InvalidError: a value is no line."""
     given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
     return {"origin": origin.get("origin", "agent"), **given}
 
 
-def _check_content(content: str) -> None:
+def check_content(content: str) -> None:
+    """Raise InvalidError where a text cannot be that of an entry."""
     size_bytes = len(utf8(content, "content"))
     if size_bytes > MAX_CONTENT_BYTES:
         raise InvalidError(
@@ -332,7 +335,8 @@ def _check_content(content: str) -> None:
         raise InvalidError("content is empty. Say the fact in it; the title only names it")
 
 
-def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
+def refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
+    """Raise SecretError where one of the *texts*, by what they are, holds a secret of a known shape."""
     for where, values in texts.items():
         for value in values:
             for found in find_secrets(value):

@@ -200,6 +200,14 @@ def add_line(root: Path, name: str, line: str) -> None:
         raise storage_error(f"{root}/{shown} was not written", error) from error
 
 
+@contextlib.contextmanager
+def memory_folder(root: Path) -> Iterator[int]:
+    """Open memory/ of a workspace. Raises OSError, WorkspaceError and UnsafeError, as `place`."""
+    with contextlib.ExitStack() as opened:
+        base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
+        yield _keep(opened, _open_memory(root, base))
+
+
 def leftovers(root: Path) -> list[str]:
     """Return the paths of what killed processes left of entries and settings, relative to *root*.
 

@@ -338,6 +338,12 @@ class Index:
             self._abandon_compaction()
         return purged
 
+    def note_forgotten(self) -> None:
+        """Note that text left a source that stays, and must leave the disk with the next compaction."""
+        with self._writer.transaction():
+            self.postings.note_purged()
+        self._abandon_compaction()
+
     def garbage(self) -> tuple[int, int]:
         """Return (rows that hold no chunk's vector, rows) of the matrix that answers."""
         changes = self._writer.changes_made

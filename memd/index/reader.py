@@ -19,7 +19,9 @@ from memd.index.signature import FORM
 
 # SQLite's steps between two looks at the deadline: about half a millisecond.
 STEPS = 10_000
-CHUNK_COLUMNS = "id, source, start_line, end_line, start_byte, heading, text"  # as in StoredChunk
+CHUNK_COLUMNS = (
+    "id, source, start_line, end_line, start_byte, heading, text, entry, origin"  # as in StoredChunk
+)
 # The function is called for each row where the index stands at it: 0.5 µs, and no look at the chunk. SQLite
 # counts what it returns, so that the rows do not come out one by one.
 NOTED = """
@@ -56,6 +58,8 @@ class StoredChunk:
     start_byte: int
     heading: str
     text: str
+    entry: str = ""  # id of the daily entry that it is from
+    origin: str = ""  # who wrote that; "": the source says so
 
 
 class Reader:
@@ -225,8 +229,8 @@ def _pair(row: Any, crc: Any) -> tuple[int, int]:
 
 
 def _stored(row: Sequence[Any]) -> StoredChunk:
-    *numbers, heading, text = row
-    if any(type(n) is not int for n in numbers) or type(heading) is not str or type(text) is not str:
+    numbers, texts = row[:5], row[5:]
+    if any(type(n) is not int for n in numbers) or any(type(text) is not str for text in texts):
         raise TypeError(f"the chunk {row[0]!r:.20} has values of wrong types")
     return StoredChunk(*row)
 

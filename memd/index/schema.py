@@ -72,7 +72,9 @@ CREATE TABLE chunks (
     context TEXT NOT NULL,                 -- what the model reads in front of it
     hash BLOB NOT NULL,                    -- of what the model reads
     length INTEGER NOT NULL,               -- in terms
-    scripts TEXT NOT NULL                  -- of what the model reads, parted by spaces; "" without letters
+    scripts TEXT NOT NULL,                 -- of what the model reads, parted by spaces; "" without letters
+    entry TEXT NOT NULL,                   -- id of the daily entry that it is from; "" of none
+    origin TEXT NOT NULL                   -- who wrote that entry; "": the source says so
 ) STRICT;
 CREATE INDEX chunks_by_source ON chunks (source);
 CREATE INDEX chunks_by_hash ON chunks (hash);

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 
+from memd import daily
 from memd.index import chunk_text
 from memd.index.links import Name, names_of
 from memd.index.signature import signature
@@ -34,6 +35,8 @@ class NewChunk:
     signature: bytes
     words: str  # prepared for the words table
     trigrams: str  # prepared for the trigram table
+    entry: str = ""  # this and the next as in a chunk
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,10 @@ def prepare(
     """
     # Markdown and YAML: a start with nothing new to index answers without them.
     from memd.sources.chunk import parse  # noqa: PLC0415
+    from memd.sources.daily import parse_daily  # noqa: PLC0415
 
-    document = parse(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
+    cut = parse_daily if daily.PATH.fullmatch(source.path) else parse
+    document = cut(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
     name = PurePosixPath(source.path).stem
     named = NAME_DAY.match(name)
     named_day = _iso_day(named[1]) if named else None
@@ -115,6 +120,8 @@ def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
         signature=signature(chunk.heading, chunk.text),
         words=words,
         trigrams=trigrams,
+        entry=chunk.entry,
+        origin=chunk.origin,
     )
 
 

@@ -433,12 +433,13 @@ class Writer(Store):
             """
             INSERT INTO chunks
                 (id, source, start_line, end_line, start_byte, signature, heading, text, context, hash,
-                 length, scripts)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                 length, scripts, entry, origin)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
                 chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.signature, new.heading,
                 new.text, new.context, new.hash, length, " ".join(new.scripts),
+                new.entry, new.origin,
             ),
         )  # fmt: skip
         self.run("INSERT INTO words (rowid, text) VALUES (?, ?)", (chunk_id, new.words))

@@ -146,6 +146,7 @@ def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
     for candidate in found.kept:
         source, better = candidate.source, shown.setdefault(candidate.source, set())
         chunk, *others = (chunks[number] for number in (candidate.id, *beside[candidate.id]))
+        others = [one for one in others if one.entry == chunk.entry]  # of another daily entry: other words
         parts = [Part(found.ranks[one.id], lines_of(one, better)) for one in (chunk, *others)]
         if passage(parts[:1]) is None:
             # A chunk has a line that the one in front and the one behind lack, unless it is half of one that

@@ -406,7 +406,9 @@ class _Page:
         return self.limits.max_tokens * MAX_CHARS_PER_PIECE
 
 
-def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False) -> Document:
+def parse(
+    text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False, is_top: bool = True
+) -> Document:
     r"""Cut *text* into chunks.
 
     Every non-blank line outside of the front matter is in a chunk. A chunk's text is what stands at its
@@ -420,13 +422,14 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool =
         tokenizer: of the model that reads the chunks.
         limits: of a chunk; its words are a target, its word pieces a promise.
         plain: take neither Markdown nor front matter for what they are.
+        is_top: *text* begins where the file does, so that front matter may stand there.
 
     Returns:
         Title, tags, front matter, and the chunks in the order of the text. Warnings name line numbers
         and no word of the text.
     """
     lines = split_lines(text)
-    front = FrontMatter({}) if plain else read_front_matter(lines)
+    front = FrontMatter({}) if plain or not is_top else read_front_matter(lines)
     literal = [Block("code_block", 0, front.lines)] if front.is_text else []
     found, warnings = read_plain(lines) if plain else read_blocks(lines, front.lines)
     blocks = [*literal, *found]
@@ -438,7 +441,7 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool =
         warnings += (f"too-complex: from line {number} on it is cut into short chunks",)
     chunks = tuple(_chunks(page, measure, blocks) if blocks else _front_matter_chunk(page))
     level_1 = (block.title for block in blocks if block.level == 1 and block.title)
-    tags = front.tags if plain else _merged(front.tags, inline_tags(lines, found))
+    tags = front.tags if plain else merged_tags(front.tags, inline_tags(lines, found))
     return Document(
         front.title or next(level_1, ""),
         tags,
@@ -451,7 +454,7 @@ def parse(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool =
     )
 
 
-def _merged(tags: tuple[str, ...], inline: tuple[str, ...]) -> tuple[str, ...]:
+def merged_tags(tags: tuple[str, ...], inline: tuple[str, ...]) -> tuple[str, ...]:
     """Return the tags of front matter and text, each once, whichever its case."""
     known = {tag.casefold() for tag in tags}
     return (*tags, *(tag for tag in inline if tag.casefold() not in known))

@@ -179,6 +179,11 @@ class Maintenance:
         await self._context.write(self._index.checkpoint)
         return purged
 
+    async def erase_now(self, path: str) -> None:
+        """Delete every trace of text that left the source at *path*, which stays."""
+        await self._context.write(self._index.note_forgotten)
+        await self.purge_now(path)  # what its many chunks left is a source that is gone, of the same path
+
     async def _clean(self) -> None:
         for file in self._derived:
             await file.clean()

@@ -65,11 +65,17 @@ def test_a_save_is_found_and_ranked_as_without_the_file(daemon, root):
     assert answers(daemon, str(root)) == with_file
 
 
-def test_forget_leaves_no_trace_in_the_file(daemon, root):
+@pytest.mark.parametrize("daily", [False, True])
+def test_forget_leaves_no_trace_in_the_file(daemon, root, daily):
     """The words of an entry that is forgotten leave it, too."""
     entries = [
         daemon.call(
-            "extract_memory", topic="t", title=f"T{n}", content="canaryword heron", workspace=str(root)
+            "extract_memory",
+            topic="t",
+            title=f"T{n}",
+            content="canaryword heron",
+            daily=daily,
+            workspace=str(root),
         )
         for n in range(2)
     ]
@@ -79,6 +85,8 @@ def test_forget_leaves_no_trace_in_the_file(daemon, root):
     assert b"canaryword" in the_file(folder).read_bytes()
     daemon.start()
     for entry in entries:
-        daemon.call("forget", path=entry["path"], workspace=str(root))
+        daemon.call(
+            "forget", **({"id": entry["id"]} if daily else {"path": entry["path"]}), workspace=str(root)
+        )
     assert not [path.name for path in folder.state.glob("postings.*") if b"canaryword" in path.read_bytes()]
     assert daemon.found("canaryword", workspace=str(root), mode="keyword") == []

@@ -1,0 +1,234 @@
+"""The daily file on the disk: a block is appended by one write, and blanked in place.
+
+Nothing is ever read, changed and put back, because other programs append to the file, too: agents, editors,
+shells, a second machine's sync. Whatever they write meanwhile stays:
+
+- An append is one write(2) of a whole block to a file that was opened with O_APPEND: the kernel finds the
+  end and writes there in one step, for all processes. The block begins with a line break, which ends the
+  torn last line of a writer that was killed.
+- A removal overwrites the bytes of the block, and no other byte, with spaces. The file keeps its length and
+  its inode, so that an append at the same time, by a handle however old, goes behind it as before. The
+  rejected ways: a new file in place of the old one (by rename, or by RENAME_EXCHANGE and a look at what was
+  appended meanwhile) loses what comes through handles that are open to the old one, whenever that is; to
+  move up what follows, or to cut the end off, loses what is appended between the look and the cut.
+- Against editors that cut the file to nothing and write it anew, the bytes are compared right before they
+  are overwritten, under a write lease where Linux grants one: nobody else has the file open then, and who
+  opens it waits for the few microseconds.
+- An editor that saves by rename may take the name away while a block goes to the old file. So after each
+  write the file that has the name by now is looked at, and the write made again where it does not show.
+
+Must not know what an entry is. One caller at a time for each root in this process; others may do the same.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import signal
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from memd import fsio
+from memd.entries.place import memory_folder
+from memd.errors import InvalidError, NotFoundError, StorageError, UnsafeError, storage_error
+
+# Of a daily file with the block: a longer one is no source any more, and its entries would not be found.
+MAX_BYTES = 4 * 1024 * 1024
+
+_ATTEMPTS = 5  # an editor replaces a file once in a save; more in a row are something else
+_REPLACED_S = 0.05  # until an editor that has taken the name away has given it to its new file
+_LEASE_TRIES = 20  # whoever reads the file, as memd does to index it, is done in that time
+_LEASE_POLL_S = 0.005
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+# Which bytes are to go: (start, stop) of each stretch; raises what keeps them from going.
+Find = Callable[[bytes], list[tuple[int, int]]]
+
+
+def append(root: Path, name: str, block: bytes) -> None:
+    """Append *block* to memory/*name*; it is on the disk when this returns.
+
+    Args:
+        root: the workspace; memory/ stands in it.
+        name: one path component; the file is made if it is missing.
+        block: ends with a line break.
+
+    Raises:
+        InvalidError: the file would be too long to be searched.
+        WorkspaceError: there is no memory/ here.
+        UnsafeError: memory/ or the file is a link, or no file, or others replace it all the time.
+        NoSpaceError, StorageError: the disk is full, or fails; no part of the block is left.
+    """
+    shown = f"memory/{name}"
+    try:
+        with memory_folder(root) as memory:
+            for attempt in range(_ATTEMPTS):
+                if attempt:
+                    time.sleep(_REPLACED_S)
+                with _opened(memory, name, shown, os.O_APPEND | os.O_CREAT) as fd:
+                    if not attempt or block not in _read(fd):
+                        _append(fd, shown, block)
+                os.fsync(memory)  # its name, too
+                if _shows(memory, name, shown, block):
+                    return
+    except OSError as error:
+        raise storage_error(f"{root}/{shown} was not written", error) from error
+    raise UnsafeError(f"{shown} is replaced by another program all the time: try again")
+
+
+def blank(root: Path, name: str, find: Find) -> None:
+    """Overwrite stretches of memory/*name* with spaces; it is off the disk when this returns.
+
+    Args:
+        root: the workspace.
+        name: one path component.
+        find: which stretches, each with the line break at its end; asked of the file as it is right then.
+
+    Raises:
+        NotFoundError: there is no such file.
+        WorkspaceError, UnsafeError, NoSpaceError, StorageError: as `append`.
+    """
+    shown = f"memory/{name}"
+    try:
+        with memory_folder(root) as memory:
+            for _ in range(_ATTEMPTS):
+                with _opened(memory, name, shown, 0) as fd:
+                    gone = _blank(fd, find)
+                if not any(_shows(memory, name, shown, text) for text in gone):
+                    return
+    except FileNotFoundError:
+        raise NotFoundError(f"{root}/{shown} is not there (any more)") from None
+    except OSError as error:
+        raise storage_error(f"{root}/{shown} was not changed", error) from error
+    raise UnsafeError(f"{shown} is replaced by another program all the time: try again")
+
+
+def read(root: Path, name: str) -> bytes:
+    """Return the bytes of memory/*name*.
+
+    Raises:
+        NotFoundError, WorkspaceError, UnsafeError, StorageError: as `blank`.
+    """
+    shown = f"memory/{name}"
+    try:
+        with memory_folder(root) as memory, _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
+            return _read(fd)
+    except FileNotFoundError:
+        raise NotFoundError(f"{root}/{shown} is not there (any more)") from None
+    except OSError as error:
+        raise StorageError(f"{root}/{shown} cannot be read: {error.strerror}") from error
+
+
+def names(root: Path) -> list[str]:
+    """Return the names in memory/, or [] where it cannot be looked through."""
+    with contextlib.suppress(OSError), memory_folder(root) as memory:
+        return os.listdir(memory)  # noqa: PTH208 - of a descriptor
+    return []
+
+
+@contextlib.contextmanager
+def _opened(memory: int, name: str, shown: str, more: int, access: int = os.O_RDWR) -> Iterator[int]:
+    try:
+        fd = os.open(name, _FLAGS & ~os.O_RDWR | access | more, fsio.PRIVATE, dir_fd=memory)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO, errno.EISDIR}:
+            raise UnsafeError(f"{shown} is a link or no file: daily entries go into a real file") from None
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise UnsafeError(f"{shown} is a link or no file: daily entries go into a real file")
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _append(fd: int, shown: str, block: bytes) -> None:
+    size = fsio.size(fd)
+    # Not only after a torn line: between a look at the last byte and the write it may be another one.
+    raw = b"\n" + block if size else block
+    if size + len(raw) > MAX_BYTES:
+        raise InvalidError(
+            f"{shown} has {size} bytes and would not be searched with {len(raw)} more: a source has at most "
+            f"{MAX_BYTES}. Write an entry of its own, without daily"
+        )
+    written = os.write(fd, raw)
+    try:
+        _sync(fd, is_whole=written == len(raw))
+    except OSError:
+        # Behind O_APPEND the position is where this write ended, whoever wrote since.
+        stop = os.lseek(fd, 0, os.SEEK_CUR)
+        with contextlib.suppress(OSError):
+            _overwrite(fd, stop - written, stop)
+        raise
+
+
+def _sync(fd: int, *, is_whole: bool) -> None:
+    if not is_whole:  # what else ends a write to a file early is a signal that kills
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    fsio.sync(fd)
+
+
+def _blank(fd: int, find: Find) -> list[bytes]:
+    """Overwrite what *find* names; return what stood there."""
+    with _alone(fd):
+        raw = _read(fd)
+        stretches = find(raw)
+        for start, stop in stretches:
+            _overwrite(fd, start, stop)
+    fsio.sync(fd)
+    return [raw[start:stop] for start, stop in stretches]
+
+
+def _overwrite(fd: int, start: int, stop: int) -> None:
+    """Leave a blank line of the same length."""
+    # Linux appends whatever the position is where a file has O_APPEND.
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_APPEND)
+    fsio.write_at(fd, b" " * (stop - start - 1) + b"\n", start)
+
+
+@contextlib.contextmanager
+def _alone(fd: int) -> Iterator[None]:
+    """Keep others from opening the file, where the system can and nobody has it open for long."""
+    is_leased = _leased(fd)
+    try:
+        yield
+    finally:
+        if is_leased:
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+
+
+def _leased(fd: int) -> bool:
+    if not hasattr(fcntl, "F_SETLEASE"):  # not Linux
+        return False
+    for _ in range(_LEASE_TRIES):
+        try:
+            # To tell that somebody waits to open it: this one is ignored, SIGIO would end us.
+            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except OSError as error:
+            if error.errno != errno.EAGAIN:  # the file is another user's, or the file system has none
+                return False
+            time.sleep(_LEASE_POLL_S)
+        else:
+            return True
+    return False
+
+
+def _read(fd: int) -> bytes:
+    parts: list[bytes] = []
+    at = 0
+    while part := os.pread(fd, MAX_BYTES, at):
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)
+
+
+def _shows(memory: int, name: str, shown: str, text: bytes) -> bool:
+    """Tell whether the file that has the name by now has *text*; False where there is none for the moment."""
+    try:
+        with _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
+            return text in _read(fd)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,73 @@
+"""The parser of a daily file: each of its blocks is cut into chunks by itself, as a note of its own.
+
+So no chunk holds text of two writers, a fence that one entry leaves open does not reach into the next, and
+marks are in no chunk. Pure: no file, no clock.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from memd import daily
+from memd.records import Chunk, ChunkLimits, Document, Tokenizer
+from memd.sources.chunk import merged_tags, parse
+
+
+def parse_daily(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False) -> Document:
+    """Cut a daily file into chunks, as memd.sources.chunk.parse does; each says which block it is from."""
+    raw = text.encode()
+    documents: list[Document] = []
+    for block, start, stop in _stretches(raw):
+        before = raw.count(b"\n", 0, start)
+        part = raw[start:stop].decode()
+        document = parse(part, tokenizer=tokenizer, limits=limits, plain=plain, is_top=not start)
+        documents.append(_moved(document, before, block))
+    if not documents:
+        return parse(text, tokenizer=tokenizer, limits=limits, plain=plain)
+    tags: tuple[str, ...] = ()
+    for document in documents:
+        tags = merged_tags(tags, document.tags)
+    return replace(
+        documents[0],
+        title=next((one.title for one in documents if one.title), ""),
+        tags=tags,
+        chunks=tuple(chunk for document in documents for chunk in document.chunks),
+        warnings=tuple(warning for document in documents for warning in document.warnings),
+        links=tuple(
+            {one[:2]: one for document in reversed(documents) for one in document.links[::-1]}.values()
+        )[::-1],
+    )
+
+
+def _stretches(raw: bytes) -> Iterator[tuple[daily.Block | None, int, int]]:
+    """Yield what is not blank: the Markdown of each block, and what stands between them."""
+    at = 0
+    for block in daily.blocks(raw):
+        yield from _not_blank(raw, None, at, block.start)
+        yield from _not_blank(raw, block, block.body, block.stop)
+        at = block.stop
+    yield from _not_blank(raw, None, at, len(raw))
+
+
+def _not_blank(
+    raw: bytes, block: daily.Block | None, start: int, stop: int
+) -> Iterator[tuple[daily.Block | None, int, int]]:
+    if raw[start:stop].strip():
+        yield block, start, stop
+
+
+def _moved(document: Document, lines: int, block: daily.Block | None) -> Document:
+    """Return a document with its lines counted from the top of the file."""
+    if not lines:
+        return document
+    warnings = (f"too-complex: behind line {lines} some is indexed as plain text",)
+    return replace(
+        document,
+        chunks=tuple(_chunk_of(chunk, lines, block) for chunk in document.chunks),
+        links=tuple(one._replace(line=one.line + lines) for one in document.links if one.line is not None),
+        warnings=warnings if document.warnings else (),
+    )
+
+
+def _chunk_of(chunk: Chunk, lines: int, block: daily.Block | None) -> Chunk:
+    moved = replace(chunk, start_line=chunk.start_line + lines, end_line=chunk.end_line + lines)
+    return moved if block is None else replace(moved, entry=block.id, origin=block.origin)
