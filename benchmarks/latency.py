@@ -40,12 +40,14 @@ def main() -> None:
     report.show("latency", rows, options, set=data.name, chunks=chunks, ms=raw)
 
 
-def searches(place: Home, client: Client, texts: list[str], mode: str) -> dict[str, list[float]]:
+def searches(
+    place: Home, client: Client, texts: list[str], mode: str, method: str = "search"
+) -> dict[str, list[float]]:
     """Ask each query once, warm, one after the other; return the milliseconds of whole and parts."""
     times: dict[str, list[float]] = defaultdict(list)
     for number, text in enumerate(texts[:WARM_UP] + texts):
         started = perf_counter()
-        answer = client.call("search", {"workspace": str(place.notes), "query": text, "mode": mode})
+        answer = client.call(method, {"workspace": str(place.notes), "query": text, "mode": mode})
         whole = 1000 * (perf_counter() - started)
         if number < WARM_UP:
             continue

@@ -66,6 +66,8 @@ def of_one_size(
                 for mode in ("hybrid", "keyword"):
                     found = latency.searches(place, client, texts, mode)
                     times |= {f"{mode}: {part}": values for part, values in found.items()}
+                recalled = latency.searches(place, client, texts, "hybrid", "recall")
+                times |= {f"recall: {part}": recalled[part] for part in ("whole", "daemon")}
             times["memctl search, process"] = latency.processes(place, texts[: options.processes])
             cpu_before = place.processor_s()
             time.sleep(IDLE_S)

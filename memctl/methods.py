@@ -229,9 +229,12 @@ class Methods:
         path: str | list[str] | None = None,
         budget_tokens: int | None = None,
         superseded: bool | None = None,
+        format: Literal["markdown", "xml"] | None = None,
+        core: bool | None = None,
+        nearest: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.RecallResult:
-        """Hits as Markdown that fits into a prompt."""
+        """What is always known and what a search finds, within a budget of tokens."""
         given = {
             "workspace": workspace,
             "agent": agent,
@@ -249,6 +252,9 @@ class Methods:
             "path": path,
             "budget_tokens": budget_tokens,
             "superseded": superseded,
+            "format": format,
+            "core": core,
+            "nearest": nearest,
         }
         answer: types.RecallResult = self.call(
             "recall",
@@ -947,9 +953,12 @@ class AsyncMethods:
         path: str | list[str] | None = None,
         budget_tokens: int | None = None,
         superseded: bool | None = None,
+        format: Literal["markdown", "xml"] | None = None,
+        core: bool | None = None,
+        nearest: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.RecallResult:
-        """Hits as Markdown that fits into a prompt."""
+        """What is always known and what a search finds, within a budget of tokens."""
         given = {
             "workspace": workspace,
             "agent": agent,
@@ -967,6 +976,9 @@ class AsyncMethods:
             "path": path,
             "budget_tokens": budget_tokens,
             "superseded": superseded,
+            "format": format,
+            "core": core,
+            "nearest": nearest,
         }
         answer: types.RecallResult = await self.call(
             "recall",

@@ -456,32 +456,34 @@ class SearchResult(TypedDict):
 
 
 class RecallSource(TypedDict):
-    """A hit whose text was sent."""
+    """Lines that were sent."""
 
     path: str  # relative to the workspace
     start_line: int  # 1-based, inclusive
     end_line: int
     id: int
-    score: float
+    score: float | None  # null: of the core, which goes first whatever is asked
+    date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in a search
 
 
 class RecallOmission(TypedDict):
-    """A hit whose text was left out."""
+    """Lines that were left out."""
 
     path: str  # relative to the workspace
     start_line: int  # 1-based, inclusive
     end_line: int
     id: int
-    score: float
+    score: float | None  # null: of the core, which goes first whatever is asked
+    date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in a search
     reason: str
 
 
 class RecallResult(TypedDict):
-    """Hits as Markdown within a budget."""
+    """What is known, as text for a prompt within a budget."""
 
     took_ms: float  # the dispatcher measures it
     workspace: str  # its root
@@ -490,7 +492,8 @@ class RecallResult(TypedDict):
     index: IndexState
     synced: NotRequired[bool]  # with `sync`: whether what was saved before is searchable
     timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
-    text: str
+    text: str  # framed so that no text of a note can end its frame
+    format: Literal["markdown", "xml"]
     tokens: int  # of all of `text`
     budget_tokens: int
     estimator: str  # how tokens are counted
@@ -900,6 +903,7 @@ class WorkspaceConfig(TypedDict):
     half_life_days: float
     min_score: float
     max_results: int
+    core: list[str]  # at the head of each recall
 
 
 class WorkspaceConfigureResult(TypedDict):

@@ -52,6 +52,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     half_life_days: Annotated[float, Meta(gt=0, le=36500)] = 30.0
     min_score: Share = 0.1
     max_results: Annotated[int, Meta(ge=1, le=1000)] = 10
+    core: tuple[str, ...] = ("MEMORY.md", "memory/MEMORY.md")  # at the head of each recall
 
     def __post_init__(self) -> None:
         """Reject an overlap that would never let a chunk advance."""

@@ -57,6 +57,9 @@ CONFIG_TEMPLATE = """\
 # Hits whose score before that decay is lower are not shown; how many are shown by default.
 # min_score = 0.1
 # max_results = 10
+
+# Notes at the head of each recall, within a quarter of its budget.
+# core = ["MEMORY.md", "memory/MEMORY.md"]
 """
 
 

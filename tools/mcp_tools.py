@@ -118,7 +118,14 @@ TOOLS = (
             "budget_tokens": "At most this many tokens come back",
             "sync": _SYNC,
         },
-        hidden={"limit": _BUDGET, "min_score": _BUDGET, "mode": "who wants another one searches"},
+        hidden={
+            "limit": _BUDGET,
+            "min_score": _BUDGET,
+            "mode": "who wants another one searches",
+            "format": "one is enough",
+            "core": "it is to be known always",
+            "nearest": "the text says that it is the nearest",
+        },
     ),
     Tool(
         "get",

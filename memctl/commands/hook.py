@@ -159,7 +159,8 @@ def _recalled(root: str, prompt: str | None) -> str:
     if prompt is None:
         params |= RECENT
     elif query := as_words(prompt):
-        params |= {"query": query, "min_score": MIN_SCORE}
+        # What is always known was told at the start of the conversation.
+        params |= {"query": query, "min_score": MIN_SCORE, "core": False}
     else:
         return ""
     try:

@@ -26,11 +26,15 @@ def arguments(parser: ArgumentParser) -> None:
     nearest_option(parser)
     parser.add_argument("--superseded", action="store_true", help="also notes that others say they supersede")
     parser.add_argument(
+        "--format", choices=("markdown", "xml"), help="how notes are framed (default: markdown)"
+    )
+    parser.add_argument(
         "--json", action="store_true", help="one object: the text, its sources, what was left out"
     )
     parser.epilog = """\
-Tokens are estimated as UTF-8 bytes / 4, counted on what is printed. Where no note is a good match, nothing
-is printed and the exit code is 1; --nearest prints the nearest there is, and says so in the text.
+Tokens are estimated as UTF-8 bytes / 4, counted on what is printed. MEMORY.md, or what `core` in config.toml
+names, comes first, within a quarter of them. Where no note is a good match, nothing else is printed and the
+exit code is 1; --nearest prints the nearest there is, and says so in the text.
 
 example:
   memctl recall --budget 1000 "how do we deploy" | llm "Deploy the staging branch."
@@ -38,23 +42,23 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Print Markdown within a budget of tokens."""
+    """Print notes within a budget of tokens."""
     workspace = workspaces.find(args.workspace)
     params = {"workspace": workspace, "query": _query(args), **common.filters(args, workspace)}
     params |= {"budget_tokens": args.budget} if args.budget else {}
     params |= {"superseded": True} if args.superseded else {}
+    params |= {"format": args.format} if args.format else {}
+    params |= {} if args.nearest else {"nearest": False}
     with common.daemon() as client:
         answer = common.whole_answer(client, "recall", params, args)
-    is_hidden = hits.is_nearest(answer) and not args.nearest
-    if is_hidden:
-        answer |= {"text": "", "tokens": 0, "sources": [], "omitted": []}
+    is_hidden = answer.get("confidence") == "none" and not args.nearest
     if args.json:
         common.print_json(answer)
     else:
         _print_text(answer["text"])
         common.note(hits.notes(answer))
         common.note(NO_GOOD_MATCH if is_hidden else _omitted(answer))
-    return status_of({**answer, "hits": answer["sources"]})
+    return status_of({**answer, "hits": [one for one in answer["sources"] if one["score"] is not None]})
 
 
 def _omitted(answer: dict[str, Any]) -> str | None:

@@ -75,11 +75,14 @@ class SearchParams(QueryParams, frozen=True, kw_only=True):
 
 
 class RecallParams(QueryParams, frozen=True, kw_only=True):
-    """``recall``: a search whose hits fit into a prompt."""
+    """``recall``: what is always known and what a search finds, within a budget."""
 
     path: Globs = []
     budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
     superseded: bool = False  # also notes that others say they supersede
+    format: Literal["markdown", "xml"] = "markdown"
+    core: bool = True  # the workspace's `core` first, but for what `path` keeps out; false: hits alone
+    nearest: bool = True  # also hits of which none is a good match; false: then the core alone
 
 
 class WhyParams(QueryParams, frozen=True, kw_only=True):

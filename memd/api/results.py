@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from memctl import protocol
+from memd.api.params import RecallParams
 from memd.config import WorkspaceConfig
 from memd.entries.journal import Action
 from memd.index.reader import StoredChunk
@@ -19,8 +20,9 @@ from memd.rpc.encode import Packed
 from memd.search import search
 from memd.search.confidence import Confidence
 from memd.search.explain import Explained, Explanation, Filter
+from memd.search.passage import Passage
 from memd.search.ranking import Candidate
-from memd.search.recall import ESTIMATOR, Recalled
+from memd.search.recall import ESTIMATOR, Piece, Recalled
 from memd.search.score import Mode
 
 SCORE_DIGITS = 6  # float32 is not exact beyond that
@@ -180,24 +182,26 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
 
 
 class RecallSource(Location, frozen=True, kw_only=True):
-    """A hit whose text was sent."""
+    """Lines that were sent."""
 
     id: int
-    score: float
+    score: float | None  # null: of the core, which goes first whatever is asked
+    date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in a search
 
 
 class RecallOmission(RecallSource, frozen=True, kw_only=True):
-    """A hit whose text was left out."""
+    """Lines that were left out."""
 
     reason: str
 
 
 class RecallResult(SearchedResult, frozen=True, kw_only=True):
-    """Hits as Markdown within a budget."""
+    """What is known, as text for a prompt within a budget."""
 
-    text: str
+    text: str  # framed so that no text of a note can end its frame
+    format: Literal["markdown", "xml"]
     tokens: int  # of all of `text`
     budget_tokens: int
     estimator: str  # how tokens are counted
@@ -810,28 +814,32 @@ def _arms(candidate: Candidate) -> ArmEvidence:
     )
 
 
-def recall_result(fitted: Recalled, budget_tokens: int, made: dict[str, Any]) -> RecallResult:
+def recall_result(fitted: Recalled, asked: RecallParams, made: dict[str, Any]) -> RecallResult:
     """Return what `recall` sends; *made*: how the answer was made."""
     return RecallResult(
         text=fitted.text,
+        format=asked.format,
         tokens=fitted.tokens,
-        budget_tokens=budget_tokens,
+        budget_tokens=asked.budget_tokens,
         estimator=ESTIMATOR,
-        sources=[RecallSource(**_recalled(one)) for one in fitted.used],
-        omitted=[RecallOmission(**_recalled(one), reason=reason) for one, reason in fitted.omitted],
+        sources=[RecallSource(**_recalled(one.piece, one.passage)) for one in fitted.sent],
+        omitted=[
+            RecallOmission(**_recalled(one, one.passage), reason=reason) for one, reason in fitted.omitted
+        ],
         **made,
     )
 
 
-def _recalled(found: search.Hit) -> dict[str, Any]:
+def _recalled(one: Piece, shown: Passage) -> dict[str, Any]:
     return {
-        "id": found.candidate.id,
-        "path": found.source.path,
-        "start_line": found.passage.start_line,
-        "end_line": found.passage.end_line,
-        "score": round(found.candidate.score, SCORE_DIGITS),
-        "origin": found.chunk.origin or found.source.origin,
-        "superseded_by": list(found.superseded_by),
+        "id": one.id,
+        "path": one.path,
+        "start_line": shown.start_line,
+        "end_line": shown.end_line,
+        "score": rounded(one.score),
+        "date": one.day.isoformat(),
+        "origin": one.origin,
+        "superseded_by": list(one.superseded_by),
     }
 
 

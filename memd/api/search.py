@@ -1,4 +1,4 @@
-"""``search`` and ``recall``: ranked hits, alone or as text for a prompt."""
+"""``search``: ranked hits; also what else asks a question of an index, as ``recall`` does."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -21,10 +21,8 @@ from memd.api.prepare import (
 )
 from memd.api.results import (
     AnswerExplanation,
-    RecallResult,
     SearchResult,
     packed,
-    recall_result,
     rounded_record,
     search_hit,
 )
@@ -35,7 +33,6 @@ from memd.rpc.encode import Packed
 from memd.search import search as pipeline
 from memd.search.explain import Explanation, explain
 from memd.search.query import unfinished
-from memd.search.recall import recall as fit
 from memd.search.score import SearchRequest
 from memd.search.search import NOTHING_BEGUN, Answer, Begun
 from memd.workspace.open import OpenWorkspace
@@ -44,8 +41,6 @@ from memd.workspace.workspaces import Workspaces
 
 Params = TypeVar("Params", SearchParams, RecallParams)
 
-NO_GOOD_MATCH = "No good match: these are only the nearest notes."  # in front of what a prompt gets
-RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 
 
@@ -59,15 +54,6 @@ async def search(
     work = _explained_search if asked.explain else _search
     question = Question(workspaces.threads, opened, asked, call, waited, agent=asked.agent)
     return await workspaces.read(work, question)
-
-
-async def recall(
-    workspaces: Workspaces, opened: OpenWorkspace, asked: RecallParams, call: Call
-) -> Packed[RecallResult]:
-    """``recall``: hits as Markdown that fits into a prompt."""
-    waited = await wait_for(opened, asked, call)
-    question = Question(workspaces.threads, opened, asked, call, waited, agent=True)  # it is for a prompt
-    return await workspaces.read(_recall, question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +104,16 @@ class Answered:
 def answered(question: Question[SearchParams] | Question[RecallParams], limit: int | None) -> Answered:
     """Answer a query; *limit* None: with as many hits as the workspace is configured for."""
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        asked, begun, waited_ms = _asked(view, question, limit)
-        with question.threads.turn():
-            return Answered(asked, pipeline.search(view, asked.request, begun), waited_ms)
+        return answered_in(view, question, limit)
+
+
+def answered_in(
+    view: View, question: Question[SearchParams] | Question[RecallParams], limit: int | None
+) -> Answered:
+    """Do the same with a view of the caller's."""
+    asked, begun, waited_ms = _asked(view, question, limit)
+    with question.threads.turn():
+        return Answered(asked, pipeline.search(view, asked.request, begun), waited_ms)
 
 
 def _asked(
@@ -155,23 +148,6 @@ def _search(question: Question[SearchParams]) -> Packed[SearchResult]:
     hits = [search_hit(hit) for hit in found.answer.hits]
     made = found.frame(question.opened, question.waited)
     return packed(SearchResult(hits=hits, **made, took_ms=question.call.age_ms()))
-
-
-def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
-    asked = question.params
-    found = answered(question, asked.limit or RECALL_HITS)
-    preface = NO_GOOD_MATCH if found.answer.confidence == "none" else ""
-    hits = found.answer.hits
-    left_out = [hit for hit in hits if hit.superseded_by and not asked.superseded]
-    fitted = fit(
-        [hit for hit in hits if asked.superseded or not hit.superseded_by],
-        asked.budget_tokens,
-        preface=preface,
-    )
-    reasons = [(hit, f"superseded by {', '.join(hit.superseded_by)}") for hit in left_out]
-    fitted = dataclasses.replace(fitted, omitted=(*fitted.omitted, *reasons))
-    made = found.frame(question.opened, question.waited) | {"took_ms": question.call.age_ms()}
-    return packed(recall_result(fitted, asked.budget_tokens, made))
 
 
 def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:

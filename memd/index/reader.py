@@ -158,11 +158,18 @@ class Reader:
             found = self._db.execute(f"SELECT id, signature FROM chunks WHERE id IN ({marks})", tuple(ids))
             return {row[0]: _signature(row) for row in found}
 
-    def chunks_of(self, source: int) -> list[StoredChunk]:
-        """Return all chunks of a source, in the order of its lines."""
+    def source_ids(self, paths: Sequence[str]) -> dict[str, int]:
+        """Return path → id of the sources at *paths*, gone ones among them."""
+        marks = ",".join("?" * len(paths))
+        with decoded(self._path):
+            found = self._db.execute(f"SELECT path, id FROM sources WHERE path IN ({marks})", tuple(paths))
+            return {str(path): number for path, number in found}
+
+    def chunks_of(self, source: int, limit: int = -1) -> list[StoredChunk]:
+        """Return the chunks of a source, in the order of its lines; *limit*: so many, -1: all."""
         with decoded(self._path):
             found = self._db.execute(
-                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE source = ? ORDER BY id", (source,)
+                f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE source = ? ORDER BY id LIMIT ?", (source, limit)
             )
             return [_stored(row) for row in found]
 

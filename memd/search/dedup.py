@@ -312,6 +312,13 @@ def fingerprint(text: str) -> Fingerprint:
     )
 
 
+def is_in(one: Fingerprint, other: Fingerprint) -> bool:
+    """Tell whether the text *other*, which may be longer, says nearly all that *one* says."""
+    if not one.numbers <= other.numbers or len(one.shingles) < MIN_TERMS - SHINGLE + 1:
+        return False
+    return len(one.shingles & other.shingles) >= MIN_JACCARD * len(one.shingles)
+
+
 def is_near(one: Fingerprint, other: Fingerprint) -> bool:
     """Tell whether two texts are nearly the same."""
     if one.numbers != other.numbers or not one.shingles:

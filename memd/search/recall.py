@@ -1,16 +1,82 @@
-"""Recall: hits as Markdown that fits into a budget of tokens. Pure."""
+"""Recall: what is always known and what was found, as text for a prompt that fits into a budget. Pure.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+In order: the core, which has a share of its own, then hits, best first. A hit is sent with all of its section
+where that is small beside what is left, else with its neighbours, else alone; what does not fit is cut at the
+end of a line or sentence, and says so. No line is sent twice, nor what nearly says the same.
+"""
 
-from memd.search.passage import Part, passage
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Literal, Protocol
+from xml.sax.saxutils import escape, quoteattr
+
+from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
+from memd.search.passage import Line, Part, Passage, passage
 from memd.search.search import Hit
 
 ESTIMATOR = (
     "ceil(UTF-8 bytes / 4)"  # no tokenizer is right for every model; this one errs little, and says so
 )
 BYTES_PER_TOKEN = 4
-SEPARATOR = "\n\n"
+CORE_SHARE = 1 / 4  # of the budget: what is always known must leave room for what was asked
+# A section of so many bytes, about three chunks, is sent whole wherever it fits; a longer one must leave as
+# much room for other hits. benchmarks.recall: 2,400 has fewer passages inside, 4,000 as many.
+SECTION_BYTES = 3_200
+SECTION_SHARE = 1 / 2  # of what is left
+# A piece that is cut to less says nothing: about a sentence. Where nothing else is sent even that goes.
+MIN_CUT_BYTES = 120
+
+Format = Literal["markdown", "xml"]
+Lines = dict[Line, str]  # of one source
+
+# As memd.sources.chunk has the ends of sentences, and those of lines.
+_ENDS = re.compile(
+    r"\n|[.!?\u2026][\"'\u201d\u2019)\]]*(?=\s|$)"
+    r"|[\u3002\uff01\uff1f\uff1b][\u300d\u300f\u201d\u2019\uff09]*"
+)
+_SPACES = re.compile(r"\s")
+_TICKS = re.compile(r"`{3,}")
+# What XML 1.0 has no way to write.
+_NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_KEPT = {"\r": "&#13;"}  # a parser of XML takes it for a line feed
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A place of which something may be sent."""
+
+    id: int  # of its chunk
+    path: str
+    about: str  # the headings above it, else the title of its source
+    day: date
+    origin: str  # "human" or "agent"
+    score: float | None  # None: of the core
+    own: Lines
+    beside: Lines = field(default_factory=dict)  # with the neighbours that match, too
+    section: Callable[[], Lines] = dict  # looks up what is around it in its source
+    match_line: int = 0  # of the source; what is cut shows it
+    superseded_by: tuple[str, ...] = ()
+
+    @property
+    def passage(self) -> Passage:
+        """Its own lines."""
+        found = _passage(self.own)
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Some lines of a piece that are sent."""
+
+    piece: Piece
+    passage: Passage
+    lines: Lines  # that are in it
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,70 +85,281 @@ class Recalled:
 
     text: str
     tokens: int  # of *text*, all of it
-    used: tuple[Hit, ...]
-    omitted: tuple[tuple[Hit, str], ...]  # with the reason
+    sent: tuple[Sent, ...]
+    omitted: tuple[tuple[Piece, str], ...]  # with the reason
 
 
-def recall(hits: Sequence[Hit], budget_tokens: int, *, preface: str = "") -> Recalled:
-    """Return as much of the hits as fits; what is too long does not end it.
+def piece_of(hit: Hit, section: Callable[[], Lines]) -> Piece:
+    """Return what may be sent of a hit."""
+    chunk, source = hit.chunk, hit.source
+    return Piece(
+        id=hit.candidate.id,
+        path=source.path,
+        about=chunk.heading or source.title,
+        day=source.day,
+        origin=chunk.origin or source.origin,
+        score=hit.candidate.score,
+        own=hit.parts[0].lines,
+        beside={line: text for part in hit.parts for line, text in part.lines.items()},
+        section=section,
+        match_line=hit.snippet.match_line,
+        superseded_by=hit.superseded_by,
+    )
 
-    Chunks are taken in their order as candidates: a hit's neighbours come when it is their turn, so that they
-    take no room from better hits. The budget is counted on the text that is really sent, headings, separators
-    and *preface* included.
+
+def recall(
+    core: Sequence[Piece],
+    hits: Sequence[Piece],
+    budget_tokens: int,
+    *,
+    style: Format = "markdown",
+    preface: str = "",
+    left_out: Sequence[tuple[Piece, str]] = (),
+) -> Recalled:
+    """Return as much as fits; a piece that is too long does not end it.
+
+    The budget is counted on the text that is really sent, frame, sources and *preface* included.
+
+    Args:
+        core: what goes first, in this order, within CORE_SHARE.
+        hits: best first.
+        budget_tokens: of the whole text.
+        style: of the text.
+        preface: said of the hits.
+        left_out: what is not to be sent, and why.
     """
-    sections: dict[int, tuple[Hit, str]] = {}  # number of a hit → what is sent of it so far
-    omitted: dict[int, str] = {}
-    turns = sorted(
-        (part.rank, number, at) for number, hit in enumerate(hits) for at, part in enumerate(hit.parts)
-    )
-    size = _size(preface)  # in bytes, of all that is sent so far, with a separator behind each section
-    for _, number, at in turns:
-        if number in omitted:
-            continue
-        before = sections.get(number)
-        taken = before[0].parts if before else ()
-        one = _of_parts(hits[number], (*taken, hits[number].parts[at]))
-        text = section(one)
-        longer = size + _size(text) - (_size(before[1]) if before else 0)
-        if _tokens(longer - len(SEPARATOR)) <= budget_tokens:
-            sections[number], size = (one, text), longer
-        elif before is None:
-            left = budget_tokens - _tokens(max(size - len(SEPARATOR), 0))
-            omitted[number] = f"over budget: {count_tokens(text)} tokens, {left} left"
-    used = [sections[number] for number in sorted(sections)]
-    text = SEPARATOR.join([*filter(None, [preface]), *(text for _, text in used)]) if used else ""
-    return Recalled(
-        text,
-        count_tokens(text),
-        tuple(hit for hit, _ in used),
-        tuple((hits[number], omitted[number]) for number in sorted(omitted)),
-    )
-
-
-def _of_parts(hit: Hit, parts: tuple[Part, ...]) -> Hit:
-    """Return a hit as if it had these of its parts alone."""
-    return replace(hit, parts=parts, passage=passage(parts) or hit.passage)
-
-
-def _size(text: str) -> int:
-    """Return the bytes of a section and of what parts it from the next; 0 of none."""
-    return len(f"{text}{SEPARATOR}".encode(errors="replace")) if text else 0
-
-
-def section(hit: Hit) -> str:
-    """Return one hit as Markdown: where it is from, then its text."""
-    place = f"{hit.source.path}:{hit.passage.start_line}-{hit.passage.end_line}"
-    about = hit.chunk.heading or hit.source.title
-    writer = "an agent" if hit.source.origin == "agent" else "a person"
-    newer = f", superseded by {', '.join(hit.superseded_by)}" if hit.superseded_by else ""
-    origin = f"Source: {place} ({hit.source.day.isoformat()}, written by {writer}{newer})"
-    return f"### {about}\n{origin}\n\n{hit.passage.text.strip()}"
+    filling = _Filling(_FRAMES[style], budget_tokens * BYTES_PER_TOKEN)
+    core_bytes = int(filling.most_bytes * CORE_SHARE)
+    omitted = [(one, why) for one in core if (why := filling.add(one, core_bytes))]
+    filling.say(preface)
+    omitted += [(one, why) for one in hits if (why := filling.add(one, filling.most_bytes))]
+    text = filling.text()
+    return Recalled(text, count_tokens(text), tuple(filling.sent), (*omitted, *left_out))
 
 
 def count_tokens(text: str) -> int:
     """Estimate the tokens of *text*, see ESTIMATOR."""
-    return _tokens(len(text.encode(errors="replace")))
+    return -(-_size(text) // BYTES_PER_TOKEN)
 
 
-def _tokens(size: int) -> int:
-    return -(-size // BYTES_PER_TOKEN)
+class Frame(Protocol):
+    """How pieces become one text that no text of a note can get out of."""
+
+    def piece(self, sent: Sent) -> str:
+        """Return one piece with where it is from."""
+
+    def remark(self, text: str) -> str:
+        """Return what memd itself says."""
+
+    def whole(self, parts: Sequence[str]) -> str:
+        """Return all of it."""
+
+
+class Markdown:
+    """Each piece is a heading, a line with its source, and a fence that is longer than any inside."""
+
+    def piece(self, sent: Sent) -> str:
+        """Return one piece with where it is from."""
+        one, text = sent.piece, sent.passage.text
+        fence = "`" * (max((len(run) for run in _TICKS.findall(text)), default=2) + 1)
+        newer = f", superseded by {', '.join(one.superseded_by)}" if one.superseded_by else ""
+        cut = ", cut" if sent.is_cut else ""
+        told = f"{one.day.isoformat()}, written by {_writer(one)}{newer}{cut}"
+        place = f"{one.path}:{sent.passage.start_line}-{sent.passage.end_line}"
+        lines = [_line(f"Source: {place} ({told})"), "", fence, text, fence]
+        # What begins with its own heading needs no other.
+        return "\n".join(lines if text.startswith("#") else [f"### {_line(one.about)}", *lines])
+
+    def remark(self, text: str) -> str:
+        """Return what memd itself says."""
+        return text
+
+    def whole(self, parts: Sequence[str]) -> str:
+        """Return all of it."""
+        return "\n\n".join(parts)
+
+
+class Xml:
+    """Each piece is an element, its source in attributes; text and values are escaped."""
+
+    def piece(self, sent: Sent) -> str:
+        """Return one piece with where it is from."""
+        one, shown = sent.piece, sent.passage
+        values = {
+            "path": one.path,
+            "lines": f"{shown.start_line}-{shown.end_line}",
+            "date": one.day.isoformat(),
+            "origin": one.origin,
+            "about": one.about,
+            "superseded_by": ", ".join(one.superseded_by),
+            "cut": "true" if sent.is_cut else "",
+        }
+        told = " ".join(f"{key}={quoteattr(_line(_xml(value)))}" for key, value in values.items() if value)
+        return f"<note {told}>\n{escape(_xml(shown.text), _KEPT)}\n</note>"
+
+    def remark(self, text: str) -> str:
+        """Return what memd itself says."""
+        return f"<remark>{escape(text)}</remark>"
+
+    def whole(self, parts: Sequence[str]) -> str:
+        """Return all of it."""
+        return "\n".join(["<memory>", *parts, "</memory>"]) if parts else ""
+
+
+_FRAMES: dict[Format, Frame] = {"markdown": Markdown(), "xml": Xml()}
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A text that is being filled."""
+
+    frame: Frame
+    most_bytes: int
+    sent: list[Sent] = field(default_factory=list)
+    _parts: list[str] = field(default_factory=list)
+    _remark: str = ""  # stands in front of the next piece, and nowhere where there is none
+    _lines: dict[str, set[Line]] = field(default_factory=dict)  # by path: what is sent
+    _fingerprints: dict[Passage, Fingerprint] = field(default_factory=dict)  # where one was needed
+
+    def say(self, remark: str) -> None:
+        """Put a remark in front of what comes."""
+        self._remark = self.frame.remark(remark) if remark else ""
+
+    def text(self) -> str:
+        """Return all that is sent."""
+        return self.frame.whole(self._parts)
+
+    def add(self, one: Piece, most_bytes: int) -> str:
+        """Send as much of a piece as fits and is not sent yet; return why nothing of it is sent."""
+        known = self._lines.get(one.path, set())
+        lines = {line: text for line, text in one.own.items() if line not in known}
+        own = _passage(lines)
+        if own is None:
+            return "its lines are sent with another hit"
+        left = most_bytes - _size(self._with())
+        if self.sent and left < MIN_CUT_BYTES:
+            return self._too_long(one, own, left)
+        if like := next((before for before in self.sent if self._is_like(one, before)), None):
+            return f"nearly the same as {like.piece.path}:{like.passage.start_line}-{like.passage.end_line}"
+        if any(self._put(sent, most_bytes) for sent in self._forms(one, lines, left, most_bytes)):
+            return ""
+        return self._too_long(one, own, left)
+
+    def _too_long(self, one: Piece, own: Passage, left: int) -> str:
+        needed = -(-_size(self.frame.piece(Sent(one, own, {}))) // BYTES_PER_TOKEN)
+        return f"over budget: {needed} tokens, {max(left, 0) // BYTES_PER_TOKEN} left"
+
+    def _is_like(self, one: Piece, before: Sent) -> bool:
+        """Tell whether a piece nearly says what is sent, or stands in what is sent of the core.
+
+        Hits of two sources were compared by the search.
+        """
+        if before.piece.score is None:
+            return is_in(self._fingerprint(one.passage), self._fingerprint(before.passage))
+        same_source = one.path == before.piece.path
+        return same_source and is_near(
+            self._fingerprint(one.passage), self._fingerprint(before.piece.passage)
+        )
+
+    def _fingerprint(self, shown: Passage) -> Fingerprint:
+        if shown not in self._fingerprints:
+            self._fingerprints[shown] = fingerprint(shown.text)
+        return self._fingerprints[shown]
+
+    def _forms(self, one: Piece, own: Lines, left: int, most_bytes: int) -> Iterator[Sent]:
+        """Yield what may be sent of a piece, the most first. With what is around it only what is all new."""
+        known = self._lines.get(one.path, set())
+        most = max(left * SECTION_SHARE, SECTION_BYTES)
+        for lines in (one.section(), one.beside, own):
+            shown = _passage(lines)
+            if shown is None or not known.isdisjoint(lines):
+                continue
+            if lines is own or lines is one.beside or _size(shown.text) <= most:
+                yield Sent(one, shown, lines)
+        whole = _passage(own)
+        cut = self._cut(one, whole, most_bytes) if whole is not None else None
+        if cut is not None:
+            yield Sent(one, cut, _lines(cut), is_cut=True)
+
+    def _put(self, sent: Sent, most_bytes: int) -> bool:
+        part = self.frame.piece(sent)
+        if _size(self._with(part)) > most_bytes:
+            return False
+        self._parts += [self._remark, part] if self._remark else [part]
+        self._remark = ""
+        self.sent.append(sent)
+        self._lines.setdefault(sent.piece.path, set()).update(sent.lines)
+        return True
+
+    def _cut(self, one: Piece, own: Passage, most_bytes: int) -> Passage | None:
+        """Return as much of a passage as fits: its beginning, or what is around the line that matches."""
+        shown = self._beginning(one, own, most_bytes)
+        if shown is not None and not shown.end_line < one.match_line <= own.end_line:
+            return shown
+        behind = self._beginning(one, _from_line(own, one.match_line), most_bytes)
+        if behind is None or behind.end_line < own.end_line:
+            return behind or shown
+        starts = range(
+            own.start_line, one.match_line + 1
+        )  # it reaches the end: as many lines in front as fit
+        first = bisect_left(
+            starts, 0, key=lambda line: self._fits(one, _from_line(own, line), most_bytes) - 1
+        )
+        return _from_line(own, starts[first]) if first < len(starts) else behind
+
+    def _beginning(self, one: Piece, whole: Passage, most_bytes: int) -> Passage | None:
+        """Return as much of the beginning of a passage as fits: whole sentences, if these say enough."""
+        for pattern in (_ENDS, _SPACES):
+            ends = [match.end() for match in pattern.finditer(whole.text)]
+            number = bisect_right(
+                ends, 0, key=lambda end: 1 - self._fits(one, _cut_at(whole, end), most_bytes)
+            )
+            shown = _cut_at(whole, ends[number - 1]) if number else None
+            if shown is not None and shown.text and (not self.sent or _size(shown.text) >= MIN_CUT_BYTES):
+                return shown
+        return None
+
+    def _fits(self, one: Piece, shown: Passage, most_bytes: int) -> bool:
+        return _size(self._with(self.frame.piece(Sent(one, shown, {}, is_cut=True)))) <= most_bytes
+
+    def _with(self, *parts: str) -> str:
+        return self.frame.whole([*self._parts, *filter(None, [self._remark]), *parts])
+
+
+def _cut_at(whole: Passage, end: int) -> Passage:
+    text = whole.text[:end].rstrip()
+    return replace(whole, text=text, end_line=whole.start_line + text.count("\n"))
+
+
+def _from_line(whole: Passage, line: int) -> Passage:
+    if line <= whole.start_line:
+        return whole
+    return Passage(line, whole.end_line, 0, whole.text.split("\n", line - whole.start_line)[-1])
+
+
+def _passage(lines: Lines) -> Passage | None:
+    return passage([Part(0, lines)])
+
+
+def _lines(shown: Passage) -> Lines:
+    return {
+        (shown.start_line + number, 0 if number else shown.start_byte): text
+        for number, text in enumerate(shown.text.split("\n"))
+        if text.strip()
+    }
+
+
+def _writer(one: Piece) -> str:
+    return "an agent" if one.origin == "agent" else "a person"
+
+
+def _line(text: str) -> str:
+    return _CONTROL.sub(" ", text)
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def _size(text: str) -> int:
+    return len(text.encode(errors="replace"))

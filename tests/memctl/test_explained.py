@@ -260,21 +260,19 @@ def test_the_nearest_are_shown_to_who_asks_for_them(peer, capsys, form):
 
 
 def test_recall_of_what_nothing_is_known_about_prints_nothing(peer, capsys):
-    """Exit code 1; --nearest prints the text, which says it itself."""
-    answer = found(confidence="none") | {
-        "text": "No good match: …",
-        "tokens": 4,
-        "sources": [{}],
-        "omitted": [],
-    }
-    peer(recall=answer)
+    """Exit code 1; what is always known is printed all the same; --nearest asks for the nearest."""
+    nothing = found(confidence="none") | {"text": "", "tokens": 0, "sources": [], "omitted": []}
+    daemon = peer(recall=nothing)
     assert main(["recall", "x"]) == exits.NONE
     assert capsys.readouterr() == ("", "memctl: no good match (--nearest shows the nearest there is)\n")
-    assert main(["recall", "--json", "x"]) == exits.NONE
-    shown = json.loads(capsys.readouterr().out)
-    assert (shown["text"], shown["sources"], shown["confidence"]) == ("", [], "none")
+    assert daemon.asked[-1][1]["nearest"] is False
+    peer(recall=nothing | {"text": "Tea.", "sources": [{"score": None}]})
+    assert main(["recall", "x"]) == exits.NONE
+    assert capsys.readouterr().out == "Tea.\n"
+    daemon = peer(recall=nothing | {"text": "No good match: …", "sources": [{"score": 0.1}]})
     assert main(["recall", "--nearest", "x"]) == exits.OK
     assert capsys.readouterr().out == "No good match: …\n"
+    assert "nearest" not in daemon.asked[-1][1]
 
 
 def test_what_is_said_of_the_hits_comes_below_them_also_in_one_file(peer, monkeypatch):

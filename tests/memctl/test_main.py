@@ -183,7 +183,7 @@ def test_recall_shows_three_of_many_omissions(root, peer, capsys):
     omitted = [
         {"path": "b.md", "start_line": line, "end_line": 9, "reason": "budget"} for line in range(1, 9)
     ]
-    answer = {"text": "x", "tokens": 1, "sources": [1], "omitted": omitted, "index": {}}
+    answer = {"text": "x", "tokens": 1, "sources": [{"score": 0.5}], "omitted": omitted, "index": {}}
     peer(recall={**answer, "workspace": str(root)})
     assert main(["recall", "x"]) == exits.OK
     assert capsys.readouterr().err.endswith("b.md:3 (budget), and 5 more (--json has all)\n")
@@ -192,7 +192,7 @@ def test_recall_shows_three_of_many_omissions(root, peer, capsys):
 def test_recall_prints_its_text_and_names_what_was_left_out(root, peer, capsys):
     """Markdown on stdout; omissions with reasons on stderr."""
     omitted = [{"path": "b.md", "start_line": 3, "end_line": 9, "reason": "budget"}]
-    source = {"path": "a.md", "start_line": 1, "end_line": 2, "id": 1}
+    source = {"path": "a.md", "start_line": 1, "end_line": 2, "id": 1, "score": 0.5}
     answer = {"text": "## a\nfact", "tokens": 3, "sources": [source], "omitted": omitted, "index": {}}
     daemon = peer(recall={**answer, "workspace": str(root)})
     assert main(["recall", "--budget", "9", "x"]) == exits.OK

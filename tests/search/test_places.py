@@ -1,12 +1,14 @@
 """One hit a place: the best chunk with its neighbours, no line in two hits, whatever the limit."""
 
 import random
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memd.search.recall import recall
+from memd.search.recall import piece_of, recall
+from memd.search.section import section
 
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 HOW = st.fixed_dictionaries(
@@ -73,7 +75,9 @@ def test_no_line_is_in_two_hits(notes, how, query, seed):
 def test_recall_has_no_line_twice(notes, how, query, budget, seed):
     """Nor a part of a line that is split over chunks; and it is within its budget."""
     fill(notes, seed)
-    found = recall(notes.search(query, limit=50, min_score=0.0, **how).hits, budget)
+    hits = notes.search(query, limit=50, min_score=0.0, **how).hits
+    with notes.index.view() as view:
+        found = recall([], [piece_of(hit, partial(section, view, hit.chunk)) for hit in hits], budget)
     named = [word for word in found.text.split() if "x" in word and word[-1].isdigit()]
     assert len(named) == len(set(named))
     assert found.tokens <= budget

@@ -1,0 +1,83 @@
+"""``recall``: what is always known and what a search finds, as text for a prompt."""
+
+import functools
+
+from memd.api.params import RecallParams
+from memd.api.prepare import wait_for
+from memd.api.results import RecallResult, packed, recall_result
+from memd.api.search import Answered, Question, answered_in
+from memd.index.snapshot import View
+from memd.rpc.context import Call
+from memd.rpc.encode import Packed
+from memd.search.recall import BYTES_PER_TOKEN, Piece, Recalled, piece_of
+from memd.search.recall import recall as fit
+from memd.search.score import SearchRequest
+from memd.search.search import Hit
+from memd.search.section import beginning, section
+from memd.workspace.open import OpenWorkspace
+from memd.workspace.workspaces import Workspaces
+
+NO_GOOD_MATCH = "No good match: these are only the nearest notes."  # in front of what a prompt gets
+RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
+
+
+async def recall(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: RecallParams, call: Call
+) -> Packed[RecallResult]:
+    """``recall``: what is always known and what a search finds, within a budget of tokens."""
+    waited = await wait_for(opened, asked, call)
+    question = Question(workspaces.threads, opened, asked, call, waited, agent=True)  # it is for a prompt
+    return await workspaces.read(_recall, question)
+
+
+# In a reading thread
+
+
+def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
+    asked = question.params
+    with question.opened.view(question.call.is_over, agent=question.agent) as view:
+        found = answered_in(view, question, asked.limit or RECALL_HITS)
+        with question.threads.turn():
+            fitted = _fitted(view, question, found)
+    made = found.frame(question.opened, question.waited) | {"took_ms": question.call.age_ms()}
+    return packed(recall_result(fitted, asked, made))
+
+
+def _fitted(view: View, question: Question[RecallParams], found: Answered) -> Recalled:
+    asked, answer = question.params, found.answer
+    is_nearest = answer.confidence == "none"
+    hits = answer.hits if asked.nearest or not is_nearest else []
+    old = [hit for hit in hits if hit.superseded_by and not asked.superseded]
+    wanted = [hit for hit in hits if asked.superseded or not hit.superseded_by]
+    return fit(
+        _core(view, question, found.asked.request) if asked.core else [],
+        [_piece(view, hit) for hit in wanted],
+        asked.budget_tokens,
+        style=asked.format,
+        preface=NO_GOOD_MATCH if is_nearest else "",
+        left_out=[(_piece(view, hit), f"superseded by {', '.join(hit.superseded_by)}") for hit in old],
+    )
+
+
+def _piece(view: View, hit: Hit) -> Piece:
+    return piece_of(hit, functools.partial(section, view, hit.chunk))
+
+
+def _core(view: View, question: Question[RecallParams], request: SearchRequest) -> list[Piece]:
+    """Return the beginnings of the workspace's core notes, whatever is asked of when and what.
+
+    A filter of paths holds for them, too: who may see a folder alone must not be shown what stands above it.
+    """
+    paths, budget_tokens = question.opened.config.core, question.params.budget_tokens
+    places = [one.matcher() for one in request.query.filters if one.name == "path"]
+    ids = view.reader.source_ids(paths)
+    pieces = []
+    for path in paths:
+        source = view.snapshot.sources.get(ids.get(path, 0))
+        if source is None or not all(allows(source) for allows in places) or not request.alive(path):
+            continue
+        chunk, own = beginning(view, source, budget_tokens * BYTES_PER_TOKEN)
+        if chunk is not None:
+            origin = chunk.origin or source.origin
+            pieces.append(Piece(chunk.id, path, view.source(source.id).title, source.day, origin, None, own))
+    return pieces

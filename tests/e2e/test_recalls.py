@@ -1,0 +1,124 @@
+"""Recall through the daemon: the core, daily entries and notes, within one budget."""
+
+import math
+from datetime import datetime, timedelta
+
+import pytest
+
+
+@pytest.fixture
+def home(daemon, tmp_path):
+    """A workspace with a core, a daily file and notes."""
+    root = tmp_path / "notes"
+    (root / "memory").mkdir(parents=True)
+    (root / "MEMORY.md").write_text("# Always\n\nThe user drinks tea, never coffee.\n")
+    sections = [f"## Part {n}\n\n" + f"The heron of part {n} stands by the weir. " * 60 for n in range(3)]
+    (root / "heron.md").write_text("# Heron\n\n" + "\n\n".join(sections) + "\n")
+    (root / "otter.md").write_text("# Otter\n\nThe otter eats fish at the weir.\n")
+    return daemon, daemon.add(root), root
+
+
+def recalled(home, query="heron at the weir", **more):
+    daemon, workspace, _ = home
+    answer = daemon.call("recall", workspace=workspace, query=query, **more)
+    assert answer["tokens"] == math.ceil(len(answer["text"].encode()) / 4) <= answer["budget_tokens"]
+    return answer
+
+
+def paths(answer):
+    return [one["path"] for one in answer["sources"]]
+
+
+def test_what_is_always_known_comes_first(home):
+    """Whatever is asked, with no score of its own; daily entries and notes follow, each with who wrote it."""
+    daemon, workspace, _ = home
+    done = daemon.call(
+        "extract_memory", workspace=workspace, title="Weir", content="A heron came.", daily=True
+    )
+    answer = recalled(home)
+    assert paths(answer)[0] == "MEMORY.md"
+    assert answer["sources"][0]["score"] is None
+    assert {"heron.md", done["path"]} < set(paths(answer))
+    origins = {one["path"]: one["origin"] for one in answer["sources"]}
+    assert (origins[done["path"]], origins["heron.md"]) == ("agent", "human")
+    today = f"{datetime.now().astimezone():%Y-%m-%d}"
+    assert f"Source: {done['path']}:2-4 ({today}, written by an agent)" in answer["text"]
+
+
+def test_the_core_is_what_the_workspace_says(home):
+    """`core` names the notes, in their order; `core = false` in a request leaves them out."""
+    daemon, workspace, _ = home
+    daemon.call(
+        "workspace.configure", workspace=workspace, settings={"core": ["otter.md", "MEMORY.md", "no.md"]}
+    )
+    assert paths(recalled(home))[:2] == ["otter.md", "MEMORY.md"]
+    assert "MEMORY.md" not in paths(recalled(home, core=False))
+
+
+def test_filters_of_tag_and_time_do_not_hide_the_core_and_those_of_path_do(home):
+    """Who may see a folder alone is shown nothing of what stands above it."""
+    tomorrow = f"{datetime.now().astimezone() + timedelta(days=1):%Y-%m-%d}"
+    assert paths(recalled(home, query="", since=tomorrow)) == ["MEMORY.md"]
+    assert paths(recalled(home, tag="none")) == ["MEMORY.md"]
+    assert paths(recalled(home, path="otter.md")) == ["otter.md"]
+    assert paths(recalled(home, query="path:otter.md fish")) == ["otter.md"]
+
+
+def test_a_core_that_is_deleted_or_ignored_is_in_no_answer(home):
+    """It is a source like any other."""
+    daemon, workspace, root = home
+    (root / "MEMORY.md").unlink()
+    assert "MEMORY.md" not in paths(recalled(home))
+    (root / "MEMORY.md").write_text("Tea.\n")
+    daemon.call("workspace.configure", workspace=workspace, settings={"ignore": ["MEMORY.md"]})
+    daemon.call("sync", workspace=workspace)
+    assert "MEMORY.md" not in paths(recalled(home))
+
+
+def test_where_nothing_is_a_good_match_the_core_may_come_alone(home):
+    """With `nearest` false; else the text says that the rest is only the nearest."""
+    query = "quokka zymurgy"
+    answer = recalled(home, query=query, nearest=False)
+    assert (answer["confidence"], paths(answer)) == ("none", ["MEMORY.md"])
+    nearest = recalled(home, query=query, min_score=0.0)
+    assert ("No good match" in nearest["text"]) is (len(nearest["sources"]) > 1)
+
+
+@pytest.mark.parametrize("style", ["markdown", "xml"])
+def test_every_budget_holds_and_is_used(home, style):
+    """From next to nothing to more than there is; from some words on there is always something."""
+    for budget in (1, 20, 60, 100, 200, 500, 1000, 3000):
+        answer = recalled(home, budget_tokens=budget, format=style)
+        assert answer["format"] == style
+        assert answer["sources"] or budget < 60
+    assert answer["text"].count("The heron of part 1") == 60
+
+
+def test_a_channel_never_sees_the_core_of_another(daemon, tmp_path):
+    """A workspace is asked alone: its parent's core is not in its answer, nor the other way round."""
+    for name in ("a", "b"):
+        (tmp_path / name / "memory").mkdir(parents=True)
+        (tmp_path / name / "MEMORY.md").write_text(f"The secret of channel {name}.\n")
+        daemon.add(tmp_path / name)
+    inner = tmp_path / "a" / "inner"
+    (inner / "memory").mkdir(parents=True)
+    (inner / "note.md").write_text("The inner note.\n")
+    daemon.call("workspace.add", path=str(inner), nested=True)
+    for workspace, own in ((tmp_path / "a", "a"), (tmp_path / "b", "b"), (inner, "none")):
+        for more in ({}, {"path": "**"}, {"format": "xml"}):
+            text = daemon.call("recall", workspace=str(workspace), query="secret of channel", **more)["text"]
+            assert [name for name in ("a", "b") if f"channel {name}" in text] == [own] * (own != "none")
+
+
+def test_an_agent_is_sent_no_secret_and_no_private_note(home):
+    """Neither in the core nor in what stands around a hit; the rest of their lines is there."""
+    root = home[2]
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    (root / "MEMORY.md").write_text(f"# Always\n\nThe token is {token} and the user drinks tea.\n")
+    (root / "stork.md").write_text(f"# Stork\n\nStorks nest.\n\n## Access\n\nThe key {token} opens it.\n")
+    text = recalled(home, query="storks", sync=True)["text"]
+    assert "opens it" in text
+    assert "drinks tea" in text
+    assert token not in text
+    (root / "MEMORY.md").write_text("---\nprivate: true\n---\nThe user drinks tea.\n")
+    assert "drinks tea" not in recalled(home, query="storks", sync=True)["text"]
