@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.mcp import Memory
+from memctl.mcp import tools
 from memd.api import params
 from memd.records import Source
 from memd.search.filters import BY_NAME, FILTER_KEYS, OF_WORDS, missed, told
@@ -37,12 +37,13 @@ def test_every_filter_of_an_explanation_is_documented():
     assert [name for name in (*BY_NAME, *OF_WORDS) if f"`{name}`" not in line] == []
 
 
-@pytest.mark.parametrize(
-    "takes", [params.SearchParams, params.RecallParams, Memory.search_memory, Memory.recall]
-)
-def test_every_option_is_a_parameter_of_requests_and_of_the_tools(takes):
+def test_every_option_is_a_parameter_of_requests_and_of_the_tools():
     """What a user can narrow, a program and an agent can."""
-    assert set(inspect.signature(takes).parameters) >= OPTIONS
+    for takes in (params.SearchParams, params.RecallParams):
+        assert set(inspect.signature(takes).parameters) >= OPTIONS
+    given = {tool["name"]: tool["inputSchema"]["properties"].keys() for tool in tools.listed()}
+    for name in ("search_memory", "recall"):
+        assert given[name] >= OPTIONS
 
 
 @pytest.mark.parametrize("one", FILTER_KEYS, ids=lambda one: one.key)

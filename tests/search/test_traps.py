@@ -1,14 +1,9 @@
 """What went wrong elsewhere in silence: starved filters, foreign vectors, budgets, substrings."""
 
-import math
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests_support import DAY, OtherHashEmbedder
-
-from memd.search.recall import count_tokens, recall, section
 
 MANY = 400  # more than the pool of an arm
 
@@ -107,28 +102,6 @@ def test_a_word_beside_a_whole_run_may_be_a_part_of_one(notes):
         for hit in notes.search("\u91d1\u95a3\u5bfa api", min_score=0.0).hits
     }
     assert {path for path, tier in tiers.items() if tier == "trigram"} == {"whole.md"}
-
-
-WORDS = st.sampled_from(["heron", "weir", "reiher", "会議の記録", "журавль", "🦩", "a" * 60])
-TEXTS = st.lists(st.lists(WORDS, min_size=1, max_size=40).map(" ".join), min_size=1, max_size=8)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=TEXTS, budget=st.integers(1, 900))
-def test_a_budget_is_used_as_far_as_it_goes_and_never_exceeded(notes, texts, budget):
-    """Counted in bytes of what is sent, headings included; nothing is left out that would have fitted."""
-    notes.save(
-        {f"n{number}.md": f"zebra t{number} {text}\n" for number, text in enumerate(texts)}, embed=False
-    )
-    hits = notes.search("zebra", limit=20, min_score=0.0).hits
-    result = recall(hits, budget)
-    assert math.ceil(len(result.text.encode()) / 4) == result.tokens <= budget
-    assert [*result.used, *(hit for hit, _ in result.omitted)] != [] or hits == []
-    parts: list[str] = []
-    for hit in hits:
-        fits = count_tokens("\n\n".join([*parts, section(hit)])) <= budget
-        assert fits is (hit in result.used)
-        parts += [section(hit)] if fits else []
 
 
 def test_one_old_note_in_every_mode_and_fusion(notes):
