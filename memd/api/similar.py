@@ -116,8 +116,8 @@ def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:
     return SimilarNote(
         path=hit.source.path,
         title=hit.source.title,
-        start_line=hit.chunk.start_line,
-        end_line=hit.chunk.end_line,
+        start_line=hit.passage.start_line,
+        end_line=hit.passage.end_line,
         score=round(hit.candidate.score, SCORE_DIGITS),
         by=by,
         words=list(words[:ENTRY_WORDS]),
