@@ -58,7 +58,7 @@ def test_no_file_holds_a_trace_of_a_forgotten_entry(daemon, root):
 def test_a_note_of_a_person_is_not_deleted(daemon, root):
     """The error says what to do; the file stays as it is."""
     workspace = daemon.add(root)
-    with pytest.raises(RpcError, match="delete the file yourself"):
+    with pytest.raises(RpcError, match="Delete the file yourself"):
         daemon.call("forget", workspace=workspace, path="heron.md")
     (root / "memory" / "odd").mkdir()
     with pytest.raises(RpcError, match="memctl search finds entries"):
