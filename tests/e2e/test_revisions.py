@@ -213,7 +213,7 @@ def test_a_person_does_all_of_it_by_memctl(workspace):
     assert "title: Weirs\n" in front
     assert "origin: human" in front
     missing = daemon.memctl("add", "They stood.", cwd=root)
-    assert (missing.returncode, "--topic and --title" in missing.stderr) == (2, True)
+    assert (missing.returncode, "a new entry needs --topic" in missing.stderr) == (2, True)
 
 
 def test_an_agent_does_all_of_it_by_its_tools(workspace):
