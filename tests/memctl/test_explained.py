@@ -260,16 +260,26 @@ def test_the_nearest_are_shown_to_who_asks_for_them(peer, capsys, form):
 
 
 def test_recall_of_what_nothing_is_known_about_prints_nothing(peer, capsys):
-    """Exit code 1; what is always known is printed all the same; --nearest asks for the nearest."""
+    """Exit code 1, and stderr says how to see the nearest."""
     nothing = found(confidence="none") | {"text": "", "tokens": 0, "sources": [], "omitted": []}
     daemon = peer(recall=nothing)
     assert main(["recall", "x"]) == exits.NONE
     assert capsys.readouterr() == ("", "memctl: no good match (--nearest shows the nearest there is)\n")
     assert daemon.asked[-1][1]["nearest"] is False
+
+
+def test_recall_prints_what_is_always_known_where_nothing_matches(peer, capsys):
+    """The exit code says all the same that nothing was found."""
+    nothing = found(confidence="none") | {"tokens": 1, "omitted": []}
     peer(recall=nothing | {"text": "Tea.", "sources": [{"score": None}]})
     assert main(["recall", "x"]) == exits.NONE
     assert capsys.readouterr().out == "Tea.\n"
-    daemon = peer(recall=nothing | {"text": "No good match: …", "sources": [{"score": 0.1}]})
+
+
+def test_recall_prints_the_nearest_where_that_is_asked_for(peer, capsys):
+    """The text says itself that it is only the nearest."""
+    nearest = {"text": "No good match: …", "tokens": 5, "sources": [{"score": 0.1}], "omitted": []}
+    daemon = peer(recall=found(confidence="none") | nearest)
     assert main(["recall", "--nearest", "x"]) == exits.OK
     assert capsys.readouterr().out == "No good match: …\n"
     assert "nearest" not in daemon.asked[-1][1]
