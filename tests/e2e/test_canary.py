@@ -1,7 +1,9 @@
 """No word of a note, path, query or tag leaves through the log or the service manager."""
 
 import os
+import random
 import socket
+import string
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +19,8 @@ from memctl.client import RpcError, Unreachable
 from memd.entries.secrets import find_secrets
 
 CANARY = "qzcanary"
-SECRETS = [f"ghp_{CANARY}{number:028d}" for number in range(50)]
+SIGNS = string.ascii_letters + string.digits  # a token has the randomness of one
+SECRETS = [f"ghp_{CANARY}{''.join(random.Random(number).choices(SIGNS, k=28))}" for number in range(50)]
 ALL_SECRETS = "\n\n".join(SECRETS)
 
 # What no client of ours sends: wrong types, names and shapes, each with the canary in it.
@@ -124,7 +127,8 @@ def test_no_word_of_a_note_leaves_through_the_log(tmp_path, manager, server):
             ask(daemon, method, {"workspace": workspace, **params})
         make_noise(daemon)
         server.behaviour = "fail"
-        (root / f"{CANARY}-late.md").write_text(f"{CANARY} and {ALL_SECRETS}\n")
+        for number in range(3):  # one text alone would count as one that the model refuses
+            (root / f"{CANARY}-late-{number}.md").write_text(f"{CANARY} {number} and {ALL_SECRETS}\n")
         until(lambda: daemon.call("status", workspace=workspace)["workspaces"][0]["degraded"])
         ask(daemon, "search", {"workspace": workspace, "query": CANARY, "mode": "vector"})
         (root / "memory" / "config.toml").write_text(f'ignore = ["{CANARY}"\n{CANARY} = 1\n')
