@@ -18,7 +18,9 @@ from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 NO_GOOD_MATCH = "No good match: these are only the nearest notes."  # in front of what a prompt gets
-RECALL_HITS = 50  # candidates for a prompt; the budget is what limits them
+RECALL_HITS = 50  # candidates for a prompt, at most
+PIECE_TOKENS = 50  # as short pieces are: a small budget needs no more candidates than have room in it
+LEAST_HITS = 10  # some of them say what is sent already
 
 
 async def recall(
@@ -36,7 +38,8 @@ async def recall(
 def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
     asked = question.params
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        found = answered_in(view, question, asked.limit or RECALL_HITS)
+        enough = min(max(asked.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
+        found = answered_in(view, question, asked.limit or enough)
         with question.threads.turn():
             fitted = _fitted(view, question, found)
     made = found.frame(question.opened, question.waited) | {"took_ms": question.call.age_ms()}

@@ -237,11 +237,14 @@ class _Filling:
         if own is None:
             return "its lines are sent with another hit"
         left = most_bytes - _size(self._with())
-        if self.sent and left < MIN_CUT_BYTES:
+        room = left - _size(self.frame.piece(Sent(one, replace(own, text=""), {})))
+        if (
+            self.sent and room < MIN_CUT_BYTES
+        ):  # of fifty hits ten find room: nothing is looked up for the rest
             return self._too_long(one, own, left)
         if like := next((before for before in self.sent if self._is_like(one, before)), None):
             return f"nearly the same as {like.piece.path}:{like.passage.start_line}-{like.passage.end_line}"
-        if any(self._put(sent, most_bytes) for sent in self._forms(one, lines, left, most_bytes)):
+        if any(self._put(sent, most_bytes) for sent in self._forms(one, lines, room, most_bytes)):
             return ""
         return self._too_long(one, own, left)
 
@@ -266,18 +269,21 @@ class _Filling:
             self._fingerprints[shown] = fingerprint(shown.text)
         return self._fingerprints[shown]
 
-    def _forms(self, one: Piece, own: Lines, left: int, most_bytes: int) -> Iterator[Sent]:
+    def _forms(self, one: Piece, own: Lines, room: int, most_bytes: int) -> Iterator[Sent]:
         """Yield what may be sent of a piece, the most first. With what is around it only what is all new."""
         known = self._lines.get(one.path, set())
-        most = max(left * SECTION_SHARE, SECTION_BYTES)
-        for lines in (one.section(), one.beside, own):
+        most = max(room * SECTION_SHARE, SECTION_BYTES)
+        whole = _passage(own)
+        if whole is None:
+            return
+        # Where it has no room alone, nothing is looked up around it.
+        for lines in (one.section(), one.beside, own) if _size(whole.text) <= room else ():
             shown = _passage(lines)
             if shown is None or not known.isdisjoint(lines):
                 continue
             if lines is own or lines is one.beside or _size(shown.text) <= most:
                 yield Sent(one, shown, lines)
-        whole = _passage(own)
-        cut = self._cut(one, whole, most_bytes) if whole is not None else None
+        cut = self._cut(one, whole, most_bytes)
         if cut is not None:
             yield Sent(one, cut, _lines(cut), is_cut=True)
 
