@@ -1,11 +1,13 @@
 """``journal``: who wrote, revised, superseded and forgot what, and when."""
 
+from collections.abc import Collection
 from datetime import date, datetime
 
 from memd.api.params import JournalParams
 from memd.api.prepare import day
 from memd.api.results import JournalRecord, JournalResult, packed
 from memd.entries.journal import Record, newest
+from memd.index.snapshot import View
 from memd.rpc.context import Call
 from memd.rpc.encode import Packed
 from memd.workspace.open import OpenWorkspace
@@ -28,22 +30,30 @@ def _journal(opened: OpenWorkspace, asked: JournalParams, call: Call) -> Packed[
         if _is_wanted(one, asked, since):
             found.append(one)
     with opened.view(call.is_over, agent=asked.agent) as view:
-        named = view.entries({one.id for one in found if one.id})
-        records = [
-            JournalRecord(
-                time=one.time,
-                action=one.action,
-                id=one.id,
-                hash=one.hash,
-                origin=one.origin,
-                client=one.client,
-                conversation=one.conversation,
-                path=named[one.id].path if one.id in named else None,
-                title=view.source(named[one.id].id).title if one.id in named else None,
-            )
-            for one in found
-        ]
+        named = _named(view, {one.id for one in found if one.id})
+    records = [
+        JournalRecord(
+            time=one.time,
+            action=one.action,
+            id=one.id,
+            hash=one.hash,
+            origin=one.origin,
+            client=one.client,
+            conversation=one.conversation,
+            path=named[one.id][0] if one.id in named else None,
+            title=named[one.id][1] if one.id in named else None,
+        )
+        for one in found
+    ]
     return packed(JournalResult(workspace=str(opened.workspace.root), records=records, took_ms=call.age_ms()))
+
+
+def _named(view: View, ids: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return the path and the title of entries that are there: files, or blocks of daily logs."""
+    daily = view.daily_entries(ids)
+    named = {name: (view.source(one.source).path, one.heading) for name, one in daily.items()}
+    files = {name: (one.path, view.source(one.id).title) for name, one in view.entries(ids).items()}
+    return named | files
 
 
 def _is_wanted(one: Record, asked: JournalParams, since: date | None) -> bool:

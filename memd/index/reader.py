@@ -40,6 +40,10 @@ CHECKSUMS_AFTER = "SELECT hash, row, crc FROM vectors WHERE matrix = ? AND hash 
 ENTRIES = """
     SELECT name, source FROM names WHERE kind = 'id' AND name IN (SELECT value FROM json_each(?))
 """
+DAILY_ENTRIES = """
+    SELECT entry, min(id) FROM chunks
+    WHERE entry != '' AND entry IN (SELECT value FROM json_each(?)) GROUP BY entry
+"""
 SEARCHED = """
     SELECT chunks.id, path, context, text,
         chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
@@ -178,6 +182,12 @@ class Reader:
         with decoded(self._path):
             found = self._db.execute(ENTRIES, (json.dumps(list(ids)),))
             return [(str(name), int(source)) for name, source in found]
+
+    def daily_entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
+        """Return (id, first chunk) of the daily entries that have one of those ids."""
+        with decoded(self._path):
+            found = self._db.execute(DAILY_ENTRIES, (json.dumps(list(ids)),))
+            return [(str(name), int(chunk)) for name, chunk in found]
 
     def checksums(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return (row, CRC-32) of the vectors of those chunks that have one: 10 µs a chunk."""

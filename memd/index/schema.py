@@ -78,6 +78,7 @@ CREATE TABLE chunks (
 ) STRICT;
 CREATE INDEX chunks_by_source ON chunks (source);
 CREATE INDEX chunks_by_hash ON chunks (hash);
+CREATE INDEX chunks_by_entry ON chunks (entry) WHERE entry != '';
 
 CREATE TABLE matrices (
     number INTEGER PRIMARY KEY,            -- of its file; one that is neither active nor building is waste

@@ -149,6 +149,14 @@ class View:
         ]
         return dict(sorted(found, key=lambda one: one[1].path, reverse=True))
 
+    def daily_entries(self, ids: Collection[str]) -> dict[str, StoredChunk]:
+        """Return the first chunk, as an answer shows it, of the live daily entries that have those ids."""
+        found = dict(self.reader.daily_entries(ids))
+        chunks = self.reader.chunks(list(found.values()))
+        live = [number for number, chunk in chunks.items() if chunk.source in self.snapshot.sources]
+        shown = self.shown(live)
+        return {name: shown[chunk] for name, chunk in found.items() if chunk in shown}
+
     def source(self, source_id: int) -> Source:
         """Return the record of a live source as an answer shows it: to an agent without secrets."""
         found = self.snapshot.sources[source_id]

@@ -103,6 +103,9 @@ def test_memctl_adds_and_forgets_a_daily_entry(daemon, root):
     assert added.stdout.strip().endswith(today())
     [entry] = re.findall(r"[0-9a-f]{16}", added.stderr)
     assert "origin=human client=memctl" in (root / today()).read_text()
+    [told] = daemon.call("journal", workspace=workspace)["records"]
+    assert told["path"] == today()
+    assert told["title"].endswith("Thing")
     done = daemon.memctl("forget", "-w", workspace, entry)
     assert done.stdout.startswith(f"forgot {today()}: ")
     assert traces(daemon.state, root) == []
