@@ -45,6 +45,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "search_memory", {"query": word, "agent": True}
     yield "search", {"query": word[:6], "prefix": True}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000, "superseded": True}
+    yield "recall", {"query": "the same", "format": "xml", "core": False, "nearest": False}
     yield from _sources()
     yield "index", {"wait": True, "vectors": False}
     yield "index", {"rebuild": True, "progress": True}
@@ -78,6 +79,7 @@ def _entries(word: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "extract_memory", {
         "topic": "facts", "title": "one", "content": "a fact", "tags": ["t"], "source": {"client": "test"},
     }  # fmt: skip
+    yield "extract_memory", {"title": "said", "content": "a thing of the day", "daily": True}
     yield "extract_memory", {"topic": f"../{word}", "title": "one", "content": "a fact"}
     yield from _revisions()
     human = {"origin": "human"}

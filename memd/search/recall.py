@@ -5,13 +5,13 @@ where that is small beside what is left, else with its neighbours, else alone; w
 end of a line or sentence, and says so. No line is sent twice, nor what nearly says the same.
 """
 
+import html
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal, Protocol
-from xml.sax.saxutils import escape, quoteattr
 
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
 from memd.search.passage import Line, Part, Passage, passage
@@ -41,7 +41,6 @@ _SPACES = re.compile(r"\s")
 _TICKS = re.compile(r"`{3,}")
 # What XML 1.0 has no way to write.
 _NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_KEPT = {"\r": "&#13;"}  # a parser of XML takes it for a line feed
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -194,12 +193,12 @@ class Xml:
             "superseded_by": ", ".join(one.superseded_by),
             "cut": "true" if sent.is_cut else "",
         }
-        told = " ".join(f"{key}={quoteattr(_line(_xml(value)))}" for key, value in values.items() if value)
-        return f"<note {told}>\n{escape(_xml(shown.text), _KEPT)}\n</note>"
+        told = " ".join(_attribute(key, value) for key, value in values.items() if value)
+        return f"<note {told}>\n{_content(shown.text)}\n</note>"
 
     def remark(self, text: str) -> str:
         """Return what memd itself says."""
-        return f"<remark>{escape(text)}</remark>"
+        return f"<remark>{_content(text)}</remark>"
 
     def whole(self, parts: Sequence[str]) -> str:
         """Return all of it."""
@@ -365,6 +364,15 @@ def _line(text: str) -> str:
 
 def _xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
+
+
+def _attribute(key: str, value: str) -> str:
+    return f'{key}="{html.escape(_line(_xml(value)))}"'
+
+
+def _content(text: str) -> str:
+    """Return a text as an element's content; a parser of XML would take a carriage return for a line feed."""
+    return html.escape(_xml(text), quote=False).replace("\r", "&#13;")
 
 
 def _size(text: str) -> int:

@@ -244,7 +244,7 @@ def test_no_socket_but_unix_sockets_is_opened_and_no_file_elsewhere_is_written(t
             daemon, root, ("extract_memory", fact), ("search_memory", {"query": "spring migration"})
         )
         assert not stored.is_error
-        assert found.structured_content["hits"][0]["origin"] == "agent"
+        assert found.structured_content["hits"][0]["source"]["origin"] == "agent"
         daemon.call("shutdown")
         daemon.process.wait(timeout=30)
     finally:

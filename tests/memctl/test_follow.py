@@ -139,7 +139,7 @@ def test_a_time_span_must_be_one(root, capsys, wrong):
 @pytest.mark.parametrize("command", ["search", "recall"])
 def test_sync_before_an_answer(peer, capsys, command):
     """--sync asks for it; where it was not reached, stderr says so, and the answer is shown all the same."""
-    answer = found(hit(), synced=False) | {"text": "x", "sources": [1], "omitted": []}
+    answer = found(hit(), synced=False) | {"text": "x", "sources": [{"score": 0.5}], "omitted": []}
     daemon = peer(**{command: answer})
     assert main([command, "--sync", "x"]) == exits.OK
     assert daemon.asked[0][1]["sync"] is True

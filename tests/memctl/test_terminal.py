@@ -92,7 +92,7 @@ def test_a_notes_escapes_reach_no_terminal(answers, seen):
     answers["get"] = lambda _: {"path": "a.md", "text": hostile, "start_line": 1, "end_line": 1}
     answers["recall"] = lambda _: {
         "text": hostile,
-        "sources": [1],
+        "sources": [{"score": 0.5}],
         "omitted": [],
         "index": {},
         "workspace": "/",

@@ -190,4 +190,4 @@ def test_an_agent_stores_a_fact_and_finds_it_by_meaning_in_its_next_call(home):
     written, found = anyio.run(session)
     assert not written.is_error, written.content
     assert found.structured_content["hits"][0]["path"] == written.structured_content["path"]
-    assert found.structured_content["hits"][0]["origin"] == "agent"
+    assert found.structured_content["hits"][0]["source"]["origin"] == "agent"
