@@ -11,11 +11,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+# For cleaning up, once nobody waits. What a signal raises in a finalizer is lost: then this is the end.
+LEAVE_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Send = Callable[[dict[str, Any]], None]
@@ -72,3 +75,5 @@ def _leave_without_parent() -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(LEAVE_S)
+    os._exit(128 + signal.SIGTERM)

@@ -30,3 +30,31 @@ def test_a_signal_ends_the_work_and_not_the_end_of_the_process(when, status):
     ) as process:
         assert json.loads(process.stdout.read()) == {"report": {}}
         assert (process.wait(), process.stderr.read()) == (status, b"")
+
+
+LOSES = """
+import signal, time
+from memd import child
+class Lost:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+with child.running() as send:
+    lost = Lost()
+    del lost
+    send({"report": {}})
+    while True:
+        time.sleep(60)
+"""
+
+
+def test_a_signal_that_python_loses_does_not_keep_it_alive():
+    """What is raised in a finalizer is printed and forgotten; without its parent the process ends even so."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOSES],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert json.loads(process.stdout.readline()) == {"report": {}}
+        process.stdin.close()
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
