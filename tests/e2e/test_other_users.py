@@ -1,5 +1,6 @@
 """Another user's process can ask memd nothing."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -62,11 +63,8 @@ def test_a_socket_folder_that_another_user_made_first_is_not_used(tmp_path):
     squatted = shared / f"memd-{os.geteuid()}"
     squatted.mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as listener:
-        os.chdir(squatted)  # a socket's path may be short only
-        try:
+        with contextlib.chdir(squatted):  # a socket's path may be short only
             listener.bind("memd.sock")
-        finally:
-            os.chdir(home)
         listener.listen()
         listener.settimeout(0)
         for path in (squatted, squatted / "memd.sock"):
