@@ -7,14 +7,16 @@ Chat Completions.
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 SAID = "That is all I know."  # the stand-in's last word
 
 
-Call = tuple[str, dict[str, Any]]  # what the tool's name ends with, and its arguments
+Arguments = dict[str, Any]
+# What the tool's name ends with, and its arguments, or what returns them once the calls before are answered.
+Call = tuple[str, Arguments | Callable[[], Arguments]]
 
 
 class ModelApi:
@@ -67,6 +69,16 @@ class ModelApi:
         """Tell whether every call of the script was made and answered."""
         return f'"{_call_id(len(self.calls) - 1)}"' in self.asked()
 
+    def results(self) -> list[Any]:
+        """Return what the tools answered, in the order of the script; of Anthropic's Messages alone."""
+        found = {}
+        for request in self.requests:
+            for message in request.get("messages", ()):
+                for block in message["content"] if isinstance(message["content"], list) else ():
+                    if block.get("type") == "tool_result":
+                        found[block["tool_use_id"]] = json.loads(_text(block["content"]))
+        return [found[_call_id(number)] for number in range(len(self.calls))]
+
     def answer(self, path: str, body: dict[str, Any]) -> Iterator[str]:
         """Return the parts of an answer."""
         sent = json.dumps(body)
@@ -75,7 +87,8 @@ class ModelApi:
         if done < len(self.calls):
             name, given = self.calls[done]
             offered = [tool for tool in _tool_names(body) if tool.endswith(name)]
-            call = (_call_id(done), offered[0], given) if offered else None
+            if offered:
+                call = (_call_id(done), offered[0], given() if callable(given) else given)
         if path.endswith("/count_tokens"):
             return iter([json.dumps({"input_tokens": 10})])
         if path.endswith("/messages"):
@@ -150,6 +163,10 @@ def _chat(call: Called) -> Iterator[str]:
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     yield _data(frame | {"choices": [end], "usage": usage})
     yield "data: [DONE]\n\n"
+
+
+def _text(content: str | list[dict[str, Any]]) -> str:
+    return content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
 
 
 def _call_id(number: int) -> str:

@@ -25,6 +25,8 @@ RUN_TIMEOUT_S = 200
 QUESTION = "On which port does the staging database listen?"
 NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
 STORED = {"topic": "infra", "title": "Mirror of packages", "content": "The mirror of packages moved to Oslo."}
+CANARY = "zibelthurm"  # a word that no other text has
+TAIL = "belthurm"  # full text stores a word without what it shares with the word before it
 CALLS = [
     ("search_memory", {"query": "staging database port"}),
     ("extract_memory", STORED),
@@ -68,7 +70,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 def claude_code(daemon: Daemon, api: ModelApi) -> tuple[list[str], dict[str, str]]:
     """How Claude Code asks one question, and in which environment."""
-    allowed = "mcp__memd__search_memory,mcp__memd__extract_memory"
+    allowed = ",".join(f"mcp__memd__{tool}" for tool in ("search_memory", "extract_memory", "forget_memory"))
     return ["claude", "-p", QUESTION, "--allowedTools", allowed], {
         "ANTHROPIC_BASE_URL": api.url,
         "ANTHROPIC_API_KEY": "dummy",
@@ -105,6 +107,56 @@ def opencode(daemon: Daemon, api: ModelApi) -> tuple[list[str], dict[str, str]]:
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
     }
+
+
+def entry(root: Path, title: str) -> str:
+    """Return the path of the one entry with a title, as agents name it."""
+    [path] = root.glob(f"memory/code-style/{title}-*.md")
+    return str(path.relative_to(root))
+
+
+@pytest.mark.timeout(300)
+def test_a_real_client_stores_finds_supersedes_and_forgets(installed, daemon):
+    """By the tools of Claude Code: found by meaning, ranked behind its successor, gone to the byte."""
+    root = daemon.home / "notes"
+    style = {"topic": "code style"}
+    old = style | {"title": "Tabs versus spaces", "content": f"We settled on a tab per level, says {CANARY}."}
+    new = style | {"title": "Spaces now", "content": "We settled on four blanks per level after all."}
+    api = ModelApi(
+        [
+            ("extract_memory", old),
+            ("search_memory", {"query": "indentation width"}),
+            ("extract_memory", lambda: new | {"supersedes": [entry(root, "tabs-versus-spaces")]}),
+            ("search_memory", {"query": "tabs versus spaces"}),
+            ("forget_memory", lambda: {"path": entry(root, "tabs-versus-spaces")}),
+            ("search_memory", {"query": "tabs versus spaces"}),
+        ]
+    )
+    assert daemon.memctl("agents", "install", "claude-code", "--yes").returncode == 0
+    command, environment = claude_code(daemon, api)
+    try:
+        while not api.is_done():
+            done = subprocess.run(
+                [str(installed / command[0]), *command[1:]],
+                cwd=root, env=daemon.environment | environment, stdin=subprocess.DEVNULL,
+                capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+            )  # fmt: skip
+            assert SAID in done.stdout, done.stdout + done.stderr
+    finally:
+        api.close()
+    stored, found, later, ranked, forgotten, left = api.results()
+    assert stored["indexed"]
+    assert found["hits"][0]["path"] == stored["path"]
+    assert stored["path"] in [one["path"] for one in later["similar"]]
+    paths = [hit["path"] for hit in ranked["hits"]]
+    assert paths.index(later["path"]) < paths.index(stored["path"])
+    assert ranked["hits"][paths.index(stored["path"])]["superseded_by"] == [later["path"]]
+    assert forgotten["forgotten"]
+    assert stored["path"] not in [hit["path"] for hit in left["hits"]]
+    until(lambda: list(root.glob("memory/archives/*/*/*.md")))
+    daemon.call("sync", workspace=str(root))
+    held = [path for one in (daemon.state, root) for path in one.rglob("*") if path.is_file()]
+    assert [str(path) for path in held if TAIL.encode() in path.read_bytes().lower()] == []
 
 
 @pytest.mark.timeout(300)
