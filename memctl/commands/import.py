@@ -73,7 +73,7 @@ def run(args: Namespace) -> int:
     workspace = workspaces.find(args.workspace)
     done = child.report(_command(args, workspace), "the import", lambda later: _show(later["imported"], args))
     _show(done, args)
-    return exits.OK
+    return exits.NONE if done["skipped"] and not done["conversations"] else exits.OK
 
 
 def _check(args: Namespace) -> None:

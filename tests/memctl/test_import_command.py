@@ -90,6 +90,7 @@ def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
     [
         (["claude-code", "nowhere"], exits.NOT_FOUND, "nowhere is not there"),
         (["claude-code", "."], exits.NONE, "no file of claude-code's in"),
+        (["chatgpt", "foreign.md"], exits.NONE, "skipped: "),
         (["nobody"], exits.USAGE, "claude-code"),
         (["chatgpt"], exits.USAGE, "name the export"),
         (["chatgpt", "x.zip", "--follow"], exits.USAGE, "files that grow"),
@@ -100,6 +101,7 @@ def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
 )
 def test_what_cannot_be_imported_says_why(daemon, tmp_path, argv, status, said):
     """With the exit code of its class."""
+    (daemon.root / "foreign.md").write_text("No export.\n")
     done = daemon.memctl("import", *argv, cwd=daemon.root)
     assert (done.returncode, said in done.stderr) == (status, True), done.stderr
 
