@@ -26,6 +26,7 @@ from memctl.protocol import ANSWERS, MAX_ID, Decoder, Message, Notification, Pro
 
 IN_FLIGHT = 16  # memd's limit for a connection: it tells one request more that it is busy
 _READ_BYTES = 256 << 10
+_CLOSED = "memd closed the connection; its log says why"
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -139,10 +140,12 @@ class AsyncClient(AsyncMethods):
             while received := await self._reader.read(_READ_BYTES):
                 for message in decoder.feed(received):
                     self._take(message)
+        except ConnectionResetError:  # it was killed, and had not read all that was sent to it
+            self._lose(Unreachable(_CLOSED))
         except (ProtocolError, OSError) as error:
             self._lose(Unreachable(f"the connection to memd broke: {error}"))
         else:
-            self._lose(Unreachable("memd closed the connection; its log says why"))
+            self._lose(Unreachable(_CLOSED))
 
     def _take(self, message: Message) -> None:
         if isinstance(message, Response):

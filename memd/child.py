@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-# For cleaning up, once nobody waits. What a signal raises in a finalizer is lost: then this is the end.
-LEAVE_S = 5.0
+# For cleaning up, once nobody waits: a model server that hangs is given up first. What a signal raises in a
+# finalizer is lost: then this is the end.
+LEAVE_S = 60.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Send = Callable[[dict[str, Any]], None]

@@ -38,6 +38,7 @@ from memd import child
 class Lost:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)
+child.LEAVE_S = 1.0
 with child.running() as send:
     lost = Lost()
     del lost

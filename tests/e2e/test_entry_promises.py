@@ -109,7 +109,7 @@ def test_a_forgotten_file_is_deleted_before_the_index_hears_of_it(workspace):
     path = daemon.call("extract_memory", workspace=str(root), **FACT)["path"]
     with busy_writer(daemon):
         with pytest.raises(RpcError, match="the entry's file is deleted") as caught:
-            daemon.call("forget", workspace=str(root), path=path, timeout_ms=1000)
+            daemon.call("forget", workspace=str(root), path=path, timeout_ms=4000)
         assert caught.value.code == "MEMD_TIMEOUT"
         daemon.process.kill()
         daemon.process.wait()
