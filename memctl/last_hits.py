@@ -13,14 +13,14 @@ from memctl.paths import PathError, check_private_dir, make_private_dir, runtime
 PREFIX = "hits-"
 
 
-class Place(NamedTuple):
+class HitPlace(NamedTuple):
     """A line of a file."""
 
     path: str  # absolute
     line: int
 
 
-def keep(places: list[Place]) -> None:
+def keep(places: list[HitPlace]) -> None:
     """Remember what is shown on this terminal; nothing where there is none, or no folder for it."""
     name = _name()
     if name is None:
@@ -37,7 +37,7 @@ def keep(places: list[Place]) -> None:
         fresh.rename(path)
 
 
-def kept() -> list[Place]:
+def kept() -> list[HitPlace]:
     """Return what was shown last on this terminal; nothing where nothing was."""
     name = _name()
     if name is None:
@@ -49,7 +49,7 @@ def kept() -> list[Place]:
         found = json.loads((runtime_dir() / name).read_bytes())
     except (OSError, PathError, ValueError):
         return []
-    return [Place(str(path), int(line)) for path, line in found]
+    return [HitPlace(str(path), int(line)) for path, line in found]
 
 
 def _remove_old() -> None:

@@ -31,7 +31,7 @@ HOOK_TIMEOUT_S = 5  # after that the client goes on without; the hook's own dead
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class AgentClient:
     """One client; *targets* is called with memctl's command and what follows `memctl mcp`."""
 
     name: str
@@ -154,13 +154,15 @@ TOOLS = "tools"
 CLIENTS = {
     one.name: one
     for one in (
-        Client("claude-code", "Claude Code", _claude_code, BOTH),
-        Client("codex", "Codex", _codex, BOTH, "codex asks you at its next start to trust the new hooks"),
-        Client("cursor", "Cursor", _cursor, TOOLS),
-        Client("vscode", "VS Code", _vscode, TOOLS),
-        Client("zed", "Zed", _zed, TOOLS),
-        Client("opencode", "OpenCode", _opencode, BOTH),
-        Client("gemini", "Gemini CLI", _gemini, TOOLS),
-        Client("openclaw", "OpenClaw", _openclaw, "the plugin of its memory slot"),
+        AgentClient("claude-code", "Claude Code", _claude_code, BOTH),
+        AgentClient(
+            "codex", "Codex", _codex, BOTH, "codex asks you at its next start to trust the new hooks"
+        ),
+        AgentClient("cursor", "Cursor", _cursor, TOOLS),
+        AgentClient("vscode", "VS Code", _vscode, TOOLS),
+        AgentClient("zed", "Zed", _zed, TOOLS),
+        AgentClient("opencode", "OpenCode", _opencode, BOTH),
+        AgentClient("gemini", "Gemini CLI", _gemini, TOOLS),
+        AgentClient("openclaw", "OpenClaw", _openclaw, "the plugin of its memory slot"),
     )
 }

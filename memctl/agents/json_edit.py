@@ -34,12 +34,12 @@ class Item:
 
     key: Key
     start: int  # of the key, or of an element's value
-    value: "Value"
+    value: "JsonValue"
     comma: int | None  # where the comma behind it stands
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class JsonValue:
     """A value and where it stands: text[start:end]."""
 
     start: int
@@ -47,12 +47,12 @@ class Value:
     items: tuple[Item, ...]  # of an object or array
     plain: Any  # as json.loads returns it
 
-    def at(self, key: Key) -> "Value | None":
+    def at(self, key: Key) -> "JsonValue | None":
         """Return the value of a key; of two that are the same the last, as every parser takes it."""
         return next((item.value for item in reversed(self.items) if item.key == key), None)
 
 
-def parse(text: str) -> Value:
+def parse(text: str) -> JsonValue:
     """Return the one value of a text. Raises JsonSyntaxError."""
     parser = _Parser(text)
     value = parser.value(0, MAX_DEPTH)
@@ -124,7 +124,7 @@ def _shown(path: Sequence[Key]) -> str:
     return ".".join(map(str, path)) or "the whole"
 
 
-def _inserted(text: str, outer: Value, prefix: str, new: Any) -> str:
+def _inserted(text: str, outer: JsonValue, prefix: str, new: Any) -> str:
     """Put a last item into an object or array, as its others are written."""
     close = outer.end - 1
     last = outer.items[-1] if outer.items else None
@@ -188,7 +188,7 @@ class _Parser:
         found = _BLANK.match(self.text, place)
         return found.end() if found else place
 
-    def value(self, place: int, depth: int) -> Value:
+    def value(self, place: int, depth: int) -> JsonValue:
         place = self.skip(place)
         if not depth:
             raise self.error(place, f"nested deeper than {MAX_DEPTH} levels")
@@ -196,9 +196,9 @@ class _Parser:
         if opening in {"{", "["}:
             return self.items(place, depth, "}" if opening == "{" else "]")
         end, plain = self.scalar(place)
-        return Value(place, end, (), plain)
+        return JsonValue(place, end, (), plain)
 
-    def items(self, start: int, depth: int, closing: str) -> Value:
+    def items(self, start: int, depth: int, closing: str) -> JsonValue:
         found: list[Item] = []
         place = self.skip(start + 1)
         while self.text[place : place + 1] != closing:
@@ -215,7 +215,7 @@ class _Parser:
         plain: Any = [item.value.plain for item in found]
         if closing == "}":
             plain = {item.key: item.value.plain for item in found}
-        return Value(start, place + 1, tuple(found), plain)
+        return JsonValue(start, place + 1, tuple(found), plain)
 
     def key(self, place: int) -> tuple[Any, int]:
         quoted = _STRING.match(self.text, place)

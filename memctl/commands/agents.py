@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from memctl import exits, workspaces
 from memctl.agents import clients, config_file
-from memctl.agents.clients import CLIENTS, Client
+from memctl.agents.clients import CLIENTS, AgentClient
 from memctl.agents.config_file import Change, backup_of
 from memctl.agents.edits import EditError, Target
 from memctl.arguments import workspace_option
@@ -86,7 +86,7 @@ def _uninstall(args: Namespace) -> int:
     return exits.OK
 
 
-def _targets(client: Client, workspace: str | None) -> list[Target]:
+def _targets(client: AgentClient, workspace: str | None) -> list[Target]:
     options = ["--workspace", workspaces.absolute(workspace)] if workspace else []
     return client.targets(clients.command(), options)
 
@@ -164,7 +164,7 @@ def _list(args: Namespace) -> int:
     return exits.OK
 
 
-def _state(client: Client) -> tuple[State, list[str]]:
+def _state(client: AgentClient) -> tuple[State, list[str]]:
     """Return how much of it a client has: all as this memctl would write it, some, or nothing."""
     targets = _targets(client, None)
     paths = [str(target.path) for target in targets]

@@ -8,7 +8,7 @@ from pathlib import Path
 from memctl import exits, last_hits
 from memctl.arguments import count
 from memctl.exits import CommandError
-from memctl.last_hits import Place
+from memctl.last_hits import HitPlace
 
 VARIABLES = ("MEMCTL_EDITOR", "VISUAL", "EDITOR")
 # How a line is named on the command line of an editor; others get the file alone.
@@ -42,7 +42,7 @@ def run(args: Namespace) -> int:
     return open_place(places[args.number - 1])
 
 
-def open_place(place: Place) -> int:
+def open_place(place: HitPlace) -> int:
     """
     Start the editor at a place and wait for it; return its exit code.
 
@@ -61,7 +61,7 @@ def open_place(place: Place) -> int:
         raise CommandError(named, exits.USAGE) from error
 
 
-def editor_command(editor: list[str], place: Place) -> list[str]:
+def editor_command(editor: list[str], place: HitPlace) -> list[str]:
     """Return the command line that opens a place in an editor."""
     name = Path(editor[0]).name.removesuffix(".exe")
     if name in PLUS_LINE:

@@ -16,7 +16,7 @@ from memctl.commands import common
 from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _query, status_of
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
-from memctl.last_hits import Place
+from memctl.last_hits import HitPlace
 from memctl.output import hits
 from memctl.output.hits import SNIPPET_LINES, PageStyle
 from memctl.output.links import VARIABLE, form_of
@@ -171,7 +171,7 @@ def show_page(answer: dict[str, Any], query: str, args: Namespace, *, cwd: str) 
         return
     last_hits.keep(
         [
-            Place(f"{hit.get('workspace', answer['workspace'])}/{hit['path']}", hits.line_of(hit))
+            HitPlace(f"{hit.get('workspace', answer['workspace'])}/{hit['path']}", hits.line_of(hit))
             for hit in answer["hits"]
         ]
     )

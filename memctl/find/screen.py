@@ -22,7 +22,7 @@ from memctl.commands.open import open_place
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
 from memctl.find.live_search import Found, LiveSearch
-from memctl.last_hits import Place
+from memctl.last_hits import HitPlace
 from memctl.output import hits as hit_text
 from memctl.output.excerpt import fitted, width
 from memctl.output.marker import pattern_of
@@ -336,8 +336,8 @@ def _identity(hit: Hit) -> tuple[Any, ...]:
     return hit["workspace"], hit["path"], hit["start_line"], hit["end_line"]
 
 
-def _place(hit: Hit) -> Place:
-    return Place(f"{hit['workspace']}/{hit['path']}", hit_text.line_of(hit))
+def _place(hit: Hit) -> HitPlace:
+    return HitPlace(f"{hit['workspace']}/{hit['path']}", hit_text.line_of(hit))
 
 
 def _end_of(text: str, columns: int) -> str:

@@ -38,7 +38,7 @@ class InvalidLineError(JsonRpcError):
         self.id = id_
 
 
-class Request(NamedTuple):
+class JsonRpcRequest(NamedTuple):
     """A call that is answered once."""
 
     id: Id
@@ -52,14 +52,14 @@ class Request(NamedTuple):
         return meta if isinstance(meta, dict) else {}
 
 
-class Notification(NamedTuple):
+class JsonRpcNotification(NamedTuple):
     """A message that nobody answers."""
 
     method: str
     params: dict[str, Any]
 
 
-def decode(line: bytes) -> Request | Notification | None:
+def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
     """
     Return the message of one line; None for a response, which nobody asked for.
 
@@ -84,7 +84,11 @@ def decode(line: bytes) -> Request | Notification | None:
         raise InvalidLineError(INVALID_REQUEST, "a request needs a method, which is text", id_)
     if params is not None and not isinstance(params, dict):
         raise InvalidLineError(INVALID_PARAMS, f"params of {method} must be an object", id_)
-    return Notification(method, params or {}) if id_ is None else Request(id_, method, params or {})
+    return (
+        JsonRpcNotification(method, params or {})
+        if id_ is None
+        else JsonRpcRequest(id_, method, params or {})
+    )
 
 
 def _id(message: dict[str, Any]) -> Id | None:

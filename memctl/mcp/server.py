@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from memctl import versions
 from memctl.mcp import jsonrpc, prompts, resources, tools
 from memctl.mcp.asking import Asking, CancelledError, DaemonError, Report
-from memctl.mcp.jsonrpc import Id, InvalidLineError, JsonRpcError, Notification, Request
+from memctl.mcp.jsonrpc import Id, InvalidLineError, JsonRpcError, JsonRpcNotification, JsonRpcRequest
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPE_VERSIONS = ("2026-07-28",)
@@ -44,15 +44,15 @@ CACHEABLE_MS = {
     "resources/read": 0,
 }
 
-Handler = Callable[[Request], dict[str, Any]]
+Handler = Callable[[JsonRpcRequest], dict[str, Any]]
 
 
 def serve(workspace: str | None) -> None:
     """Answer on stdin and stdout for *workspace* until stdin closes; None: for the one that is found then."""
-    Server(workspace, sys.stdout.buffer).serve(sys.stdin.buffer)
+    McpServer(workspace, sys.stdout.buffer).serve(sys.stdin.buffer)
 
 
-class Server:
+class McpServer:
     """Answers one client."""
 
     def __init__(self, workspace: str | None, output: BinaryIO) -> None:
@@ -84,13 +84,13 @@ class Server:
             except InvalidLineError as error:
                 self._write(jsonrpc.failure(error.id, error))
                 continue
-            if isinstance(message, Request):
+            if isinstance(message, JsonRpcRequest):
                 self._take(message)
             elif message is not None and message.method == "notifications/cancelled":
                 self._cancel(message)
         self._drain()
 
-    def _take(self, request: Request) -> None:
+    def _take(self, request: JsonRpcRequest) -> None:
         try:
             _check_version(request)
             if known := self._known.get(request.method):
@@ -102,7 +102,7 @@ class Server:
 
     # -- what is known -------------------------------------------------------------------------------
 
-    def _initialize(self, request: Request) -> dict[str, Any]:
+    def _initialize(self, request: JsonRpcRequest) -> dict[str, Any]:
         self._client_name = _name_of(request.params.get("clientInfo")) or self._client_name
         wanted = request.params.get("protocolVersion")
         version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
@@ -113,7 +113,7 @@ class Server:
             "instructions": INSTRUCTIONS,
         }
 
-    def _discover(self, _request: Request) -> dict[str, Any]:
+    def _discover(self, _request: JsonRpcRequest) -> dict[str, Any]:
         return {
             "supportedVersions": list(ENVELOPE_VERSIONS),
             "capabilities": CAPABILITIES,
@@ -122,7 +122,7 @@ class Server:
 
     # -- what the daemon is asked --------------------------------------------------------------------
 
-    def _start(self, request: Request) -> None:
+    def _start(self, request: JsonRpcRequest) -> None:
         """Have a thread answer a request."""
         if request.method not in self._asked:
             there = ", ".join([*self._known, *self._asked])
@@ -147,7 +147,7 @@ class Server:
             self._calls[request.id] = asking, thread
         thread.start()
 
-    def _answer(self, request: Request, asking: Asking) -> None:
+    def _answer(self, request: JsonRpcRequest, asking: Asking) -> None:
         """Ask, and write the one answer there is; none to a request that was cancelled. In its thread."""
         line: bytes | None = None
         try:
@@ -170,7 +170,7 @@ class Server:
         if line is not None:
             self._write(line)
 
-    def _reporter(self, request: Request) -> Report | None:
+    def _reporter(self, request: JsonRpcRequest) -> Report | None:
         """Return who tells the client how far its request is, where it gave a token for that."""
         token = request.meta.get("progressToken")
         if isinstance(token, bool) or not isinstance(token, str | int):
@@ -182,7 +182,7 @@ class Server:
 
         return report
 
-    def _cancel(self, said: Notification) -> None:
+    def _cancel(self, said: JsonRpcNotification) -> None:
         """End a request; one that is answered already, or never was, is no fault."""
         id_ = said.params.get("requestId")
         with self._lock:
@@ -223,7 +223,7 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
             yield line
 
 
-def _check_version(request: Request) -> None:
+def _check_version(request: JsonRpcRequest) -> None:
     """Refuse a request of a version that is not spoken here, and the handshake in a later one."""
     version = request.meta.get(PROTOCOL_VERSION_KEY)
     if version is None:
@@ -237,7 +237,7 @@ def _check_version(request: Request) -> None:
         raise JsonRpcError(jsonrpc.METHOD_NOT_FOUND, f"there is no {request.method} in {version}")
 
 
-def _answered(request: Request, result: dict[str, Any]) -> bytes:
+def _answered(request: JsonRpcRequest, result: dict[str, Any]) -> bytes:
     """Return the line of a result, with what later versions want in one."""
     if PROTOCOL_VERSION_KEY in request.meta:
         result = result | {"resultType": "complete", "_meta": {SERVER_INFO_KEY: server_info()}}

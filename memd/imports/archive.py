@@ -22,7 +22,7 @@ from typing import Literal
 from memd import fsio
 from memd.entries.checksum import flaw
 from memd.errors import UnsafeError, WorkspaceError, storage_error
-from memd.imports.page import Page
+from memd.imports.page import ArchivePage
 
 FOLDER = "memory/archives"
 
@@ -83,7 +83,7 @@ class Archive:
         """Let the next process write."""
         self._opened.close()
 
-    def put(self, page: Page) -> tuple[str, Outcome]:
+    def put(self, page: ArchivePage) -> tuple[str, Outcome]:
         """Bring a page's file up to date where it is ours to write; return its path and what was done.
 
         It is on the disk when this returns.
@@ -103,10 +103,10 @@ class Archive:
                 self._places[page.id[:6]].append(path)
         return f"{self._shown}/{path}", outcome
 
-    def _absent(self, page: Page) -> Outcome:
+    def _absent(self, page: ArchivePage) -> Outcome:
         return "deleted" if page.id in self._recorded and not self._again else "new"
 
-    def _compared(self, page: Page, path: str, raw: bytes) -> Outcome:
+    def _compared(self, page: ArchivePage, path: str, raw: bytes) -> Outcome:
         if raw == page.raw:
             return "same"
         if flaw(raw, path.rpartition("/")[2]):
@@ -120,7 +120,7 @@ class Archive:
             return "older"
         return "grown"
 
-    def _find(self, page: Page) -> tuple[str, bytes] | None:
+    def _find(self, page: ArchivePage) -> tuple[str, bytes] | None:
         for path in self._places[page.id[:6]]:
             raw = self._read(path)
             named = None if raw is None else _PAGE_ID.search(raw, 0, _HEADER_BYTES)

@@ -13,7 +13,7 @@ Reader = Callable[[Path, Problems, Read], Iterator[Conversation | Document]]
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientReader:
     """One client."""
 
     files: Callable[[Path], Iterator[Path]]  # below what the user names
@@ -22,18 +22,18 @@ class Client:
     follow: bool = False  # its files grow while a conversation goes on
 
 
-CLIENTS: Final[Mapping[str, Client]] = {
-    "claude-code": Client(
+CLIENTS: Final[Mapping[str, ClientReader]] = {
+    "claude-code": ClientReader(
         claude_code.files, claude_code.conversations, claude_code.default_folders, follow=True
     ),
-    "codex": Client(codex.files, codex.conversations, codex.default_folders, follow=True),
-    "chatgpt": Client(chatgpt.files, chatgpt.conversations),
-    "claude": Client(claude.files, claude.conversations),
-    "discord": Client(discord.files, discord.conversations),
-    "openclaw": Client(
+    "codex": ClientReader(codex.files, codex.conversations, codex.default_folders, follow=True),
+    "chatgpt": ClientReader(chatgpt.files, chatgpt.conversations),
+    "claude": ClientReader(claude.files, claude.conversations),
+    "discord": ClientReader(discord.files, discord.conversations),
+    "openclaw": ClientReader(
         memory_folder.files, memory_folder.documents("openclaw"), memory_folder.openclaw_folders, follow=True
     ),
-    "cowagent": Client(
+    "cowagent": ClientReader(
         memory_folder.files, memory_folder.documents("cowagent"), memory_folder.cowagent_folders, follow=True
     ),
 }

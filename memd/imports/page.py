@@ -33,7 +33,7 @@ _UNTITLED = "conversation"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ArchivePage:
     """One file of the archive."""
 
     id: str  # 16 hex digits: the same for the same client, conversation and part
@@ -76,7 +76,7 @@ class Settings:
     undated: datetime  # the time of a conversation that says none
 
 
-def pages(of: Conversation, settings: Settings) -> Iterator[Page]:
+def pages(of: Conversation, settings: Settings) -> Iterator[ArchivePage]:
     """Yield the pages of a conversation in their order, each as soon as it is full."""
     opening: list[str] = []
     part, number = _Part(), 1
@@ -89,7 +89,7 @@ def pages(of: Conversation, settings: Settings) -> Iterator[Page]:
         yield _page(of, part, number, opening, settings)
 
 
-def document_page(of: Document, settings: Settings) -> Page:
+def document_page(of: Document, settings: Settings) -> ArchivePage:
     """Return the page of a note that another program keeps: its text as it is, but for secrets."""
     front: dict[str, object] = {
         "title": _title(of.title),
@@ -162,7 +162,7 @@ def _heading(turn: Turn, before: datetime | None) -> str:
     return f"{'#' * RANK} {name} · {turn.at:{'%H:%M' if is_same_day else '%Y-%m-%d %H:%M'}}"
 
 
-def _page(of: Conversation, part: _Part, number: int, opening: list[str], settings: Settings) -> Page:
+def _page(of: Conversation, part: _Part, number: int, opening: list[str], settings: Settings) -> ArchivePage:
     first = part.first or of.started or settings.undated
     front: dict[str, object] = {
         "title": _title(of.title or next(iter(opening), "")),
@@ -186,14 +186,14 @@ def _rendered(
     *,
     turns: int,
     settings: Settings,
-) -> Page:
+) -> ArchivePage:
     key = f"{settings.client}\0{conversation}\0{number}"
     page_id = hashlib.sha256(key.encode(errors="replace")).hexdigest()[:16]
     counted = front | {"turns": turns, "tools": settings.with_tools, "id": page_id}
     header = yaml.safe_dump(counted, allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
     part = str(number) if number > 1 else ""
     stem = [day.isoformat() if day else "", _slug(str(front["title"])), part, page_id[:6]]
-    return Page(
+    return ArchivePage(
         id=page_id,
         folder=f"{day.year:04}" if day else "",
         name=f"{'-'.join(filter(None, stem))}.md",

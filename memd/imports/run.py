@@ -16,7 +16,7 @@ from memd.imports import page as pages
 from memd.imports.archive import FOLDER, WHY, Archive
 from memd.imports.clients import CLIENTS
 from memd.imports.conversation import Conversation, Document, Problems
-from memd.imports.page import Page, Settings
+from memd.imports.page import ArchivePage, Settings
 
 EMPTY = "holds no turn that is kept"
 UNREADABLE = "cannot be read: "
@@ -128,7 +128,7 @@ def _import_file(
         outcomes.problems.add(str(file), f"{UNREADABLE}{error.strerror}")
 
 
-def _put(archive: Archive, found: Iterable[Page], outcomes: Outcomes) -> int:
+def _put(archive: Archive, found: Iterable[ArchivePage], outcomes: Outcomes) -> int:
     """Bring pages of one conversation into the archive; return how many there were."""
     number = 0
     for number, page in enumerate(found, 1):  # noqa: B007 - the last one is their count
