@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from memd.embedding import MODEL_FAILED, MODEL_SLOW, UnavailableError
 
-BATCH_TEXTS = 8  # in one request; more gains nothing on a CPU and makes the answer late
 # Of one answer. 8 vectors of 4,096 numbers in JSON are below 1 MiB; the rest is room.
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 READ_BYTES = 65_536

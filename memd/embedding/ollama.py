@@ -1,9 +1,9 @@
 """The embedding provider for an Ollama server."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memd.embedding.model_server import BATCH_TEXTS, ModelServer
+from memd.embedding.model_server import ModelServer
+from memd.embedding.server_embedder import ServerEmbedder
 from memd.records import Tokenizer
 
 
@@ -33,10 +33,8 @@ def _manner(model: str) -> _Manner:
     return _MANNERS.get(model.partition(":")[0], _Manner())
 
 
-class OllamaEmbedder:
-    """One model of one server. Safe to call from several threads: a request keeps nothing."""
-
-    remote = True
+class OllamaEmbedder(ServerEmbedder):
+    """One model of one Ollama server."""
 
     def __init__(self, address: str, model: str, timeout_s: float, *, tokenizer: Tokenizer) -> None:
         """Ask the server for the model. Raises UnavailableError.
@@ -47,7 +45,7 @@ class OllamaEmbedder:
             timeout_s: for one whole request, loading the model included.
             tokenizer: what chunks are measured with.
         """
-        self._server = ModelServer(
+        server = ModelServer(
             "Ollama",
             address,
             model,
@@ -55,32 +53,13 @@ class OllamaEmbedder:
             start="Start it: ollama serve",
             known="Known models: ollama list",
         )
-        self._model = model
-        self._manner = _manner(model)
-        self._closed = False
-        self.tokenizer = tokenizer
-        self.max_tokens = self._manner.max_tokens
-        self.scripts = self._manner.scripts
-        self.dim = 0  # not known before the first answer
+        manner = _manner(model)
+        prefixes = manner.query_prefix, manner.document_prefix
+        super().__init__(server, model, prefixes, tokenizer=tokenizer, max_tokens=manner.max_tokens)
+        self.scripts = manner.scripts
         self._loaded_digest = self._digest()
         self.model_id = f"ollama:{model}@{self._loaded_digest[:16]}"
-        self.dim = len(self._embed([self._manner.query_prefix + "memd"])[0]) // 4
-
-    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector a text, in order."""
-        return self._in_batches([self._manner.document_prefix + text for text in texts])
-
-    def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector a text that is asked, in order."""
-        return self._in_batches([self._manner.query_prefix + text for text in texts])
-
-    def embed_query(self, text: str) -> bytes:
-        """Return the vector of one."""
-        return self.embed_queries([text])[0]
-
-    def close(self) -> None:
-        """Ask no more; later calls raise UnavailableError."""
-        self._closed = True
+        self.learn_dim()
 
     def _digest(self) -> str:
         """Return the hash of the model's file: `ollama pull` may change what stands behind a name."""
@@ -91,21 +70,13 @@ class OllamaEmbedder:
                 return str(each["digest"]).removeprefix("sha256:")
         raise self._server.failure(f"has no model {wanted!r}. Run: ollama pull {self._model}")
 
-    def _in_batches(self, texts: list[str]) -> list[bytes]:
-        batches = [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
-        return [vector for batch in batches for vector in self._embed(batch)]
+    def _rows(self, texts: list[str]) -> object:
+        return self._server.ask("POST", "/api/embed", {"model": self._model, "input": texts}).get(
+            "embeddings"
+        )
 
     def _embed(self, texts: list[str]) -> list[bytes]:
-        if self._closed:
-            raise self._server.failure("is not asked any more: the model was closed.")
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        answer = self._server.ask("POST", "/api/embed", {"model": self._model, "input": clean})
-        rows = answer.get("embeddings")
-        if not isinstance(rows, list) or len(rows) != len(texts):
-            raise self._server.failure(
-                f"did not give {len(texts)} embeddings for {self._model!r}. Is it an embedding model?"
-            )
-        vectors = [self._server.unit(row, self.dim) for row in rows]
+        vectors = super()._embed(texts)
         # Looked at after the answer: what was pulled meanwhile may have given it.
         if self._digest() != self._loaded_digest:
             raise self._server.failure(
