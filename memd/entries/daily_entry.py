@@ -15,7 +15,7 @@ from pathlib import Path
 from memd import daily
 from memd.entries import day_file
 from memd.entries.checksum import hash_of
-from memd.entries.entry import Written, check_content, refuse_secrets, source_of, tags_of
+from memd.entries.entry import Written, checked_source, tags_of
 from memd.entries.slug import one_line
 from memd.errors import ChangedError, InvalidError, NotFoundError, StorageError, UnsafeError
 
@@ -43,18 +43,7 @@ def append_entry(
         UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.day_file says.
     """
     about = tags_of([one_line(topic, "topic"), *tags] if topic else tags)
-    source = source_of(origin)
-    check_content(content)
-    if not force:
-        refuse_secrets(
-            {
-                "content": [content],
-                "title": [title],
-                "topic": [topic],
-                "tags": tags,
-                "source": source.values(),
-            }
-        )
+    source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
     if daily.has_mark(content):
         raise InvalidError(
             "content has a line that begins a daily entry. Indent that line, or write an entry of its own"

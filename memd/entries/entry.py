@@ -84,18 +84,7 @@ def write_entry(
         "created": now.isoformat(timespec="seconds"),
         **_named(supersedes=supersedes, related=related),
     }
-    source = source_of(origin)
-    check_content(content)
-    if not force:
-        refuse_secrets(
-            {
-                "content": [content],
-                "title": [title],
-                "topic": [topic],
-                "tags": tags,
-                "source": source.values(),
-            }
-        )
+    source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
     for _ in range(_ATTEMPTS):
         entry_id = new_id()
         name = entry_name(title, entry_id)
@@ -138,12 +127,14 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
     """
     folder, name = _place_of(path, "Edit the file yourself, or write a new entry that supersedes it")
-    source = source_of(revision.origin)
-    check_content(revision.content)
-    title, topic = ([text] if text is not None else [] for text in (revision.title, revision.topic))
-    texts = {"content": [revision.content], "title": title, "topic": topic, "source": source.values()}
-    if not revision.force:
-        refuse_secrets({**texts, "tags": revision.tags or ()})
+    source = checked_source(
+        revision.origin,
+        revision.content,
+        title=revision.title,
+        topic=revision.topic,
+        tags=revision.tags,
+        force=revision.force,
+    )
     kept: dict[str, object] = {}
 
     def revised(raw: bytes) -> bytes:
@@ -315,13 +306,37 @@ def _origin(front: Mapping[str, object]) -> str:
     return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
 
 
-def source_of(origin: Mapping[str, str]) -> dict[str, str]:
+def checked_source(
+    origin: Mapping[str, str],
+    content: str,
+    *,
+    title: str | None,
+    topic: str | None,
+    tags: Sequence[str] | None,
+    force: bool,
+) -> dict[str, str]:
+    """Return who writes, as an entry says it, once what is written was looked at; None: it is not given.
+
+    Raises:
+        InvalidError: the text cannot be that of an entry, or a value of *origin* is no line.
+        SecretError: a value holds a secret of a known shape, and not *force*.
+    """
+    source = _source_of(origin)
+    _check_content(content)
+    if not force:
+        lines = {"title": title, "topic": topic}
+        given = {what: [text] for what, text in lines.items() if text is not None}
+        _refuse_secrets({"content": [content], **given, "tags": tags or (), "source": source.values()})
+    return source
+
+
+def _source_of(origin: Mapping[str, str]) -> dict[str, str]:
     """Return who writes, as an entry says it; InvalidError: a value is no line."""
     given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
     return {"origin": origin.get("origin", "agent"), **given}
 
 
-def check_content(content: str) -> None:
+def _check_content(content: str) -> None:
     """Raise InvalidError where a text cannot be that of an entry."""
     size_bytes = len(utf8(content, "content"))
     if size_bytes > MAX_CONTENT_BYTES:
@@ -335,7 +350,7 @@ def check_content(content: str) -> None:
         raise InvalidError("content is empty. Say the fact in it; the title only names it")
 
 
-def refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
+def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
     """Raise SecretError where one of the *texts*, by what they are, holds a secret of a known shape."""
     for where, values in texts.items():
         for value in values:
