@@ -1,6 +1,7 @@
 """``journal``: who wrote, revised, superseded and forgot what, and when."""
 
 from collections.abc import Collection
+from dataclasses import asdict
 from datetime import date, datetime
 
 from memd.api.params import JournalParams
@@ -33,13 +34,7 @@ def _journal(opened: OpenWorkspace, asked: JournalParams, call: Call) -> Packed[
         named = _named(view, {one.id for one in found if one.id})
     records = [
         JournalRecord(
-            time=one.time,
-            action=one.action,
-            id=one.id,
-            hash=one.hash,
-            origin=one.origin,
-            client=one.client,
-            conversation=one.conversation,
+            **asdict(one),
             path=named[one.id][0] if one.id in named else None,
             title=named[one.id][1] if one.id in named else None,
         )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from memd.imports.conversation import (
     ASSISTANT,
+    SUBAGENT,
     USER,
     Conversation,
     Problems,
@@ -27,8 +28,6 @@ from memd.imports.conversation import (
     text,
 )
 from memd.imports.jsonl import Read, below, objects
-
-_SUBAGENT = "is a subagent's: what came of it stands in the session that asked"
 
 # What the program writes into a user's message, as tags of its own.
 _INJECTED = re.compile(
@@ -60,7 +59,7 @@ def files(path: Path) -> Iterator[Path]:
 def conversations(path: Path, problems: Problems, read: Read) -> Iterator[Conversation]:
     """Yield the session of a file, whose turns are read as they are asked for."""
     if path.stem.startswith("agent-"):
-        problems.add(str(path), _SUBAGENT)
+        problems.add(str(path), SUBAGENT)
         return
     session = Conversation(id=path.stem, turns=iter(()))
     session.turns = _turns(session, objects(path, problems, read))

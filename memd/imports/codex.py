@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memd.imports.conversation import (
     ASSISTANT,
+    SUBAGENT,
     USER,
     Conversation,
     Problems,
@@ -27,7 +28,6 @@ from memd.imports.conversation import (
 )
 from memd.imports.jsonl import Read, below, objects
 
-_SUBAGENT = "is a subagent's: what came of it stands in the session that asked"
 _INJECTED = (
     "# AGENTS.md instructions", "<INSTRUCTIONS>", "<apps_instructions>", "<collaboration_mode>",
     "<environment_context>", "<hook_prompt", "<model_switch>", "<permissions instructions>", "<skill>",
@@ -72,7 +72,7 @@ def _turns(
         match record.get("type"):
             case "session_meta":
                 if payload.get("thread_source") == "subagent":
-                    problems.add(where, _SUBAGENT)
+                    problems.add(where, SUBAGENT)
                     return
                 session.project = session.project or text(payload.get("cwd"))
             case "turn_context":

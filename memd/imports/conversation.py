@@ -11,6 +11,9 @@ from typing import Literal
 
 USER = "User"
 ASSISTANT = "Assistant"
+SUBAGENT = (
+    "is a subagent's: what came of it stands in the session that asked"  # why a session file is skipped
+)
 
 Kind = Literal["said", "tool", "thinking"]
 
