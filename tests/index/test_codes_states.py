@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from codes_support import answers, loaded, made
+from derived_life import DerivedFileLife
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from tests_support import OtherHashEmbedder, WordHashEmbedder
 
 from memd.index import codes_file
 from memd.search import vector
@@ -45,23 +46,31 @@ SMALL = {
 }
 
 
-class Life(RuleBasedStateMachine):
+class Life(DerivedFileLife):
     """One index through saves, deletions, compactions, models, restarts, crashes; codes at any moment.
 
     There are more candidates than rows: a code that is a little wrong is not the point here.
     """
+
+    MOST_SLICES = 8
 
     @initialize()
     def begin(self):
         self.kept = {(module, name): getattr(module, name) for module, name in SMALL}
         for (module, name), value in SMALL.items():
             setattr(module, name, value)
-        self.folder = Path(tempfile.mkdtemp(prefix="memd-codes-"))
-        self.notes = Notes(self.folder)
+        self.live(Path(tempfile.mkdtemp(prefix="memd-codes-")))
         self.notes.save({f"n{number}.md": f"word{number} heron weir\n" for number in range(60)})
-        self.clock = self.crashes = 0
-        self.building = None
-        self.held = None
+
+    @property
+    def keeper(self):
+        return self.notes.index.codes
+
+    def can_make(self):
+        return self.notes.index.snapshot.rows.count >= 20
+
+    def opened(self):
+        loaded(self.notes)
 
     @rule(several=st.dictionaries(PATHS, TEXTS, min_size=1, max_size=20), embed=st.booleans())
     def save(self, several, embed):
@@ -88,35 +97,16 @@ class Life(RuleBasedStateMachine):
         self.notes.embed()
         self.notes.index.finish_building(frozenset())
 
-    @precondition(lambda self: self.notes.index.snapshot.rows.count >= 20)
+    @precondition(can_make)
     @rule()
     def make_a_file(self):
         assert made(self.notes)
         self.building = None
 
-    @precondition(lambda self: self.notes.index.snapshot.rows.count >= 20)
-    @rule(slices=st.integers(1, 8))
-    def make_a_part_of_a_file(self, slices):
-        keeper = self.notes.index.codes
-        self.building = self.building or keeper.begin()
-        if any(self.building.step(0.0) for _ in range(slices)):
-            keeper.adopt(self.building)
-            self.building = None
-
-    @rule()
-    def give_a_file_up(self):
-        if self.building is not None:
-            self.building.abandon()
-            self.building = None
-
-    @rule()
-    def drop_the_file(self):
-        self.notes.index.codes.drop()
-
     @rule(chance=st.randoms(use_true_random=False))
     def flip_a_bit(self, chance: random.Random):
         """Of a file that nobody has read yet."""
-        self._let_go()
+        self.let_go()
         self._reopen(load=False)
         for path in self.notes.state.glob("codes.*"):
             block = bytearray(path.read_bytes())
@@ -127,28 +117,6 @@ class Life(RuleBasedStateMachine):
     @rule(load=st.booleans())
     def restart(self, load):
         self._reopen(load=load)
-
-    @rule()
-    def crash(self):
-        self._let_go()
-        self.crashes += 1
-        folder = self.folder / f"crash{self.crashes}"
-        folder.mkdir()
-        after = self.notes.crashed(folder)
-        self.notes.index.close()
-        self.notes, self.building = after, None
-        loaded(self.notes)
-
-    @precondition(lambda self: self.held is None)
-    @rule()
-    def begin_a_query(self):
-        context = self.notes.index.view()
-        self.held = (context, context.__enter__())
-
-    @precondition(lambda self: self.held is not None)
-    @rule()
-    def end_a_query(self):
-        self._let_go()
 
     @invariant()
     def the_nearest_are_those_of_the_scan(self):
@@ -162,23 +130,18 @@ class Life(RuleBasedStateMachine):
         assert self.notes.findings() == []
 
     def teardown(self):
-        self._let_go()
+        self.let_go()
         self.notes.index.close()
         for (module, name), value in self.kept.items():
             setattr(module, name, value)
         shutil.rmtree(self.folder)
 
     def _reopen(self, *, load: bool) -> None:
-        self._let_go()
+        self.let_go()
         self.notes.reopen()
         self.building = None
         if load:
             loaded(self.notes)
-
-    def _let_go(self):
-        if self.held is not None:
-            self.held[0].__exit__(None, None, None)
-            self.held = None
 
 
 TestCodesLife = Life.TestCase

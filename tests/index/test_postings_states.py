@@ -6,11 +6,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from derived_life import DerivedFileLife
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, rule
 from postings_support import made, untruths
-from tests_support import Notes
 
 from memd.index import postings_file
 from memd.index.check import Finding
@@ -20,21 +20,22 @@ EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "12"))  # lives; more at night
 PATHS = st.sampled_from([f"n{number}.md" for number in range(8)])
 WORDS = st.sampled_from(["zebra", "lion", "浅草", "草", "草" * 600, "# H\n\n"])
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
-SLICES = st.integers(1, 30)
 
 
-class Life(RuleBasedStateMachine):
+class Life(DerivedFileLife):
     """One index through saves, deletions, purges, restarts and crashes, and files at any moment of it."""
+
+    MOST_SLICES = 30
 
     @initialize()
     def begin(self):
         self.kept = {name: getattr(postings_file, name) for name in ("MIN_DOCUMENTS", "TERMS_AT_ONCE")}
         postings_file.MIN_DOCUMENTS, postings_file.TERMS_AT_ONCE = 2, 3
-        self.folder = Path(tempfile.mkdtemp(prefix="memd-postings-"))
-        self.notes = Notes(self.folder)
-        self.clock = self.crashes = 0
-        self.building = None
-        self.held = None
+        self.live(Path(tempfile.mkdtemp(prefix="memd-postings-")))
+
+    @property
+    def keeper(self):
+        return self.notes.index.postings
 
     @rule(several=st.dictionaries(PATHS, TEXTS, min_size=1))
     def save(self, several):
@@ -63,28 +64,10 @@ class Life(RuleBasedStateMachine):
         assert made(self.notes)
         self.building = None
 
-    @rule(slices=SLICES)
-    def make_a_part_of_a_file(self, slices):
-        keeper = self.notes.index.postings
-        self.building = self.building or keeper.begin()
-        if any(self.building.step(0.0) for _ in range(slices)):
-            keeper.adopt(self.building)
-            self.building = None
-
-    @rule()
-    def give_a_file_up(self):
-        if self.building is not None:
-            self.building.abandon()
-            self.building = None
-
-    @rule()
-    def drop_the_file(self):
-        self.notes.index.postings.drop()
-
     @rule(chance=st.randoms(use_true_random=False))
     def flip_a_bit(self, chance: random.Random):
         """Under a running index, so that it is one that nobody looked at yet."""
-        self._let_go()
+        self.let_go()
         if self.notes.index.postings.current is None:
             return
         self._reopen()
@@ -102,27 +85,6 @@ class Life(RuleBasedStateMachine):
     def restart(self):
         self._reopen()
 
-    @rule()
-    def crash(self):
-        self._let_go()
-        self.crashes += 1
-        folder = self.folder / f"crash{self.crashes}"
-        folder.mkdir()
-        after = self.notes.crashed(folder)
-        self.notes.index.close()
-        self.notes, self.building = after, None
-
-    @precondition(lambda self: self.held is None)
-    @rule()
-    def begin_a_query(self):
-        context = self.notes.index.view()
-        self.held = (context, context.__enter__())
-
-    @precondition(lambda self: self.held)
-    @rule()
-    def end_a_query(self):
-        self._let_go()
-
     @invariant()
     def postings_are_those_of_fts5(self):
         with self.notes.index.view() as view:
@@ -135,21 +97,16 @@ class Life(RuleBasedStateMachine):
         assert len(list(self.notes.state.glob("postings.*"))) <= 2, "the one that counts, one in the making"
 
     def _reopen(self):
-        self._let_go()
+        self.let_go()
         self.notes.reopen()
         self.building = None
         assert len(list(self.notes.state.glob("postings.*"))) <= 1
-
-    def _let_go(self):
-        if self.held:
-            self.held[0].__exit__(None, None, None)
-            self.held = None
 
     def teardown(self):
         if hasattr(self, "notes"):
             for name, value in self.kept.items():
                 setattr(postings_file, name, value)
-            self._let_go()
+            self.let_go()
             self.notes.index.close()
             shutil.rmtree(self.folder)
 
