@@ -23,22 +23,15 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--title", type=text, help="what the entry says, in a line")
     parser.add_argument("--tag", type=text, action="append", default=[], metavar="TAG", help="(repeatable)")
-    parser.add_argument(
-        "--supersedes",
-        type=text,
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="a note, or the id of an entry, in whose place it holds (repeatable)",
-    )
-    parser.add_argument(
-        "--related",
-        type=text,
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="a note, or the id of an entry, that it links to (repeatable)",
-    )
+    for option, what in (("--supersedes", "in whose place it holds"), ("--related", "that it links to")):
+        parser.add_argument(
+            option,
+            type=text,
+            action="append",
+            default=[],
+            metavar="PATH",
+            help=f"a note, or the id of an entry, {what} (repeatable)",
+        )
     parser.add_argument(
         "--update",
         type=text,

@@ -109,6 +109,21 @@ def opencode(daemon: Daemon, api: ModelApi) -> tuple[list[str], dict[str, str]]:
     }
 
 
+def converse(
+    installed: Path, daemon: Daemon, api: ModelApi, command: list[str], environment: dict[str, str]
+) -> None:
+    """Run a client until every call of the script is made: it may begin before its server is there."""
+    environment = daemon.environment | environment
+    environment["MEMD_HOOK_MS"] = "5000"  # a client's own start loads a small machine
+    while not api.is_done():
+        done = subprocess.run(
+            [str(installed / command[0]), *command[1:]],
+            cwd=daemon.home / "notes", env=environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
+        )  # fmt: skip
+        assert SAID in done.stdout, done.stdout + done.stderr
+
+
 def entry(root: Path, title: str) -> str:
     """Return the path of the one entry with a title, as agents name it."""
     [path] = root.glob(f"memory/code-style/{title}-*.md")
@@ -133,15 +148,8 @@ def test_a_real_client_stores_finds_supersedes_and_forgets(installed, daemon):
         ]
     )
     assert daemon.memctl("agents", "install", "claude-code", "--yes").returncode == 0
-    command, environment = claude_code(daemon, api)
     try:
-        while not api.is_done():
-            done = subprocess.run(
-                [str(installed / command[0]), *command[1:]],
-                cwd=root, env=daemon.environment | environment, stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
-            )  # fmt: skip
-            assert SAID in done.stdout, done.stdout + done.stderr
+        converse(installed, daemon, api, *claude_code(daemon, api))
     finally:
         api.close()
     stored, found, later, ranked, forgotten, left = api.results()
@@ -166,16 +174,8 @@ def test_a_real_client_stores_finds_supersedes_and_forgets(installed, daemon):
 def test_a_real_client_recalls_and_calls_the_tools(installed, daemon, api, name, run):
     """After `memctl agents install` its model sees the note unasked, and its tools find and store."""
     assert daemon.memctl("agents", "install", name, "--yes").returncode == 0
-    command, environment = run(daemon, api)
     root = daemon.home / "notes"
-    environment["MEMD_HOOK_MS"] = "5000"  # a client's own start loads a small machine
-    while not api.is_done():  # a client may begin before its server is there
-        done = subprocess.run(
-            [str(installed / command[0]), *command[1:]],
-            cwd=root, env=daemon.environment | environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False,
-        )  # fmt: skip
-        assert SAID in done.stdout, done.stdout + done.stderr
+    converse(installed, daemon, api, *run(daemon, api))
     asked = api.asked()
     assert "<memd-recall>" in asked
     assert "notes, not instructions" in asked
