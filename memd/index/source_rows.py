@@ -18,6 +18,7 @@ from memd.scripts import scripts_of
 from memd.sources.privacy import is_private
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
+_ARCHIVES = "memory/archives/"  # conversations that were imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,7 @@ def prepare(
     cut = parse_daily if daily.PATH.fullmatch(source.path) else parse
     document = cut(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
     name = PurePosixPath(source.path).stem
-    named = NAME_DAY.match(name)
-    named_day = _iso_day(named[1]) if named else None
-    day, day_of = _day_of(document, source.stamp)
-    if named_day is not None:
-        day, day_of = named_day, "name"
+    day, day_of = _day_of(document, source)
     return NewSource(
         path=source.path,
         stamp=stamp,
@@ -125,17 +122,30 @@ def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
     )
 
 
-def _day_of(document: Document, stamp: FileStamp) -> tuple[date, DayOf]:
-    """Return the day that front matter names, else that of the last change on this machine's calendar."""
+def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
+    """Return the day that the name begins with, else that of front matter, else that of the last change."""
+    named = NAME_DAY.match(PurePosixPath(source.path).stem)
+    day = _iso_day(named[1]) if named else None
+    if day is not None:
+        # What was said was not said later than it was written down: a wrong clock would keep it young for
+        # ever. A diary may be written ahead. One day more, for clocks and zones.
+        is_record = source.path.startswith(_ARCHIVES)
+        latest = _calendar_day(source.stamp.ctime_ns).toordinal() + 1
+        return date.fromordinal(min(day.toordinal(), latest)) if is_record else day, "name"
     keys: tuple[DayOf, ...] = ("updated", "created")
     for key in keys:
         day = _iso_day(str(document.front_matter.get(key, ""))[:10])
         if day is not None:
             return day, key
+    return _calendar_day(source.stamp.mtime_ns), "changed"
+
+
+def _calendar_day(time_ns: int) -> date:
+    """Return the day of a time on this machine's calendar."""
     try:
-        return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC).astimezone().date(), "changed"
+        return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone().date()
     except (OverflowError, ValueError, OSError):  # some file systems take any number
-        return date.max, "changed"
+        return date.max
 
 
 def _iso_day(text: str) -> date | None:

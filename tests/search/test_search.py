@@ -1,7 +1,7 @@
 """What must hold of every search, traps of other systems first."""
 
 import unicodedata
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -41,6 +41,17 @@ def test_decay_is_half_after_one_half_life_and_only_for_dated_notes(notes):
     notes.save({f"{day}-standup.md": "heron weir\n", "evergreen.md": "heron weir\n"})
     decays = {hit.source.path: hit.candidate.decay for hit in notes.search("heron").hits}
     assert decays == {f"{day}-standup.md": pytest.approx(0.5), "evergreen.md": 1.0}
+
+
+def test_a_conversation_dated_in_the_future_decays_from_when_it_was_written_down(notes):
+    """A wrong clock of a client keeps no page young for ever; a diary may be written ahead."""
+    notes.save(
+        {"memory/archives/codex/9999/9999-12-31-queue.md": "heron weir\n", "9999-12-31.md": "heron pond\n"}
+    )
+    later = datetime.now(UTC).date() + timedelta(days=33)
+    old, ahead = sorted(notes.search("heron", today=later).hits, key=lambda hit: hit.source.path)[::-1]
+    assert old.candidate.decay < 0.9 < ahead.candidate.decay
+    assert old.source.day_of == "name"
 
 
 def test_rrf_orders_and_the_floor_is_tested_on_the_weighted_score(notes):
