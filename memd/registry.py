@@ -8,6 +8,7 @@ root beside it. A damaged registry is read back from there, and what was there i
 import hashlib
 import json
 import os
+import shlex
 import stat
 import time
 from collections.abc import Iterable
@@ -165,6 +166,24 @@ def choose(path: str | None, roots: Iterable[Path]) -> Path:
         if folder in known:
             return folder
     raise WorkspaceError(_advice(f"{path} is not in a registered workspace", known))
+
+
+def exactly(path: str, roots: Iterable[Path]) -> Path:
+    """Return the root that *path* is; by its registered name also where the folder is gone or a link now.
+
+    Raises:
+        WorkspaceError: *path* is none of the roots; the message names the root that it lies in.
+    """
+    known = list(roots)
+    if Path(path) in known:
+        return Path(path)
+    root = choose(path, known)
+    if Path(os.path.realpath(path)) != root:
+        raise WorkspaceError(
+            f"{path} is not the root of a workspace: it lies in {root}, which is left as it is. "
+            f"To forget all of that: memctl workspaces remove {shlex.quote(str(root))}"
+        )
+    return root
 
 
 def _advice(fault: str, known: list[Path]) -> str:

@@ -65,6 +65,25 @@ def test_a_sibling_with_the_same_beginning_is_another_folder(tmp_path):
         registry.choose(str(tmp_path / "notes-old"), [tmp_path / "notes"])
 
 
+def test_only_a_root_is_exactly_a_workspace(tmp_path):
+    """A link to it, a slash behind it and its old name are it; what lies in it is refused by its name."""
+    outer, inner, gone, moved = (tmp_path / name for name in ("notes", "notes/project", "gone", "moved"))
+    (inner / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(outer)
+    moved.symlink_to(outer)
+    roots = [outer, inner, gone, moved]
+    for root in roots:
+        assert registry.exactly(str(root), roots) == registry.exactly(f"{root}/", roots) == root
+    assert registry.exactly(str(tmp_path / "link"), roots) == outer
+    for path, root in {inner / "deep": inner, outer / "memory": outer, gone / "x": gone}.items():
+        with pytest.raises(WorkspaceError, match=f"it lies in {root}, ") as caught:
+            registry.exactly(str(path), roots)
+        assert f"memctl workspaces remove {root}" in str(caught.value)
+    for path in ("/elsewhere", "notes", "/a\0b"):
+        with pytest.raises(WorkspaceError, match="Registered: "):
+            registry.exactly(path, roots)
+
+
 def test_each_root_has_an_index_folder_of_its_own(tmp_path):
     """Named by a hash of the real root, below the state directory."""
     first = registry.workspace_at(Path("/a"), tmp_path).index_dir

@@ -135,6 +135,12 @@ def note(message: str | None) -> None:
         print(f"memctl: {safe(message)}", file=sys.stderr)
 
 
+def confirmed(question: str) -> bool:
+    """Ask somebody at the terminal; yes alone is yes."""
+    print(f"{safe(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
 def read_stdin() -> str:
     """Return all of stdin as text; bytes that are not UTF-8 become U+FFFD."""
     if sys.stdin.isatty():

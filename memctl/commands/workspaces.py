@@ -1,17 +1,22 @@
 """`memctl workspaces`: list, add, remove or configure workspaces."""
 
+import os
 import re
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, workspaces
 from memctl.arguments import workspace_option
+from memctl.client import Client, RpcError
 from memctl.commands import common
 from memctl.commands.init import SCAN_TIMEOUT_S, _advise
 from memctl.commands.init import arguments as init_arguments
 from memctl.commands.init import run as run_init
 from memctl.exits import CommandError
 from memctl.output.text import any_text, one_line
+
+MANY_SOURCES = 100  # arbitrary: to embed so many again takes a minute
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -22,8 +27,9 @@ def arguments(parser: ArgumentParser) -> None:
     added = actions.add_parser("add", help="the same as memctl init")
     init_arguments(added)
     removed = actions.add_parser("remove", help="forget a workspace and delete its index; its notes stay")
-    removed.add_argument("folder", metavar="DIR", help="its root")
-    removed.add_argument("--json", action="store_true", help="one object")
+    removed.add_argument("folder", metavar="DIR", help="its root, as list prints it")
+    removed.add_argument("--yes", action="store_true", help="do not ask")
+    removed.add_argument("--json", action="store_true", help="one object; never asks")
     configured = actions.add_parser("configure", help="change its memory/config.toml")
     configured.add_argument(
         "settings", nargs="+", metavar="KEY=VALUE", help="the value as TOML, as min_score=0.2"
@@ -70,12 +76,36 @@ def _list(args: Namespace) -> int:
 def _remove(args: Namespace) -> int:
     folder = workspaces.absolute(args.folder)
     with common.daemon() as client:
+        if not args.yes and not _agreed(client, folder, may_ask=not args.json and sys.stdin.isatty()):
+            return exits.NONE
         answer: dict[str, Any] = client.call("workspace.remove", {"path": folder}, timeout_s=SCAN_TIMEOUT_S)
     if args.json:
         common.print_json(answer)
     else:
         print(f"{one_line(answer['root'])}: forgotten, its index is deleted; every note is where it was")
     return exits.OK
+
+
+def _agreed(client: Client, folder: str, *, may_ask: bool) -> bool:
+    """Ask before an index goes; where nobody can be asked, refuse to delete a large one."""
+    try:
+        known = client.call("index", {"workspace": folder, "wait": False}, timeout_s=SCAN_TIMEOUT_S)
+    except RpcError as error:
+        if error.code == "MEMD_WORKSPACE":
+            return True  # workspace.remove says what is wrong with the name
+        count = None
+    else:
+        if known["workspace"] not in {folder, os.path.realpath(folder)}:
+            return True  # workspace.remove refuses what is no root
+        count = known["sources"]
+    held = "its index, which cannot be opened" if count is None else f"its index of {count:,} sources"
+    if may_ask:
+        return common.confirmed(f"Forget {one_line(folder)} and delete {held}? Its notes stay.")
+    if count is None or count >= MANY_SOURCES:
+        raise CommandError(
+            f"this would forget {folder} and delete {held}: say --yes where nobody can be asked"
+        )
+    return True
 
 
 def _configure(args: Namespace) -> int:

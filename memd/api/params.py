@@ -216,7 +216,7 @@ class WorkspaceAddParams(Params, frozen=True, kw_only=True):
 class WorkspaceRemoveParams(Params, frozen=True, kw_only=True):
     """``workspace.remove``: forget a workspace and delete its index."""
 
-    path: Path
+    path: Path  # its root, also one that is gone; a path inside of one is refused
 
 
 class WorkspaceConfigureParams(Params, frozen=True, kw_only=True):

@@ -253,8 +253,8 @@ class Workspaces:
         return root, created
 
     async def remove(self, path: str) -> Path:
-        """Forget a workspace and delete its index; its notes and its config.toml stay."""
-        root = await self.root_of(path)
+        """Forget the workspace whose root is *path* and delete its index; its notes and config.toml stay."""
+        root = await self.apart(folders.exactly, path, list(self._roots))
         await self._end_rebuild(root)
         async with self._changing:
             if root not in self._roots:  # another one was faster

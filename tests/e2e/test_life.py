@@ -209,6 +209,33 @@ def test_removing_a_workspace_deletes_its_index_and_no_note(daemon, root):
     assert caught.value.code == "MEMD_WORKSPACE"
 
 
+def test_what_lies_in_a_workspace_is_not_removed(daemon, root):
+    """A plain subfolder, its memory folder and a note are refused by the name of the root, which stays."""
+    workspace = daemon.add(root)
+    (root / "birds").mkdir()
+    for inner in ("birds", "memory", "heron.md", "gone"):
+        with pytest.raises(RpcError, match=f"it lies in {root}, ") as caught:
+            daemon.call("workspace.remove", path=f"{root}/{inner}")
+        assert caught.value.code == "MEMD_WORKSPACE"
+        done = daemon.memctl("workspaces", "remove", inner, "--yes", cwd=root)
+        assert (done.returncode, f"memctl workspaces remove {root}" in done.stderr) == (4, True)
+    assert daemon.found("heron", workspace=workspace) == ["heron.md"]
+    assert daemon.memctl("workspaces", "remove", ".", cwd=root).returncode == 0
+    assert daemon.call("workspace.list")["workspaces"] == []
+
+
+def test_a_workspace_whose_folder_is_gone_is_removed_by_its_old_path(daemon, root, tmp_path):
+    """Its index goes; what has the name of its folder now is another's."""
+    workspace = daemon.add(root)
+    moved = daemon.add(shutil.copytree(root, tmp_path / "moved"))
+    shutil.rmtree(root)
+    root.symlink_to(moved)
+    done = daemon.memctl("workspaces", "remove", workspace, "--json")
+    assert (done.returncode, json.loads(done.stdout)["root"]) == (0, workspace)
+    assert [one["root"] for one in daemon.call("workspace.list")["workspaces"]] == [moved]
+    assert len(list(daemon.state.glob("*/index.db"))) == 1
+
+
 def test_init_changes_none_of_the_notes(daemon, tmp_path):
     """A folder that already holds Markdown keeps every byte; the only new file is the config."""
     root = tmp_path / ".boocode"

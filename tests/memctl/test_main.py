@@ -303,15 +303,30 @@ def test_workspaces_are_listed_removed_and_configured(root, peer, capsys):
     listed = {"workspaces": [{"root": "/a", "state": "ready", "sources": 1, "chunks": 2}]}
     daemon = peer(
         workspace__list=listed,
+        index={"workspace": "/a", "sources": 99},
         workspace__remove={"root": "/a", "removed": True},
         workspace__configure={"root": str(root), "config": {}},
     )
     assert main(["workspaces"]) == exits.OK
     assert main(["workspaces", "remove", "/a"]) == exits.OK
     assert main(["workspaces", "configure", "min_score=0.2"]) == exits.OK
-    assert daemon.methods == ["workspace.list", "workspace.remove", "workspace.configure"]
-    assert daemon.asked[2][1]["settings"] == {"min_score": 0.2}
+    assert daemon.methods == ["workspace.list", "index", "workspace.remove", "workspace.configure"]
+    assert daemon.asked[3][1]["settings"] == {"min_score": 0.2}
     assert capsys.readouterr().out.startswith("/a\tready\t1 source\t2 chunks\n")
+
+
+@pytest.mark.parametrize(
+    "index", [{"workspace": "/a", "sources": 100}, refuse("MEMD_CONFIG", "wrong")], ids=["large", "unknown"]
+)
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_large_index_is_not_deleted_without_yes_where_nobody_is_asked(peer, capsys, index, more):
+    """From 100 sources on, and where nobody knows how many there are."""
+    daemon = peer(index=index, workspace__remove={"root": "/a", "removed": True})
+    assert main(["workspaces", "remove", "/a", *more]) == exits.USAGE
+    assert "--yes" in capsys.readouterr().err
+    assert daemon.methods == ["index"]
+    assert main(["workspaces", "remove", "/a", "--yes", *more]) == exits.OK
+    assert daemon.methods == ["index", "workspace.remove"]
 
 
 def test_an_older_daemon_that_lacks_a_method_is_named(peer, capsys, monkeypatch):

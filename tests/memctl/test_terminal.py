@@ -29,8 +29,9 @@ def answers(tmp_path):
 def seen(tmp_path, answers):
     """Return a function that runs memctl on a terminal and returns exit code and what was drawn."""
 
-    def run(*argv, **environment):
+    def run(*argv, typed=b"", **environment):
         controller, terminal = pty.openpty()
+        os.write(controller, typed)
         process = subprocess.Popen(
             [sys.executable, "-m", "memctl", *argv],
             stdin=terminal,
@@ -156,6 +157,19 @@ def test_waiting_for_an_index_draws_a_bar_and_takes_it_away(answers, seen):
     assert "indexing" in drawn
     assert "━" in drawn
     assert drawn.endswith("3 sources, 9 chunks, 9 vectors, 0 skipped, 1.5 s\n")
+
+
+@pytest.mark.parametrize(("typed", "removed"), [(b"y\n", True), (b"\n", False)])
+def test_who_removes_a_workspace_at_a_terminal_is_asked(answers, seen, typed, removed):
+    """However small it is; not with --json."""
+    asked = []
+    answers["index"] = lambda _: {"workspace": "/a", "sources": 3}
+    answers["workspace.remove"] = lambda params: (asked.append(params), {"root": "/a", "removed": True})[1]
+    status_code, drawn = seen("workspaces", "remove", "/a", typed=typed)
+    assert "Forget /a and delete its index of 3 sources? Its notes stay. [y/N]" in drawn
+    assert (status_code, bool(asked)) == ((exits.OK, True) if removed else (exits.NONE, False))
+    status_code, drawn = seen("workspaces", "remove", "--json", "/a")
+    assert (status_code, "[y/N]" in drawn) == (exits.OK, False)
 
 
 def test_uninstall_does_nothing_where_nobody_can_say_yes(tmp_path):
