@@ -366,6 +366,13 @@ class SearchHit(TypedDict):
     explanation: NotRequired[Explained]  # with `explain`
 
 
+class WithoutMinus(TypedDict):
+    """What a query finds if the words that it excludes are looked for."""
+
+    hits: int
+    best: Location | None  # where the first of them is
+
+
 class Term(TypedDict):
     """One term of a query."""
 
@@ -451,6 +458,8 @@ class SearchResult(TypedDict):
     hits: list[SearchHit]
     confidence: Literal["strong", "weak", "none"]  # how good the best match is
     corrected: dict[str, str]  # words that nobody knows, as they were typed → what was looked for as well
+    without: list[str]  # words and phrases that a minus excluded
+    without_minus: WithoutMinus | None  # null but where they are excluded and nothing is left
     model_id: str | None  # of the query's vector
     explanation: NotRequired[AnswerExplanation]  # with `explain`
 
@@ -501,6 +510,8 @@ class RecallResult(TypedDict):
     omitted: list[RecallOmission]
     confidence: Literal["strong", "weak", "none"]
     corrected: dict[str, str]
+    without: list[str]  # as in a search
+    without_minus: WithoutMinus | None  # as in a search
     model_id: str | None
 
 

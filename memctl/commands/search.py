@@ -36,7 +36,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
     parser.epilog = f"""\
-In a query, "quoted words" stand together, -word excludes (after --), and these filter:
+In a query, "quoted words" stand together, -word excludes (after --; flags as -rf are words). These filter:
 {_filters()}
 
 Where no note is a good match, nothing is printed and the exit code is 1; --nearest shows the nearest there

@@ -135,6 +135,8 @@ def notes(answer: Answer) -> str | None:
     parts = []
     if corrections := answer.get("corrected"):
         parts.append(f"searched also for {corrected(corrections)}")
+    if answer.get("without"):
+        parts.append(_without(answer))
     if is_nearest(answer):
         parts.append("no good match: this is only the nearest there is")
     if codes := answer.get("degraded"):
@@ -155,6 +157,19 @@ def notes(answer: Answer) -> str | None:
 def corrected(corrections: dict[str, str]) -> str:
     """Return what was looked for beside words that nobody knows, these in brackets."""
     return ", ".join(f"{one_line(term)} ({one_line(typed)})" for typed, term in corrections.items())
+
+
+def _without(answer: Answer) -> str:
+    """Return what a minus excluded, and where that left nothing, what the query finds with these words."""
+    words = ", ".join(f'"{one}"' if " " in one else one for one in map(one_line, answer["without"]))
+    instead = answer.get("without_minus")
+    if not instead:
+        return f"without: {words}"
+    found = "nothing"
+    if best := instead["best"]:
+        count = f"{instead['hits']} hit{'s' if instead['hits'] > 1 else ''}"
+        found = f"{count}, the best at {one_line(best['path'])}:{best['start_line']}"
+    return f"without: {words} (that leaves nothing; the same without the minus finds {found})"
 
 
 def is_nearest(answer: Answer) -> bool:

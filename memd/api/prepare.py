@@ -27,6 +27,7 @@ from memd.rpc.context import Call
 from memd.search.dates import MAX_CHARS
 from memd.search.filters import BY_KEY
 from memd.search.identifiers import Word, spelled
+from memd.search.keyword import stands_literally
 from memd.search.query import Query, parse, restricted
 from memd.search.score import SearchRequest
 from memd.search.spelling import NOTHING_UNKNOWN, corrected, spelling
@@ -45,6 +46,7 @@ ANSWER_S = 0.5  # of the deadline, kept for the answer itself
 
 Fields = dict[str, Any]
 Expired = Callable[[], bool]
+Excludes = Callable[[str], bool]
 
 
 class Askable(Protocol):
@@ -107,7 +109,13 @@ async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Ca
 
 
 def decided(
-    opened: Askable, question: params.QueryParams, expired: Expired, *, glob: params.Globs, limit: int | None
+    opened: Askable,
+    question: params.QueryParams,
+    expired: Expired,
+    *,
+    glob: params.Globs,
+    limit: int | None,
+    excludes: Excludes,
 ) -> Asked:
     """Parse, embed, decide.
 
@@ -117,16 +125,23 @@ def decided(
         expired: whether nobody waits for the answer.
         glob: which paths may answer, beside what the query says of that.
         limit: None: as many hits as the workspace is configured for.
+        excludes: whether the minus of a word is an operator, as `query.parse` asks.
     """
-    request = parsed(opened, question, expired, glob=glob, limit=limit)
+    request = parsed(opened, question, expired, glob=glob, limit=limit, excludes=excludes)
     return with_vector(request, embedded(opened, request))
 
 
 def parsed(
-    opened: Askable, question: params.QueryParams, expired: Expired, *, glob: params.Globs, limit: int | None
+    opened: Askable,
+    question: params.QueryParams,
+    expired: Expired,
+    *,
+    glob: params.Globs,
+    limit: int | None,
+    excludes: Excludes,
 ) -> SearchRequest:
     """Parse and decide, as `decided`; the query has no vector yet."""
-    query = narrowed(question.query, question, glob)
+    query = narrowed(question.query, question, glob, excludes)
     return replace(
         request_of(opened, question, query, expired),
         mode=question.mode,
@@ -134,6 +149,11 @@ def parsed(
         weights=question.weights or opened.config.weights,
         limit=limit or opened.config.max_results,
     )
+
+
+def excludes_in(view: View) -> Excludes:
+    """Return whether a minus is an operator, by the notes: what one has with its minus is looked for."""
+    return lambda typed: not stands_literally(view, typed)
 
 
 def with_vector(request: SearchRequest, meaning: QueryVector) -> Asked:
@@ -196,8 +216,13 @@ def plain_request(opened: Askable) -> SearchRequest:
     )
 
 
-def narrowed(text: str, asked: params.FilteredParams, glob: params.Globs) -> Query:
-    """Return the query that was typed with the filters of its request.
+def narrowed(
+    text: str,
+    asked: params.FilteredParams,
+    glob: params.Globs,
+    excludes: Excludes = lambda _: True,
+) -> Query:
+    """Return the query that was typed, parsed with *excludes*, with the filters of its request.
 
     Raises:
         InvalidError: a pattern of paths cannot be used, or a day is none.
@@ -205,7 +230,7 @@ def narrowed(text: str, asked: params.FilteredParams, glob: params.Globs) -> Que
     today = datetime.now().astimezone().date()
     tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, glob))
     with_filters = restricted(
-        parse(text, today),
+        parse(text, today, excludes),
         {
             "path": globs,
             "tag": tags,

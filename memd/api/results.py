@@ -171,12 +171,21 @@ class AnswerExplanation(Explanation):
     vector_arm: str | None  # why it had no say; null where it had
 
 
+class WithoutMinus(Result, frozen=True, kw_only=True):
+    """What a query finds if the words that it excludes are looked for."""
+
+    hits: int
+    best: Location | None  # where the first of them is
+
+
 class SearchResult(SearchedResult, frozen=True, kw_only=True):
     """Ranked hits."""
 
     hits: list[SearchHit]
     confidence: Confidence  # how good the best match is
     corrected: dict[str, str]  # words that nobody knows, as they were typed → what was looked for as well
+    without: list[str]  # words and phrases that a minus excluded
+    without_minus: WithoutMinus | None  # null but where they are excluded and nothing is left
     model_id: str | None  # of the query's vector
     explanation: AnswerExplanation | UnsetType = UNSET  # with `explain`
 
@@ -209,6 +218,8 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     omitted: list[RecallOmission]
     confidence: Confidence
     corrected: dict[str, str]
+    without: list[str]  # as in a search
+    without_minus: WithoutMinus | None  # as in a search
     model_id: str | None
 
 

@@ -7,10 +7,12 @@ from typing import Generic, TypeVar
 from memd.api.params import RecallParams, SearchParams
 from memd.api.prepare import (
     Asked,
+    Excludes,
     Fields,
     Respelled,
     Waited,
     embedded,
+    excludes_in,
     frame,
     looked_up,
     parsed,
@@ -21,7 +23,9 @@ from memd.api.prepare import (
 )
 from memd.api.results import (
     AnswerExplanation,
+    Location,
     SearchResult,
+    WithoutMinus,
     packed,
     rounded_record,
     search_hit,
@@ -34,7 +38,7 @@ from memd.search import search as pipeline
 from memd.search.explain import Explanation, explain
 from memd.search.query import unfinished
 from memd.search.score import SearchRequest
-from memd.search.search import NOTHING_BEGUN, Answer, Begun
+from memd.search.search import NOTHING_BEGUN, Answer, Begun, Hit
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.threads import Threads
 from memd.workspace.workspaces import Workspaces
@@ -75,6 +79,7 @@ class Answered:
     asked: Asked
     answer: Answer
     waited_ms: float  # until its thread had a view
+    without_minus: WithoutMinus | None = None  # where there are no hits because of it
 
     def frame(self, opened: OpenWorkspace, waited: Waited) -> Fields:
         """Return what an answer says beside its hits."""
@@ -93,9 +98,15 @@ class Answered:
             },
             degraded=(*self.asked.degraded, *answer.degraded),
         )
-        corrected = dict(self.asked.request.query.corrected)
-        model_id = meaning.model_id or None
-        return {"confidence": answer.confidence, "corrected": corrected, "model_id": model_id, **made}
+        query = self.asked.request.query
+        return {
+            "confidence": answer.confidence,
+            "corrected": dict(query.corrected),
+            "without": list(query.excluded),
+            "without_minus": self.without_minus,
+            "model_id": meaning.model_id or None,
+            **made,
+        }
 
 
 # In a reading thread
@@ -111,19 +122,46 @@ def answered_in(
     view: View, question: Question[SearchParams] | Question[RecallParams], limit: int | None
 ) -> Answered:
     """Do the same with a view of the caller's."""
-    asked, begun, waited_ms = _asked(view, question, limit)
+    asked, begun, waited_ms = _asked(view, question, limit, excludes_in(view))
     with question.threads.turn():
-        return Answered(asked, pipeline.search(view, asked.request, begun), waited_ms)
+        answer = pipeline.search(view, asked.request, begun)
+    return Answered(asked, answer, waited_ms, _without_minus(view, question, asked, answer, limit))
+
+
+def _without_minus(
+    view: View,
+    question: Question[SearchParams] | Question[RecallParams],
+    asked: Asked,
+    answer: Answer,
+    limit: int | None,
+) -> WithoutMinus | None:
+    """Return what the query finds if what it excludes is looked for; None where there is no need to ask."""
+    if answer.hits or not asked.request.query.excluded:
+        return None
+    other, begun, _ = _asked(view, question, limit, lambda _: False)
+    with question.threads.turn():
+        hits = pipeline.search(view, other.request, begun).hits
+    return WithoutMinus(hits=len(hits), best=_place(hits[0]) if hits else None)
+
+
+def _place(hit: Hit) -> Location:
+    shown = hit.passage
+    return Location(path=hit.source.path, start_line=shown.start_line, end_line=shown.end_line)
 
 
 def _asked(
-    view: View, question: Question[SearchParams] | Question[RecallParams], limit: int | None
+    view: View,
+    question: Question[SearchParams] | Question[RecallParams],
+    limit: int | None,
+    excludes: Excludes,
 ) -> tuple[Asked, Begun, float]:
     """Look up the words while the model embeds the query; return also how many ms that had to wait."""
     opened, asked, threads = question.opened, question.params, question.threads
     with threads.turn():
         waited_ms = question.call.age_ms()
-        request = parsed(opened, asked, question.call.is_over, glob=asked.path, limit=limit)
+        request = parsed(
+            opened, asked, question.call.is_over, glob=asked.path, limit=limit, excludes=excludes
+        )
         if isinstance(asked, SearchParams) and asked.prefix:
             request = dataclasses.replace(request, query=unfinished(request.query, asked.query))
         if request.mode == "keyword":
@@ -154,12 +192,13 @@ def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
     """Return the same answer, each hit with what made its score."""
     limit = question.params.limit or min(question.opened.config.max_results, MAX_EXPLAINED)
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        asked, begun, waited_ms = _asked(view, question, limit)
+        asked, begun, waited_ms = _asked(view, question, limit, excludes_in(view))
         with question.threads.turn():
             answer, judged = pipeline.searched(view, asked.request, begun)
             told, reasons = explain(view, asked.request, judged, answer.hits)
+        instead = _without_minus(view, question, asked, answer, limit)
     hits = [search_hit(hit, rounded_record(reason)) for hit, reason in zip(answer.hits, reasons, strict=True)]
-    made = Answered(asked, answer, waited_ms).frame(question.opened, question.waited)
+    made = Answered(asked, answer, waited_ms, instead).frame(question.opened, question.waited)
     explanation = _answer_explanation(asked, answer, rounded_record(told))
     return packed(SearchResult(hits=hits, explanation=explanation, **made, took_ms=question.call.age_ms()))
 

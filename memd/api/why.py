@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from memd.api import why_text
 from memd.api.params import WhyParams
-from memd.api.prepare import Asked, decided, frame, looked_up, respelled, wait_for, why_off
+from memd.api.prepare import Asked, decided, excludes_in, frame, looked_up, respelled, wait_for, why_off
 from memd.api.resolve import below
 from memd.api.results import WhyResult
 from memd.api.why_text import Diagnosis
@@ -92,8 +92,11 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
     """Walk what is indexed through the search; look at the disk where that does not return it."""
     root = opened.workspace.root
     path = below(root, question.path)
-    asked = decided(opened, question, call.is_over, glob=question.glob, limit=question.limit)
     with opened.view(call.is_over, agent=question.agent) as view:
+        asked = decided(
+            opened, question, call.is_over,
+            glob=question.glob, limit=question.limit, excludes=excludes_in(view),
+        )  # fmt: skip
         seen = _Seen(asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.meaning.took_ms)
         if path is None:
             return seen

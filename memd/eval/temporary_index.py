@@ -123,7 +123,9 @@ class TemporaryIndex:
     def decide(self, question: params.SearchParams) -> Asked:
         """Return a question with everything decided, its vector included."""
         limit = question.limit or self.config.max_results
-        return prepare.decided(self, question, lambda: False, glob=[], limit=limit)
+        with self.index.view() as view:
+            excludes = prepare.excludes_in(view)
+            return prepare.decided(self, question, lambda: False, glob=[], limit=limit, excludes=excludes)
 
     def answer(self, asked: Asked) -> Answer:
         """Return the hits."""

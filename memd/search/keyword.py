@@ -12,6 +12,7 @@ postings, so it is exact, takes masks before the cut and has an idf that is neve
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -45,6 +46,9 @@ WHOLE_TIMES = 2
 CORRECTED_SHARE = 0.7
 MIN_SUBSTRING = 3  # shorter pieces of other scripts than CJK would match almost everything
 MAX_SUBSTRING_CHUNKS = 5_000  # of one piece that are read to count it; more are a piece of every word
+# Chunks with an excluded word that are read for its minus, the newest first: all would take 50 ms a word.
+MAX_LITERAL_CHUNKS = 2_000
+LITERAL_CHUNKS = 64  # at once: where a note writes a word so, one of the first mostly does; arbitrary
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,14 @@ def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
 def knows_a_word(view: View, query: Query) -> bool:
     """Tell whether some chunk has a word of the query."""
     return any(term.document_frequency for term, _ in _terms(view, query)[0])
+
+
+def stands_literally(view: View, typed: str) -> bool:
+    """Tell whether some chunk has *typed*, a word with a minus in front, exactly so: as ``find -name``."""
+    written = re.compile(rf"(?<![^\s(\[{{`'\"]){re.escape(analysis.searched(typed))}(?!\w)")
+    ids = sorted(view.matching("words", phrase_expression(typed)), reverse=True)[:MAX_LITERAL_CHUNKS]
+    some = (ids[start : start + LITERAL_CHUNKS] for start in range(0, len(ids), LITERAL_CHUNKS))
+    return any(written.search(text) for few in some for text in view.reader.searched(few).values())
 
 
 def _arm(

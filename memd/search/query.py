@@ -1,11 +1,12 @@
 """The query language: any text is a valid query. Pure.
 
 Words are looked for, ``"a phrase"`` must stand in the chunk, ``-word`` must not, and what has a key of
-`FILTER_KEYS` before a colon filters. What does not fit that is words: there are no syntax errors.
+`FILTER_KEYS` before a colon filters. What does not fit that is words: there are no syntax errors. The flags
+of commands (``-i``, ``-rf``, ``-n10``, ``--name``) are words, too.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -33,6 +34,8 @@ _TOKEN = re.compile(
       | (?P<text>\S+)""",
     re.VERBOSE,
 )
+# What follows the minus of a flag: at most two letters, perhaps a number, perhaps the end of a sentence.
+_FLAG = re.compile(r"[A-Za-z]{0,2}[0-9]*[.,;:!?)]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,14 @@ class Query:
     corrected: Mapping[str, str] = field(default_factory=dict)  # word as typed → the term it is taken for
 
 
-def parse(raw: str, today: date | None = None) -> Query:
+def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] = lambda _: True) -> Query:
     """Parse what was typed; never fails.
 
-    *today*: what days count from that are no dates of ISO; None: such text is words.
+    Args:
+        raw: what was typed.
+        today: what days count from that are no dates of ISO; None: such text is words.
+        excludes: whether the minus of ``-word`` or ``-"a phrase"``, given as typed, is an operator; else the
+            word or phrase is looked for. It is not asked about flags.
     """
     words: list[str] = []
     phrases: list[str] = []
@@ -65,8 +72,8 @@ def parse(raw: str, today: date | None = None) -> Query:
         if token["key"] and (value := _value(token["key"], token["value"].strip('"'), day)) is not None:
             given.setdefault(BY_KEY[token["key"]].name, []).append(value)
         elif token["phrase"]:
-            (excluded if token["minus"] else phrases).append(token["phrase"])
-        elif token["excluded"]:
+            (excluded if token["minus"] and excludes(token[0]) else phrases).append(token["phrase"])
+        elif token["excluded"] and not _FLAG.fullmatch(token["excluded"]) and excludes(token[0]):
             excluded.append(token["excluded"])
         else:
             words.append(token[0].strip('"'))

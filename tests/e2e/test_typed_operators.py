@@ -44,6 +44,54 @@ def test_phrases_and_exclusions_narrow_an_answer(sample):
     assert "home/tomatoes.md" not in without
 
 
+MANUAL = {
+    "find.md": "# Finding\n\nfind . -name '*.tmp' -delete\n",
+    "rm.md": "# Removing\n\nrm -rf build\n",
+    "ports.md": "# Ports\n\nlsof -i shows who listens\n",
+    "draft.md": "# Release\n\nThe draft of the release notes\n",
+}
+
+
+@pytest.fixture
+def manual(daemon, tmp_path):
+    """Notes about commands, and one that is none."""
+    root = tmp_path / "notes"
+    root.mkdir()
+    for path, text in MANUAL.items():
+        (root / path).write_text(text)
+    return daemon, daemon.add(root)
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [("lsof -i", "ports.md"), ("rm -rf", "rm.md"), ("find -name", "find.md"), ("tmp -delete", "find.md")],
+)
+def test_a_flag_is_looked_for_and_excludes_nothing(manual, query, first):
+    """Short ones, and those that a note has as they are typed: in search, recall and why."""
+    daemon, root = manual
+    answer = daemon.call("search", workspace=root, query=query, min_score=0.0)
+    assert (answer["hits"][0]["path"], answer["without"]) == (first, [])
+    recalled = daemon.call("recall", workspace=root, query=query)
+    assert (recalled["sources"][0]["path"], recalled["without"]) == (first, [])
+    assert daemon.call("why", workspace=root, query=query, path=first)["stage"] == "returned"
+
+
+def test_an_answer_names_what_it_is_without(manual):
+    """And where that leaves nothing, what there is without the minus: how many, and where the first is."""
+    daemon, root = manual
+    answer = daemon.call("search", workspace=root, query='release -tmp -"rm rf"')
+    assert (answer["without"], answer["without_minus"]) == (["tmp", "rm rf"], None)
+    assert [hit["path"] for hit in answer["hits"]] == ["draft.md"]
+    for method in ("search", "recall", "search_memory"):
+        answer = daemon.call(method, workspace=root, query="-draft release", mode="keyword")
+        assert not answer.get("hits", answer.get("sources"))
+        assert answer["without"] == ["draft"]
+        assert answer["without_minus"]["hits"] == 1
+        assert answer["without_minus"]["best"] == {"path": "draft.md", "start_line": 1, "end_line": 3}
+    told = daemon.memctl("search", "--mode", "keyword", "--", "release", "-draft", cwd=root)
+    assert "without: draft (that leaves nothing; the same without the minus finds 1 hit" in told.stderr
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -46,7 +46,7 @@ ODD = (
 OWN = (
     *('"heron weir"', '"会議"', '-"alpha beta"', "-heron", "-会議", "path:a", "path:b/n*", "tag:even"),
     *("since:2026-01-20", "until:2026-02-01", "after:2026-01-30", "before:2026-01-10", "path:"),
-    *("tag:", "since:today", '"', "--heron", '-"', '""'),
+    *("tag:", "-rf", "-x", "-9", "-n10,", "since:today", '"', "--heron", '-"', '""'),
 )  # fmt: skip
 
 

@@ -74,11 +74,22 @@ def _read(query: Understood, text: str, at: int) -> int:
             stop = close + 1
         if FILTERS[key](query, text[start:stop].strip('"')):
             return stop
-    elif minus and (text[at + 1 : at + 2].isalnum() or text[at + 1 : at + 2] == "_"):
+    elif (
+        minus
+        and (text[at + 1 : at + 2].isalnum() or text[at + 1 : at + 2] == "_")
+        and not is_flag(text[at + 1 : stop])
+    ):
         query.excluded.append(text[at + 1 : stop])
         return stop
     query.words.append(text[at:stop].strip('"'))
     return stop
+
+
+def is_flag(word: str) -> bool:
+    """Tell whether a word with a minus is a flag of a command: one or two letters, or none, and a number."""
+    name = word.rstrip(".,;:!?)")
+    letters = name.rstrip("0123456789")
+    return name.isascii() and len(letters) <= 2 and all(one.isalpha() for one in letters)
 
 
 def _closing(text: str, at: int) -> int | None:

@@ -217,14 +217,14 @@ def test_what_each_stage_dropped_is_counted(notes):
 def test_filters_are_named_as_they_were_meant(notes):
     """Those that were typed and those of the request."""
     query = restricted(
-        parse('heron path:a/** path:b tag:x since:2026-01-02 "two words" -no'),
+        parse('heron path:a/** path:b tag:x since:2026-01-02 "two words" -not'),
         {"path": ["c/*"], "tag": ["y"]},
     )
     notes.save({"a.md": "heron\n"})
     _, explanation, _ = explained(notes, "heron", query=query)
     assert [(one.filter, one.value) for one in explanation.filters] == [
         ("path", "a/**, b"), ("path", "c/*"), ("tag", "x"), ("tag", "y"),
-        ("since", "2026-01-02"), ("phrase", "two words"), ("excluded", "no"),
+        ("since", "2026-01-02"), ("phrase", "two words"), ("excluded", "not"),
     ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from datetime import date
 
 import pytest
 
+from memd.search.keyword import stands_literally
 from memd.search.query import parse, restricted
 
 FORMS = ("NFC", "NFD")
@@ -114,6 +115,31 @@ def test_a_minus_that_is_no_operator_is_text(notes):
     notes.save({"a.md": "foo-bar and 5 - 3 at --- dawn\n"})
     for query in ("foo-bar", "5 - 3", "--- dawn", "-dawn", "- dawn"):
         assert notes.found(query, min_score=0.0) == ["a.md"], query
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "stands"),
+    [
+        ("find . -name heron", "-name", True),
+        ("Ask `-name`, it says", "-name", True),
+        ("(-name)", "-name", True),
+        ("-name at the start", "-name", True),
+        ("find . -names heron", "-name", False),
+        ("file-name", "-name", False),
+        ("--name", "-name", False),
+        ("- name", "-name", False),
+        ("the name", "-name", False),
+        ("take -no-clobber", "-no-clobber", True),
+        ("von Vor- und -Über-Teilen", "-Über", True),
+    ],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_note_that_has_a_word_with_its_minus_is_known(notes, text, typed, stands, form):
+    """Behind a space or what opens, and as a whole; where some note has it the minus is no operator."""
+    many = {f"{number}.md": "a name, no clobber, über\n" for number in range(70)}
+    notes.save({"a.md": unicodedata.normalize(form, text) + "\n", **many})
+    with notes.index.view() as view:
+        assert stands_literally(view, unicodedata.normalize(form, typed)) is stands
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,30 @@ def test_a_minus_excludes_a_word_or_a_phrase():
     assert parse('pasta -tomato -"olive oil"').excluded == ("tomato", "olive oil")
 
 
+@pytest.mark.parametrize(
+    "raw",
+    ["lsof -i", "rm -rf tmp", "rm -rf, then", "kill -9", "-j4 make", "head -n10", "find --name", "a -X. B"],
+)
+def test_a_flag_of_a_command_is_a_word(raw):
+    """One or two letters of ASCII, a number, and whatever begins with two signs."""
+    query = parse(raw)
+    assert (query.excluded, query.words) == ((), tuple(raw.split()))
+
+
+@pytest.mark.parametrize("word", ["foo", "foo-bar", "C++", "é", "会", "会議", "ab_"])
+def test_another_word_with_a_minus_is_excluded_wherever_it_stands(word):
+    """Three letters or more, or none of ASCII; at the beginning, too."""
+    assert parse(f"x -{word}").excluded == parse(f"-{word} x").excluded == (word,)
+
+
+def test_a_minus_that_the_notes_know_is_no_operator():
+    """Who parses says which: then the word or phrase is looked for."""
+    asked: list[str] = []
+    query = parse('find -name -"a b" -i', excludes=lambda typed: bool(asked.append(typed)))
+    assert asked == ["-name", '-"a b"']
+    assert (query.words, query.phrases, query.excluded) == (("find", "-name", "-i"), ("a b",), ())
+
+
 def test_a_minus_inside_a_word_is_no_operator():
     """foo-bar is two words, not foo without bar."""
     assert parse("foo-bar").excluded == ()

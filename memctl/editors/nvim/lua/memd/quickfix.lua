@@ -46,6 +46,9 @@ function M.caveats(answer)
     table.sort(also)
     said[1] = 'also for ' .. table.concat(also, ', ')
   end
+  if #(answer.without or {}) > 0 then
+    said[#said + 1] = 'without ' .. table.concat(answer.without, ', ')
+  end
   if answer.confidence == 'none' and #answer.hits > 0 then
     said[#said + 1] = 'no good match, only the nearest'
   end
