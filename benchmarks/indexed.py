@@ -52,6 +52,7 @@ class Indexed:
             "fusion": config.fusion,
             "weights": config.weights,
             "half_life_days": config.half_life_days,
+            "decay_floor": config.decay_floor,
             "min_score": config.min_score,
             "limit": config.max_results,
             "today": TODAY,

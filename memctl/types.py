@@ -319,6 +319,7 @@ class Decay(TypedDict):
     dated: bool  # its name starts with a day; what is not dated does not decay
     age_days: int
     half_life_days: float
+    floor: float  # share that age leaves
 
 
 class Explained(TypedDict):
@@ -434,6 +435,7 @@ class AnswerExplanation(TypedDict):
     fusion: str
     weights: Weights  # that were asked for
     half_life_days: float
+    decay_floor: float  # share of a score that age leaves
     floor: float  # min_score
     limit: int
     per_source: int
@@ -912,6 +914,8 @@ class WorkspaceConfig(TypedDict):
     fusion: Literal["weighted", "rrf"]
     weights: Weights
     half_life_days: float
+    # Half: an old diary note that alone has all the words comes before new ones that have half of them.
+    decay_floor: float
     min_score: float
     max_results: int
     core: list[str]  # at the head of each recall

@@ -50,6 +50,8 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     fusion: Literal["weighted", "rrf"] = "weighted"
     weights: Weights = Weights()
     half_life_days: Annotated[float, Meta(gt=0, le=36500)] = 30.0
+    # Half: an old diary note that alone has all the words comes before new ones that have half of them.
+    decay_floor: Share = 0.5
     min_score: Share = 0.1
     max_results: Annotated[int, Meta(ge=1, le=1000)] = 10
     core: tuple[str, ...] = ("MEMORY.md", "memory/MEMORY.md")  # at the head of each recall

@@ -52,7 +52,9 @@ CONFIG_TEMPLATE = """\
 # fusion = "weighted"
 # weights = { vector = 0.7, keyword = 0.3 }
 
-# A file whose name starts with a day (2026-05-01.md) loses half of its score in so many days.
+# A file whose name starts with a day (2026-05-01.md) keeps this share of its score for good, and of the rest
+# half in so many days.
+# decay_floor = 0.5
 # half_life_days = 30
 
 # Hits whose score before that decay is lower are not shown; how many are shown by default.

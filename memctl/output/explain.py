@@ -75,7 +75,7 @@ def summary(answer: Fields, marker: Marker) -> str:
         ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),
         ("weights", f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words; {made['fusion']}"),
         ("reading", _reading(made)),
-        ("age", f"half of a dated note's score is left after {made['half_life_days']:g} days"),
+        ("age", _age(made)),
         ("chunks", _stages(made["stages"])),
         (
             "limits",
@@ -113,6 +113,15 @@ def _looked_for(made: Fields) -> str:
     words = listed(_term(term["text"], prefix=term["prefix"]) for term in made["terms"])
     left_out = listed(made["left_out"])
     return f"{words or 'no words'}{f'; not for {left_out}' if left_out else ''}"
+
+
+def _age(made: Fields) -> str:
+    """Return what age takes of a score."""
+    floor = made["decay_floor"]
+    half_life = f"{made['half_life_days']:g} days"
+    if not floor:
+        return f"half of a dated note's score is left after {half_life}"
+    return f"a dated note keeps {floor:.0%} of its score; half of the rest is left after {half_life}"
 
 
 def _reading(made: Fields) -> str:

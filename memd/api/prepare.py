@@ -208,6 +208,7 @@ def plain_request(opened: Askable) -> SearchRequest:
         fusion=config.fusion,
         weights=config.weights,
         half_life_days=config.half_life_days,
+        decay_floor=config.decay_floor,
         min_score=config.min_score,
         limit=config.max_results,
         today=datetime.now().astimezone().date(),

@@ -116,6 +116,7 @@ class Decay:
     dated: bool  # its name starts with a day; what is not dated does not decay
     age_days: int
     half_life_days: float
+    floor: float  # share that age leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class Explanation:
     fusion: str
     weights: Weights  # that were asked for
     half_life_days: float
+    decay_floor: float  # share of a score that age leaves
     floor: float  # min_score
     limit: int
     per_source: int
@@ -197,6 +199,7 @@ def explain(
         fusion=request.fusion,
         weights=request.weights,
         half_life_days=request.half_life_days,
+        decay_floor=request.decay_floor,
         floor=request.min_score,
         limit=request.limit,
         per_source=PER_SOURCE,
@@ -390,5 +393,5 @@ def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> 
 def _decay(view: View, request: SearchRequest, source_id: int) -> Decay:
     source = view.snapshot.sources[source_id]
     age_days = (request.today - source.day).days
-    factor = ranking.decay_of(source, request.today, request.half_life_days)
-    return Decay(factor, source.dated, age_days, request.half_life_days)
+    factor = ranking.decay_of(source, request.today, request.half_life_days, request.decay_floor)
+    return Decay(factor, source.dated, age_days, request.half_life_days, request.decay_floor)

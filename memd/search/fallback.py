@@ -63,7 +63,7 @@ def candidates(view: View, request: SearchRequest) -> tuple[CandidateList, bool]
         word = None if has_vectors and request.mode == "vector" else words.get(number, 0.0)
         used = ranking.weights_seen(request.weights, vector=score is not None, keyword=word is not None)
         merged = min(1.0, ranking.weighted(score, word, used))
-        decay = ranking.decay_of(source, request.today, request.half_life_days)
+        decay = ranking.decay_of(source, request.today, request.half_life_days, request.decay_floor)
         ranks = nearest.get(number), said.get(number)
         order = merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
         found.append(

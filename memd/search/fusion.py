@@ -210,6 +210,8 @@ def _reciprocal(ranks: Ids) -> Floats:
 def _decays(days: Ids, request: SearchRequest) -> Floats:
     """Return what age leaves of scores, by the day that is told of; 0, of no day, does not decay."""
     different, place = np.unique(days, return_inverse=True)
-    today, half_life = request.today.toordinal(), request.half_life_days
-    each = [ranking.half_life_decay(today - day, half_life) if day else 1.0 for day in different.tolist()]
+    today, half_life, floor = request.today.toordinal(), request.half_life_days, request.decay_floor
+    each = [
+        ranking.half_life_decay(today - day, half_life, floor) if day else 1.0 for day in different.tolist()
+    ]
     return np.array(each, np.float64)[place]

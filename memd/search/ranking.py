@@ -108,14 +108,17 @@ def reciprocal_rank(ranks: Iterable[int | None]) -> float:
     return sum([1 / (RRF_K + rank) for rank in ranks if rank is not None])
 
 
-def half_life_decay(age_days: float, half_life_days: float) -> float:
-    """Return the share that is left after *age_days*: a half for every half-life; 1 for the future."""
-    return float(0.5 ** (max(age_days, 0.0) / half_life_days))
+def half_life_decay(age_days: float, half_life_days: float, floor: float) -> float:
+    """Return the share that is left after *age_days*; 1 for the future.
+
+    What is above *floor* halves every half-life: an old note that alone answers is found.
+    """
+    return float(floor + (1 - floor) * 0.5 ** (max(age_days, 0.0) / half_life_days))
 
 
-def decay_of(source: Source, today: date, half_life_days: float) -> float:
+def decay_of(source: Source, today: date, half_life_days: float, floor: float) -> float:
     """Return what age leaves of the score of a source's chunks; only a source that is dated decays."""
-    return half_life_decay((today - source.day).days, half_life_days) if source.dated else 1.0
+    return half_life_decay((today - source.day).days, half_life_days, floor) if source.dated else 1.0
 
 
 def ordered(candidates: Iterable[Candidate]) -> CandidateList:

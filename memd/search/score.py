@@ -36,6 +36,7 @@ class SearchRequest:
     fusion: Fusion
     weights: Weights
     half_life_days: float
+    decay_floor: float  # share of a score that age leaves
     min_score: float
     limit: int
     today: date

@@ -42,7 +42,7 @@ def explanation(**changes) -> dict:
         },
         "unseen": [], "named": None, "superseded_by": [], "ahead_of": None,
         "merged": 0.5, "score": 0.5, "order": 0.5,
-        "decay": {"factor": 1.0, "dated": False, "age_days": 3, "half_life_days": 30.0},
+        "decay": {"factor": 1.0, "dated": False, "age_days": 3, "half_life_days": 30.0, "floor": 0.5},
     } | changes  # fmt: skip
 
 
@@ -56,8 +56,8 @@ MADE = {
     "filters": [{"filter": "path", "value": "a/**"}, {"filter": "phrase", "value": "x y"},
                 {"filter": "excluded", "value": "no"}],
     "tier": "fts", "average_length": 40.0, "fusion": "weighted", "weights": {"vector": 0.7, "keyword": 0.3},
-    "half_life_days": 30.0, "floor": 0.1, "limit": 1, "per_source": 3, "pool": 300, "vector_pool": 300,
-    "keyword_pool": 12, "stages": STAGES, "model_id": "mini:1", "vector_arm": None,
+    "half_life_days": 30.0, "decay_floor": 0.5, "floor": 0.1, "limit": 1, "per_source": 3, "pool": 300,
+    "vector_pool": 300, "keyword_pool": 12, "stages": STAGES, "model_id": "mini:1", "vector_arm": None,
 }  # fmt: skip
 WHY = {
     "workspace": "/home/ada/work", "path": "a.md", "line": None, "stage": "outranked",
@@ -90,9 +90,21 @@ def test_a_score_is_shown_as_a_sum_of_products():
 
 def test_age_is_a_factor_with_its_days():
     """Only where something is lost by it."""
-    old = {"factor": 0.25, "dated": True, "age_days": 60, "half_life_days": 30.0}
-    assert "0.5000, · 0.2500 at 60 days = 0.1250" in page(decay=old)
+    old = {"factor": 0.625, "dated": True, "age_days": 60, "half_life_days": 30.0, "floor": 0.5}
+    assert "0.5000, · 0.6250 at 60 days = 0.3125" in page(decay=old)
     assert "days = " not in page()
+
+
+@pytest.mark.parametrize(
+    ("floor", "said"),
+    [
+        (0.5, "a dated note keeps 50% of its score; half of the rest is left after 30 days"),
+        (0.0, "half of a dated note's score is left after 30 days"),
+    ],
+)
+def test_what_age_takes_is_said(floor, said):
+    """The floor, where there is one, and the half-life."""
+    assert said in page(made={"decay_floor": floor})
 
 
 @pytest.mark.parametrize(
@@ -129,7 +141,7 @@ def test_how_the_answer_was_made_stands_below_the_hits():
         "    meaning  300 candidates of 300 at most; model mini:1",
         "    words    12 candidates of 300 at most; tier fts",
         "    weights  0.70 meaning, 0.30 words; weighted",
-        "    age      half of a dated note's score is left after 30 days",
+        "    age      a dated note keeps 50% of its score; half of the rest is left after 30 days",
         f"    chunks   1,234 = 1,000 filtered out + 200 below the floor + {dropped} + 1 returned",
         "    limits   score 0.1 or more, at most 1 returned, 3 a file",
     ]

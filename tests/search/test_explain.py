@@ -63,7 +63,8 @@ def score_of(one: Explained, fusion: str) -> tuple[float, float]:
         reached = math.tanh(2 * evidence / words.reachable) if words.reachable else 0.0
         merged += words.weight * reached
         ranks += [words.rank] if words.in_pool else []
-    decay = 0.5 ** (max(one.decay.age_days, 0) / one.decay.half_life_days) if one.decay.dated else 1.0
+    left = 0.5 ** (max(one.decay.age_days, 0) / one.decay.half_life_days) if one.decay.dated else 1.0
+    decay = one.decay.floor + (1 - one.decay.floor) * left
     order = merged if fusion == "weighted" else sum(1 / (60 + rank) for rank in ranks)
     named = 0
     if one.named:
@@ -175,16 +176,17 @@ def test_an_arm_that_had_no_say_is_named(notes, changes, embed, unseen):
     assert sum(weights) == pytest.approx(1.0)
 
 
-def test_age_and_half_life_are_named(notes):
+def test_age_half_life_and_floor_are_named(notes):
     """With how much is left after them; a note without a day in its name does not decay."""
     day = (DAY - timedelta(days=60)).isoformat()
     notes.save({f"{day}.md": "heron weir\n", "b.md": "heron weir pond\n"})
-    answer, _, explained_hits = explained(notes, "heron", min_score=0.0)
+    answer, explanation, explained_hits = explained(notes, "heron", min_score=0.0, decay_floor=0.4)
+    assert explanation.decay_floor == 0.4
     decays = {
         hit.source.path: (one.decay.dated, one.decay.factor)
         for hit, one in zip(answer.hits, explained_hits, strict=True)
     }
-    assert decays == {f"{day}.md": (True, pytest.approx(0.25)), "b.md": (False, 1.0)}
+    assert decays == {f"{day}.md": (True, pytest.approx(0.55)), "b.md": (False, 1.0)}
 
 
 def test_what_each_stage_dropped_is_counted(notes):

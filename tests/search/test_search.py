@@ -31,16 +31,29 @@ def test_keyword_alone_has_the_full_weight(notes):
 def test_an_old_note_is_not_dropped_by_the_floor(notes):
     """min_score is tested before decay."""
     notes.save({"2020-01-01.md": "heron weir\n"})
-    [hit] = notes.search("heron", min_score=0.1).hits
+    [hit] = notes.search("heron", min_score=0.1, decay_floor=0.0).hits
     assert hit.candidate.score < 0.1 <= hit.candidate.merged
 
 
+@pytest.mark.parametrize("name", ["{}.md", "memory/archives/codex/2025/{}-herons-0a1b2c3d.md"])
+def test_an_old_note_that_alone_has_all_the_words_is_first(notes, name):
+    """Of 400 days, a diary or an archived conversation, before a hundred new ones that have one of them."""
+    old = name.format((DAY - timedelta(days=400)).isoformat())
+    new = {
+        f"notes/{number}.md": f"{word} of year{number}: somebody wrote number{number} about it\n"
+        for number, word in enumerate(("heron", "sluice", "miller", "otter") * 25)
+    }
+    notes.save({old: "the miller saw heron and otter break the sluice\n", **new})
+    assert notes.found("miller heron otter sluice")[0] == old
+    assert old not in notes.found("miller heron otter sluice", decay_floor=0.0)
+
+
 def test_decay_is_half_after_one_half_life_and_only_for_dated_notes(notes):
-    """A name that starts with a day decays; another does not, however old it is."""
+    """A name that starts with a day decays to half of what is above the floor; another does not decay."""
     day = (DAY - timedelta(days=30)).isoformat()
     notes.save({f"{day}-standup.md": "heron weir\n", "evergreen.md": "heron weir\n"})
     decays = {hit.source.path: hit.candidate.decay for hit in notes.search("heron").hits}
-    assert decays == {f"{day}-standup.md": pytest.approx(0.5), "evergreen.md": 1.0}
+    assert decays == {f"{day}-standup.md": pytest.approx(0.75), "evergreen.md": 1.0}
 
 
 def test_a_conversation_dated_in_the_future_decays_from_when_it_was_written_down(notes):

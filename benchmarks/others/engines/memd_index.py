@@ -101,6 +101,7 @@ def _request(mode: Mode, question: Question, limit: int) -> SearchRequest:
         fusion="weighted",
         weights=Weights(),
         half_life_days=30.0,
+        decay_floor=0.5,
         min_score=0.0,
         limit=limit,
         today=TODAY,
