@@ -33,6 +33,7 @@ HIDDEN_PARAMS = {
     "weights": "for people who tune",
     "fusion": "for people who tune",
     "explain": "for people who tune",
+    "per_source": "for lists of files",
     "wait": "an agent has the time",
 }
 # Struct → keys of it that no tool answers: for people who tune or measure, and an agent pays for each.

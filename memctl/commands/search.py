@@ -27,7 +27,9 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl search`."""
     parser.add_argument("words", nargs="*", metavar="WORD", help=_QUERY_HELP)
     workspaces_option(parser)
-    parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
+    parser.add_argument(
+        "-n", "--limit", type=count, metavar="N", help="at most N hits, or files (default: 10)"
+    )
     filter_options(parser)
     output_options(parser)
     nearest_option(parser)
@@ -70,7 +72,7 @@ def run(args: Namespace) -> int:
     query = _query(args)
     if args.explain and (args.vimgrep or args.files or args.files0):
         raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
-    params: dict[str, Any] = {"query": query} | ({"explain": True} if args.explain else {})
+    params: dict[str, Any] = {"query": query} | ({"explain": True} if args.explain else {}) | per_file(args)
     if args.all or len(args.workspace) > 1:
         from memctl.commands import multi_search  # most searches are of one
 
@@ -109,6 +111,11 @@ def output_options(parser: ArgumentParser) -> None:
         help=f"lines of text of each hit, on a page (default: {SNIPPET_LINES})",
     )  # fmt: skip
     parser.add_argument("--no-pager", action="store_true", help="never show a page through $PAGER")
+
+
+def per_file(args: Namespace) -> dict[str, Any]:
+    """Return the parameter by which --limit counts files, where these are listed."""
+    return {"per_source": 1} if args.files or args.files0 else {}
 
 
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
@@ -172,7 +179,7 @@ def show_page(answer: dict[str, Any], query: str, args: Namespace, *, cwd: str) 
     last_hits.keep(
         [
             HitPlace(f"{hit.get('workspace', answer['workspace'])}/{hit['path']}", hits.line_of(hit))
-            for hit in answer["hits"]
+            for hit in hits.in_page_order(answer)
         ]
     )
     if args.no_pager:

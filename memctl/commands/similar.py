@@ -7,7 +7,7 @@ from memctl import workspaces
 from memctl.arguments import count, filter_options, text, workspace_option
 from memctl.commands import common
 from memctl.commands.get import place_of
-from memctl.commands.search import is_page, output_options, show_hits
+from memctl.commands.search import is_page, output_options, per_file, show_hits
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def run(args: Namespace) -> int:
     workspace = workspaces.find(args.workspace)
     place = place_of(args.source, workspace)
     params = {"workspace": workspace, "path": place["path"], **common.filters(args, workspace, path="glob")}
-    params |= {"line": place["start_line"]} if "start_line" in place else {}
+    params |= per_file(args) | ({"line": place["start_line"]} if "start_line" in place else {})
     with common.daemon() as client:
         answer = common.whole_answer(client, "similar", params, args)
     status = show_hits(answer, "", args)

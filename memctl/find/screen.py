@@ -24,7 +24,7 @@ from memctl.filter_keys import FILTER_KEYS
 from memctl.find.live_search import Found, LiveSearch
 from memctl.last_hits import HitPlace
 from memctl.output import hits as hit_text
-from memctl.output.excerpt import fitted, width
+from memctl.output.excerpt import end_of, fitted, width
 from memctl.output.marker import pattern_of
 from memctl.output.text import one_line, safe
 
@@ -34,7 +34,7 @@ KEYS = (
 )  # fmt: skip
 WIDE = 110  # columns from which on the section stands beside the hits; arbitrary
 MATCH, FAINT, PLACE, TROUBLE, FILTER = "bold ansi_red", "dim", "ansi_magenta", "ansi_red", "ansi_green"
-MOST_OF_PLACE = 0.45  # of a hit's row: the rest is what was found there
+MOST_OF_TITLE, MOST_OF_PLACE = 0.4, 0.35  # of a hit's row: the rest is what was found there
 SHORTEST_PLACE = 16  # columns, below which a path says nothing; arbitrary
 
 Hit = dict[str, Any]
@@ -195,12 +195,17 @@ class Finder(App[None]):
             self._show_section(None)
 
     def _row(self, hit: Hit, columns: int, marks: re.Pattern[str] | None) -> Content:
-        """Return a hit's row: where it is, and the line that was found there."""
+        """Return a hit's row: what it is called, the end of its path, the line that was found there."""
+        called = one_line(hit.get("heading") or hit.get("title") or "")
+        title = fitted(called, int(columns * MOST_OF_TITLE))
         place = f"{self._called(hit)}:{hit_text.line_of(hit)}"
-        place = _end_of(place, max(SHORTEST_PLACE, int(columns * MOST_OF_PLACE)))
-        line = hit.get("match_text") or hit.get("heading") or hit.get("title") or ""
-        shown = one_line(_about_match(line.strip(), marks, columns - width(place) - 2))
-        return Content.assemble((place, PLACE), "  ", _marked(shown, marks))
+        place = end_of(place, max(SHORTEST_PLACE, int(columns * MOST_OF_PLACE)))
+        line = (hit.get("match_text") or "").strip()
+        if line.lstrip("# ") == called.rpartition(" > ")[2]:
+            line = ""  # the heading itself
+        before = Content.assemble(_marked(title, marks), "  " if title else "", (place, PLACE), "  ")
+        shown = one_line(_about_match(line, marks, columns - width(before.plain)))
+        return before + _marked(shown, marks)
 
     def _called(self, hit: Hit) -> str:
         """Return what a note is called on the screen: its path from the root, as `path:` takes it."""
@@ -338,13 +343,6 @@ def _identity(hit: Hit) -> tuple[Any, ...]:
 
 def _place(hit: Hit) -> HitPlace:
     return HitPlace(f"{hit['workspace']}/{hit['path']}", hit_text.line_of(hit))
-
-
-def _end_of(text: str, columns: int) -> str:
-    """Return *text*, or as much of its end as fits."""
-    if width(text) <= columns:
-        return text
-    return f"…{fitted(text[::-1], columns - 1, ellipsis='')[::-1]}"
 
 
 def _about_match(line: str, marks: re.Pattern[str] | None, columns: int) -> str:

@@ -67,6 +67,19 @@ def fitted(text: str, columns: int, *, ellipsis: str = "…") -> str:
     return f"{text[:end]}{ellipsis}" if columns > 0 else ""
 
 
+def shortened(text: str, columns: int) -> str:
+    """Return *text*, or its beginning, "…" and more of its end, so that it takes at most so many columns."""
+    if width(text) <= columns:
+        return text
+    start = fitted(text, (columns - 1) // 3, ellipsis="")
+    return f"{start}{end_of(text, columns - width(start))}"
+
+
+def end_of(text: str, columns: int) -> str:
+    """Return *text*, or "…" and its end, so that it takes at most so many columns."""
+    return fitted(text[::-1], columns)[::-1]
+
+
 def _rendered(snippet: str) -> list[ExcerptLine]:
     lines, is_code = [], False
     for line in snippet.splitlines():

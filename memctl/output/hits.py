@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from memctl.output import links
-from memctl.output.excerpt import excerpt, fitted, width
+from memctl.output.excerpt import excerpt, fitted, shortened, width
 from memctl.output.marker import FAINT, HEADING, LINE, PATH, Marker
 from memctl.output.text import one_line, to_json
 
@@ -48,19 +48,28 @@ class PageStyle(NamedTuple):
 def people(answer: Answer, *, query: str, style: PageStyle) -> str:
     """Return the hits as a page, those of a file together; the words of *query* are marked in their text."""
     marker = Marker(" ".join([query, *(answer.get("corrected") or {}).values()]), colour=style.colour)
-    files: dict[tuple[str, str], list[tuple[int, Hit]]] = {}
-    for rank, hit in enumerate(answer["hits"], 1):
-        files.setdefault((hit.get("workspace", answer["workspace"]), hit["path"]), []).append((rank, hit))
-    entries = [
-        _entry(rank, hit, workspace, marker, style, is_first=number == 0)
-        for (workspace, _), places in files.items()
-        for number, (rank, hit) in enumerate(places)
-    ]
+    entries, above = [], None
+    for number, hit in enumerate(in_page_order(answer), 1):
+        file = _file(answer, hit)
+        entries.append(_entry(number, hit, file[0], marker, style, is_first=file != above))
+        above = file
     if answer.get("explanation"):
         from memctl.output import explain  # most answers are not explained
 
         entries.append(explain.summary(answer, marker))
     return "".join(entries)
+
+
+def in_page_order(answer: Answer) -> list[Hit]:
+    """Return the hits in the order of a page: the file with the best one first, all of a file together."""
+    files: dict[tuple[str, str], list[Hit]] = {}
+    for hit in answer["hits"]:
+        files.setdefault(_file(answer, hit), []).append(hit)
+    return [hit for of_file in files.values() for hit in of_file]
+
+
+def _file(answer: Answer, hit: Hit) -> tuple[str, str]:
+    return hit.get("workspace") or answer["workspace"], hit["path"]
 
 
 def vimgrep(answer: Answer, *, cwd: str) -> str:
@@ -257,15 +266,18 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
     What is the same of all of them stands at the first one of a file.
     """
     path, number = shown(workspace, hit["path"], style.cwd) if is_first else SAME_FILE, line_of(hit)
+    score, date = f"{hit['score']:.2f}", written(hit) if is_first else ""
+    title = one_line(hit.get("heading") or hit.get("title") or "")
+    if style.columns is not None:
+        room = style.columns - len(f"{rank:>2}  :{number}  {score}")
+        date = date if width(f"{path}  {date}") <= room else ""
+        path = shortened(path, room)
+        title = fitted(title, room - width(f"{path}  {date}  " if date else f"{path}  "))
     place = marker.paint(path, PATH)
     if style.link:
         place = links.link(style.link, f"{workspace}/{hit['path']}", number, place)
-    facts = "  ".join(filter(None, [f"{hit['score']:.2f}", written(hit) if is_first else ""]))
-    plain = f"{rank:>2}  {path}:{number}  {facts}  "
-    title = one_line(hit.get("heading") or hit.get("title") or "")
-    if style.columns is not None:
-        title = fitted(title, style.columns - width(plain))
-    head = f"{rank:>2}  {place}:{marker.paint(str(number), LINE)}  {marker.paint(facts, FAINT)}"
+    facts = marker.paint(f"{score}  {date}" if date else score, FAINT)
+    head = f"{rank:>2}  {place}:{marker.paint(str(number), LINE)}  {facts}"
     body = excerpt(
         hit.get("snippet") or "", (hit.get("heading") or "").rpartition(" > ")[2], marker,
         rows=style.lines, columns=None if style.columns is None else max(style.columns - RANK_COLUMNS, 20),
@@ -274,8 +286,6 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
         body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))
     if is_first and (newer := superseded({**hit, "workspace": workspace}, style.cwd)):
         body.append(marker.paint(newer, FAINT))
-    if hit.get("workspace") and is_first:
-        body.append(marker.paint(f"in {one_line(hit['workspace'])}", FAINT))
     page = [f"{head}  {marker.mark(title, HEADING)}" if title else head, *(f"    {line}" for line in body)]
     if explanation := hit.get("explanation"):
         from memctl.output import explain

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from contextlib import suppress
 
+from memctl.output.text import one_line
+
 VARIABLES = ("MEMCTL_PAGER", "PAGER")
 LESS = "FRX"
 
@@ -18,15 +20,18 @@ def show(page: str) -> None:
     command = _command() if sys.stdout.isatty() and page.count("\n") >= _height() else []
     if command and sys.stdin.isatty():
         sys.stdout.flush()
-        with suppress(FileNotFoundError, PermissionError):  # then without one
-            return _paged(command, page)
+        try:
+            pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": LESS} | dict(os.environ))
+        except OSError:  # it is no program: then without one
+            pass
+        else:
+            return _feed(pager, page)
     sys.stdout.write(page)
     return None
 
 
-def _paged(command: list[str], page: str) -> None:
-    environment = {"LESS": LESS} | dict(os.environ)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as pager:
+def _feed(pager: subprocess.Popen[bytes], page: str) -> None:
+    with pager:
         assert pager.stdin
         with suppress(BrokenPipeError):  # its reader has seen enough
             pager.stdin.write(page.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
@@ -43,8 +48,17 @@ def _command() -> list[str]:
     """Return the pager's command line; none where the user wants none."""
     for name in VARIABLES:
         if (named := os.environ.get(name)) is not None:
-            return [] if named.strip() in {"", "cat"} else shlex.split(named)
+            return [] if named.strip() in {"", "cat"} else _words(name, named)
     return ["less"]
+
+
+def _words(name: str, named: str) -> list[str]:
+    try:
+        return shlex.split(named)
+    except ValueError as error:
+        said = f"memctl: {name}={one_line(named)} is no command line ({error}): shown without a pager"
+        print(said, file=sys.stderr)
+        return []
 
 
 def _height() -> int:

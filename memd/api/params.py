@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from memd.config import Weights
 from memd.errors import InvalidError
+from memd.search.ranking import PER_SOURCE
 
 DEFAULT_PAUSE_S = 3600.0  # arbitrary: a meeting, or a film
 MAX_PAUSE_S = 7 * 86_400.0  # arbitrary: a week; who wants no vectors at all sets provider = none
@@ -49,6 +50,7 @@ class FilteredParams(Params, frozen=True, kw_only=True):
     """How many hits, and which sources they may come from."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    per_source: Annotated[int, Meta(ge=1, le=1000)] = PER_SOURCE  # hits of one source, at most
     min_score: Share | None = None
     tag: str | list[str] = []
     since: str | None = None  # a day or a span of days, as `since:` in a query takes it

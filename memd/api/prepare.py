@@ -193,6 +193,7 @@ def request_of(
         query=query,
         min_score=config.min_score if asked.min_score is None else asked.min_score,
         limit=asked.limit or config.max_results,
+        per_source=asked.per_source,
         expired=expired,
     )
 

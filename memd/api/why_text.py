@@ -11,7 +11,6 @@ from memd.records import Source
 from memd.search import filters
 from memd.search.explain import Explained
 from memd.search.keyword import POOL
-from memd.search.ranking import PER_SOURCE
 from memd.search.score import SearchRequest
 from memd.search.why import Verdict
 from memd.sources.ignore import Refusal
@@ -234,7 +233,8 @@ def _folded(finding: Diagnosis) -> tuple[str, str]:
 def _per_source(finding: Diagnosis) -> tuple[str, str]:
     assert finding.verdict is not None
     ranks = ", ".join(map(str, finding.verdict.better))
-    text = f"{_place(finding)} is cut: a file has {PER_SOURCE} hits at most, and better chunks of it are hits"
+    most = finding.request.per_source
+    text = f"{_place(finding)} is cut: a file has {most} hits at most, and better chunks of it are hits"
     return f"{text} {ranks}", f"memctl get {finding.path}"
 
 

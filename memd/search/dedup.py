@@ -22,7 +22,7 @@ from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
 from memd.index.signature import BITS, MIN_JACCARD, MOST_DIFFERING, SHINGLE, words
 from memd.index.snapshot import View
-from memd.search.ranking import PER_SOURCE, Candidate, Candidates
+from memd.search.ranking import Candidate, Candidates
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -66,22 +66,25 @@ class Dedup:
         return [one for one in (kept - 1, kept + 1) if self.shown.get(one) == kept]
 
 
-def fold(view: View, candidates: Candidates, limit: int, alive: Callable[[str], bool]) -> Dedup:
+def fold(
+    view: View, candidates: Candidates, limit: int, per_source: int, alive: Callable[[str], bool]
+) -> Dedup:
     """Keep the first *limit* that are neither nearly the same as a better one nor next to it.
 
-    At most PER_SOURCE of a source are kept. The chunk in front of one that is kept and the one behind it are
-    joined to it, wherever they rank. What becomes of a candidate depends on better ones alone, so a higher
-    *limit* only adds.
+    At most *per_source* of a source are kept. The chunk in front of one that is kept and the one behind it
+    are joined to it, wherever they rank. What becomes of a candidate depends on better ones alone, so a
+    higher *limit* only adds.
 
     Args:
         view: that they are from.
         candidates: best first.
         limit: of the answer.
+        per_source: of the answer's hits, how many one source may have.
         alive: whether a source is still on the disk; what is not is in no answer. Asked of those alone that
             may be in one.
     """
     window = max(WINDOW, limit)
-    folding = _Folding(view, candidates, window)
+    folding = _Folding(view, candidates, window, per_source)
     found = folding.found
     for place, (number, source) in enumerate(zip(folding.ids, folding.sources, strict=True)):
         is_full = len(found.kept) == limit
@@ -104,8 +107,9 @@ def fold(view: View, candidates: Candidates, limit: int, alive: Callable[[str], 
 class _Folding:
     """What has become of the candidates so far; they are named by their places, the best first."""
 
-    def __init__(self, view: View, candidates: Candidates, window: int) -> None:
+    def __init__(self, view: View, candidates: Candidates, window: int, per_source: int) -> None:
         self.found = Dedup()
+        self._per_source = per_source
         self.ids, self.sources = candidates.numbers()
         self._view = view
         self._candidates = candidates
@@ -128,7 +132,7 @@ class _Folding:
     def show(self, place: int) -> None:
         """Keep a candidate that is like no better one, with its neighbours, if its source has a place."""
         number, source = self.ids[place], self.sources[place]
-        if self._taken[source] == PER_SOURCE:
+        if self._taken[source] == self._per_source:
             self.found.crowded.add(number)
         else:
             self._taken[source] += 1

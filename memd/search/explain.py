@@ -19,7 +19,7 @@ from memd.search.fusion import meaning_of
 from memd.search.identifiers import Word
 from memd.search.keyword import K1, POOL, B, KeywordArm, Term
 from memd.search.query import Query, content_words
-from memd.search.ranking import PER_SOURCE, Candidates
+from memd.search.ranking import Candidates
 from memd.search.score import Judgement, SearchRequest
 from memd.search.search import Hit
 from memd.search.source_scores import Shares
@@ -202,7 +202,7 @@ def explain(
         decay_floor=request.decay_floor,
         floor=request.min_score,
         limit=request.limit,
-        per_source=PER_SOURCE,
+        per_source=request.per_source,
         pool=POOL,
         vector_pool=len(judged.vector.pool) if judged.vector else None,
         keyword_pool=len(judged.keyword.pool) if judged.keyword else None,
@@ -268,7 +268,7 @@ def filters_of(query: Query) -> tuple[Filter, ...]:
 def standing(view: View, request: SearchRequest, judged: Judgement) -> tuple[Candidates, Dedup]:
     """Return the candidates above the floor, best first, and what became of each without a limit."""
     above = judged.candidates.floor(request.min_score)
-    return above, fold(view, above, max(len(above), 1), request.alive)
+    return above, fold(view, above, max(len(above), 1), request.per_source, request.alive)
 
 
 def give_up_in_time(request: SearchRequest) -> None:

@@ -16,7 +16,7 @@ from memd.search.fusion import fused
 from memd.search.identifiers import NOTHING, Named, Word, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Query
-from memd.search.ranking import Candidates
+from memd.search.ranking import PER_SOURCE, Candidates
 from memd.search.supersession import lifted
 from memd.search.vector import VectorArm, vector_arm
 
@@ -45,6 +45,7 @@ class SearchRequest:
     without: tuple[int, ...] = ()  # ids of chunks that may not answer
     spelled: tuple[Word, ...] = ()  # words of the query that the model reads by pieces
     corrected_vec: bytes | None = None  # of the query's text, where words of it were corrected
+    per_source: int = PER_SOURCE  # hits of one source, at most
 
 
 @dataclass(frozen=True, slots=True)

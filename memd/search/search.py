@@ -122,7 +122,7 @@ def _answer(
     kept = candidates.floor(request.min_score)
     timer.lap("fuse")
     alive = functools.cache(request.alive)
-    found = fold(view, kept, request.limit, alive)
+    found = fold(view, kept, request.limit, request.per_source, alive)
     hits = _load(view, request, found)
     timer.lap("load")
     mode: Mode = request.mode if has_vectors else "keyword"

@@ -206,3 +206,13 @@ def test_a_misspelled_question_finds_its_note(sample, mode):
     if mode != "vector":
         [term] = answer["explanation"]["terms"]
         assert (term["text"], term["share"]) == ("sourdough", 0.7)
+
+
+@pytest.mark.parametrize("form", ["--files", "--files0"])
+def test_a_list_of_files_has_as_many_as_were_asked_for(sample, form):
+    """Not so many places, of which one file may have three."""
+    daemon, root = sample
+    for command in (["search", "--nearest", "--min-score", "0", "note"], ["similar", "research/brca1.md"]):
+        for limit in ("3", "7"):
+            done = daemon.memctl(*command, form, "--limit", limit, cwd=root)
+            assert len(set(done.stdout.replace("\0", "\n").split())) == int(limit), done.stdout

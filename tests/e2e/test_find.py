@@ -1,5 +1,6 @@
 """`memctl find` on a real terminal (tmux), at a real daemon."""
 
+import re
 import shlex
 import signal
 import sys
@@ -45,10 +46,10 @@ def test_hits_come_as_one_types_and_the_chosen_one_is_shown(screen):
     """The first is chosen, its section stands below; Down chooses the next."""
     finds(screen, typed="queue")
     rows = screen.until(lambda rows: ".md:" in rows[3] and " hits" in rows[1] and "by words" not in rows[1])
-    first, second = (row.partition(":")[0] for row in rows[2:4])
-    shows(screen, f"{first}:", f"{first}:1-")
+    first, second = (re.search(r"([\w-]+)\.md:", row)[1] for row in rows[2:4])
+    shows(screen, f"/{first}.md:1-")
     screen.type("", "Down")
-    shows(screen, f"{second}:1-")
+    shows(screen, f"/{second}.md:1-")
     retype(screen, "sqlite wal")
     shows(screen, "programming/sqlite-wal.md:1-", "Readers never block", without=["PRAGMA"])
     screen.type("", "S-Down", "S-Down")
@@ -125,7 +126,22 @@ def test_fifty_columns_are_enough(screen):
     finds(screen, typed="mrna vaccine")
     rows = shows(screen, "research/vaccines.md:1-", "# mRNA vaccines")
     assert max(map(len, rows)) <= 50
-    assert rows[2].startswith("research/vaccines.md:1")
+    assert rows[2].startswith("mRNA vaccines  …")
+    assert rows[2].split()[2].endswith("h/vaccines.md:1")
+
+
+def test_a_hit_is_what_it_is_called_the_end_of_its_path_and_the_line_that_matches(workspace, terminal):
+    """Of a long path the end; what is called like the line that matches is said once."""
+    daemon, root = workspace
+    folder = root / "a-folder-of-many-notes" / "with-long-names"
+    folder.mkdir(parents=True)
+    (folder / "heron-of-the-weir.md").write_text("# Herons\n\n## In spring\n\nThe heron waits by the weir.\n")
+    daemon.call("sync", workspace=str(root))
+    screen = terminal(daemon, root)
+    finds(screen, typed="heron waits")
+    rows = shows(screen, "heron-of-the-weir.md:5  ")
+    assert rows[2].startswith("Herons > In spring  …")
+    assert rows[2].rstrip().endswith("/heron-of-the-weir.md:5  The heron waits by the weir.")
 
 
 def test_on_a_wide_screen_the_section_stands_beside_the_hits(screen):
@@ -133,7 +149,7 @@ def test_on_a_wide_screen_the_section_stands_beside_the_hits(screen):
     screen.resize(130)
     finds(screen, typed="mrna vaccine")
     rows = shows(screen, "research/vaccines.md:1-")
-    assert rows[2].startswith("research/vaccines.md:1 ")
+    assert rows[2].startswith("mRNA vaccines  research/vaccines.md:1 ")
     assert "research/vaccines.md:1-" in rows[2]
 
 

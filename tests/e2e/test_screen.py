@@ -1,5 +1,6 @@
 """What a person sees of a search on a screen of 24 rows: a real terminal (tmux), a real daemon."""
 
+import re
 import shutil
 import stat
 from pathlib import Path
@@ -32,6 +33,28 @@ def test_a_short_page_needs_no_pager_and_its_hits_can_be_opened(screen):
     assert screen.until(lambda rows: "exit 2" in rows)[0].startswith("memctl: there is no hit 4")
 
 
+def test_a_number_opens_the_hit_that_it_stands_at(workspace, terminal):
+    """Also where the page has hits of one file together that another one ranks between."""
+    daemon, root = workspace
+    filler = "words of no interest " * 60
+    (root / "a.md").write_text(
+        f"# Heron\n\nheron heron heron\n\n# Other\n\n{filler}\n\n# Third\n\n{filler} heron\n"
+    )
+    (root / "b.md").write_text("# Weir\n\nOn Monday a heron came by and stayed.\n")
+    daemon.call("sync", workspace=str(root))
+    ranked = daemon.call("search", query="heron", workspace=str(root), mode="keyword")["hits"]
+    assert [hit["path"] for hit in ranked] == ["a.md", "b.md", "a.md"]
+    screen = terminal(daemon, root)
+    screen.type("clear; memctl search --mode keyword heron; echo done")
+    rows = screen.until(lambda rows: "done" in rows)
+    assert [row[:3] for row in rows if row[:2].strip().isdecimal()] == [" 1 ", " 2 ", " 3 "]
+    for number, hit in zip((1, 2, 3), (ranked[0], ranked[2], ranked[1]), strict=True):
+        screen.type(f"clear; memctl open {number}; echo exit {number}.$?")
+        screen.until(lambda rows, last=f"exit {number}.0": last in rows)
+        opened = (screen.folder / "opened").read_text()
+        assert opened == f"+{hit['match_line']} {root}/{hit['path']}\n"
+
+
 def test_what_is_kept_of_hits_is_their_places_for_this_user_alone(screen, sample):
     """In the folder of the socket, paths and lines."""
     daemon, _ = sample
@@ -53,6 +76,18 @@ def test_a_pager_can_be_refused(screen):
     for typed in ("memctl search --no-pager", "MEMCTL_PAGER=cat memctl search"):
         screen.type(f"clear; {typed} -n 20 --min-score 0 --nearest --lines 4 note; echo done")
         screen.until(lambda rows: "done" in rows)
+
+
+@pytest.mark.parametrize("named", ["less '", "/nowhere/less", "/", "/dev/null/less"])
+def test_a_pager_that_is_none_is_no_reason_to_show_nothing(screen, named):
+    """The page stands there; of what is no command line stderr says so."""
+    searched = f'PAGER="{named}" memctl search -n 20 --min-score 0 --nearest note'
+    screen.type(f"clear; {searched} 2> {screen.folder}/said; echo done $?")
+    rows = screen.until(lambda rows: "done 0" in rows)
+    assert any(re.match(r"\d\d  ", row) for row in rows), rows
+    said = (screen.folder / "said").read_text()
+    assert "Traceback" not in said
+    assert ("memctl: PAGER=less ' is no command line (No closing quotation)" in said) == (named == "less '")
 
 
 def test_the_status_is_readable_on_fifty_columns(screen, sample):

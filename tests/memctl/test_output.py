@@ -58,18 +58,37 @@ def test_hits_are_numbered_and_eight_of_them_fit_on_a_screen():
 
 
 def test_hits_of_one_file_stand_together_below_its_path():
-    """Each has its own number, that of `memctl open`; path and date are said once."""
+    """Each has its own number, in the order shown, that of `memctl open`; path and date are said once."""
     places = [hit(), hit(path="b.md", heading="B"), hit(match_line=90, score=0.4, heading="Later")]
     assert [line for line in page(*places).splitlines() if line[:2].strip()] == [
         " 1  genetics.md:13  0.83  written 2026-05-01  Genetics > BRCA1 mutation analysis",
-        " 3    …:90  0.40  Later",
-        " 2  /home/ada/work/b.md:13  0.83  written 2026-05-01  B",
+        " 2    …:90  0.40  Later",
+        " 3  /home/ada/work/b.md:13  0.83  written 2026-05-01  B",
     ]
     shown = page(*(hit(workspace=root) for root in ("/srv/a", "/srv/b", "/srv/a")), cwd="//")
     assert [line[:8].rstrip() for line in shown.splitlines() if line[:2].strip()] == [
-        " 1  /srv", " 3    …:", " 2  /srv",
+        " 1  /srv", " 2    …:", " 3  /srv",
     ]  # fmt: skip
-    assert shown.count("in /srv/a") == 1
+    assert shown.count("/srv/a") == 1
+
+
+@pytest.mark.parametrize("columns", [80, 50, 30])
+def test_a_header_never_wraps(columns):
+    """The title is cut first, then the date is left out, then the middle of the path."""
+    long = f"{'programming-languages/' * 4}why-we-chose-a-queue.md"
+    for path in ("a.md", "programming/sqlite-wal.md", "notes/a-name-of-some-length/of-a-note.md", long):
+        place = f"{path.rpartition('/')[2][-8:]}:13  0.83"
+        for heading in ("", "Genetics > BRCA1", "H " * 60):
+            header = page(
+                hit(path=path, heading=heading), cwd="/home/ada/work", columns=columns
+            ).splitlines()[0]
+            assert len(header) <= columns
+            assert place in header
+            assert "written 2026-05-01" in header or "written" not in header
+    header = page(hit(path=long), cwd="/home/ada/work", columns=50).splitlines()[0]
+    assert header == " 1  programming-…/why-we-chose-a-queue.md:13  0.83"
+    wide = page(hit(path="会" * 40 + ".md"), cwd="/home/ada/work", columns=50).splitlines()[0]
+    assert wide == f" 1  {'会' * 6}…{'会' * 10}.md:13  0.83"
 
 
 def test_no_hits_print_nothing_on_stdout():

@@ -140,3 +140,16 @@ def test_an_answer_with_its_folded_places_begins_every_longer_one(notes, how, li
         answer = notes.search("heron weir worda", limit=limit, min_score=0.0, **how)
         assert answer.hits == longest.hits[:limit]
         assert answer.confidence == longest.confidence
+
+
+def test_a_source_has_as_many_hits_as_it_may_and_the_limit_counts_what_is_left(notes):
+    """With one of each, so many files as are wanted, where a long note has the best of all chunks."""
+    sections = "\n".join(f"# Part {number}\n\nheron heron {'filler ' * 200}\n" for number in range(9))
+    notes.save({"long.md": sections, **{f"{name}.md": f"{name} saw a heron\n" for name in ("ann", "bob")}})
+
+    def paths(**how):
+        return [hit.source.path for hit in notes.search("heron", min_score=0.0, **how).hits]
+
+    assert sorted(paths(limit=3, per_source=1)) == ["ann.md", "bob.md", "long.md"]
+    assert paths(limit=9).count("long.md") == 3
+    assert paths(limit=9, per_source=4).count("long.md") == 4
