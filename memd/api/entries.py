@@ -49,7 +49,7 @@ from memd.workspace.workspaces import Workspaces
 # For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
 INDEX_TIMEOUT_S = 5.0
 ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
-HEAD_BYTES = 2 * HEAD_CHARS  # of a note, that say whether it is private
+HEAD_BYTES = 8 * HEAD_CHARS  # of a note, that say whether it is private: as UTF-8, and before front matter
 NEEDED = ("topic", "title")  # of a new entry; of a daily one the last
 NOT_DAILY = ("update", "hash", "supersedes", "related")
 PERHAPS = "the entry may be written all the same: look before you try again"

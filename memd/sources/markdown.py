@@ -500,11 +500,39 @@ def read_front_matter(lines: Lines) -> FrontMatter:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
         return _broken(lines, end, f"front matter is not valid YAML at line {line}")
-    except (yaml.YAMLError, RecursionError):
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # of a number that is no character
         return _broken(lines, end, "front matter is not valid YAML")
     if values is None:
         return FrontMatter({}, end + 1)
     return FrontMatter(values, end + 1) if isinstance(values, dict) else FrontMatter({})
+
+
+def outermost_entries(text: str) -> list[tuple[str, str | None]] | None:
+    """Return the keys of a YAML map with their values, those of maps merged into it, too; None: it is none.
+
+    A key may be there several times. A value that is a list or a map is None.
+    """
+    try:
+        node = yaml.compose(text, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):
+        return None
+    if node is not None and not isinstance(node, yaml.MappingNode):
+        return None
+    found: list[tuple[str, str | None]] = []
+    waiting, seen = [node], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or part is None:
+            continue
+        seen.add(id(part))
+        if isinstance(part, yaml.SequenceNode):
+            waiting += part.value
+        for key, value in part.value if isinstance(part, yaml.MappingNode) else ():
+            if key.value == "<<":
+                waiting.append(value)
+            elif isinstance(key, yaml.ScalarNode):
+                found.append((key.value, value.value if isinstance(value, yaml.ScalarNode) else None))
+    return found
 
 
 def closing_line(lines: Lines) -> int | None:

@@ -55,6 +55,8 @@ def test_front_matter_ends_at_three_dashes_or_dots(end):
         "? [a]\n: b",
         "a: \x01",
         "a: '",
+        'a: "\\U00110000"',
+        'a: "\\UFFFFFFFF"',
         "a: !!python/object:os.system {}\n  b",
     ],
 )
