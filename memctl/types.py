@@ -154,6 +154,7 @@ class WorkspaceStatus(TypedDict):
     sidecars: NotRequired[SidecarCounts | None]  # null where they are off
     damaged_rows: NotRequired[int]
     size_bytes: NotRequired[int]  # of the index
+    set_aside: NotRequired[list[str]]  # folders of older indexes, with what notes said then
     degraded: NotRequired[list[str]]  # codes of what is not as it should be
 
 
@@ -726,6 +727,7 @@ class ForgetResult(TypedDict):
     path: str
     title: str
     forgotten: bool
+    indexed: bool  # the index holds no trace of it; false: a full disk keeps some, which answer no query
     elsewhere: list[Location]  # other notes, archives and daily files that have lines of it; they are left
     in_git: bool  # a git repository lists the file, and its history may have what it said
 

@@ -15,7 +15,10 @@ from memctl.output.text import one_line
 from memctl.relative_path import root_of
 
 OFFERED = 5  # entries that a query is answered with: as many as somebody reads before a deletion
-_ID = re.compile(r"[0-9a-f]{6,16}")
+INDEX_LAGS = (
+    "what the index holds of it answers no query and goes when its disk has space, or at once with "
+    "memctl index --purge; memctl status says more"
+)
 _ENTRY = re.compile(r"memory/[^/]+/[^/]+-[0-9a-f]{6}\.md")  # how memd names one
 
 _ID = re.compile(r"[0-9a-f]{16}")  # no path of an entry is one
@@ -36,7 +39,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="also where somebody changed or replaced it since memd wrote it"
     )
-    parser.add_argument("--json", action="store_true", help="one object: path, title, forgotten, elsewhere")
+    parser.add_argument(
+        "--json", action="store_true", help="one object: path, title, forgotten, indexed, elsewhere"
+    )
     parser.epilog = """\
 Only entries that memd wrote and that nobody changed since; a changed one is kept. The file is deleted at
 once, of a daily file the text of the entry, in whose place a blank line stays; when the command returns,
@@ -92,6 +97,8 @@ def _tell(answer: dict[str, Any], args: Namespace) -> None:
         return
     done = "left out of the index:" if args.keep_file else "forgot"
     print(f"{done} {one_line(answer['path'])}: {one_line(answer['title'])}")
+    if not answer.get("indexed", True):
+        common.note(INDEX_LAGS)
     here, root = common.here(), root_of(answer["workspace"])
     for place in answer.get("elsewhere") or ():
         where = f"{hits.shown(root, place['path'], here)}:{place['start_line']}"

@@ -181,6 +181,7 @@ def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
     if gone := known.get("gone"):
         kept = f"{counted(gone, 'source')}, kept for a day: memctl index --purge deletes it now"
         facts.append(("gone", one_line(known.get("held") or kept)))
+    facts += [("set aside", f"{one_line(path)}: {SET_ASIDE}") for path in known.get("set_aside") or ()]
     if (sidecars := known.get("sidecars")) and any(sidecars.values()):
         facts.append(("sidecars", _sidecars(sidecars)))
     return facts
@@ -232,6 +233,7 @@ def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
     return [*facts, ("skipped", f"{more} more: memctl status --json")] if more > 0 else facts
 
 
+SET_ASIDE = "an older index, with what notes said then; memctl index --purge deletes it"
 NOT_READ = "the model does not read their script, words find them"
 _LABEL_WIDTH = 12  # the longest label and two spaces
 

@@ -9,11 +9,13 @@ them.
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+
+import structlog
 
 from memd import daily
 from memd.api.elsewhere import elsewhere
@@ -39,12 +41,13 @@ from memd.entries import (
     write_entry,
 )
 from memd.errors import InvalidError, MemdError, NotFoundError
-from memd.index.index import Index
 from memd.index.visibility import Visibility
 from memd.rpc.context import Call
 from memd.sources.privacy import HEAD_CHARS
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
+
+log = structlog.get_logger()
 
 # For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
 INDEX_TIMEOUT_S = 5.0
@@ -263,12 +266,13 @@ async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> For
         raise InvalidError(f"$.keep_file: {known.path} can only be left out as a whole: name it by its path")
     work = _unindex if asked.keep_file else _remove if is_block else _forget
     perhaps = KEPT_PERHAPS if asked.keep_file else FILE_PERHAPS
-    await call.to_the_end(work(workspaces, root, known, asked, call), perhaps)
+    indexed = await call.to_the_end(work(workspaces, root, known, asked, call), perhaps)
     return ForgetResult(
         workspace=str(root),
         path=known.path,
         title=known.title,
         forgotten=True,
+        indexed=indexed,
         elsewhere=known.elsewhere,
         in_git=known.in_git,
     )
@@ -290,8 +294,7 @@ class _Known:
 async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetParams, call: Call) -> _Known:
     root = opened.workspace.root
     path = await asyncio.to_thread(_meant, opened, asked)
-    title, places = await workspaces.read(_seen, opened, asked, path, call)
-    indexed = await workspaces.write(opened.index.writer.identity, path)
+    title, places, indexed = await workspaces.read(_seen, opened, asked, path, call)
     if asked.id is not None and daily.PATH.fullmatch(path):
         title, digest = await asyncio.to_thread(daily_identity, root, path, asked.id)
         entry_id = asked.id
@@ -325,47 +328,64 @@ def _meant(opened: OpenWorkspace, asked: ForgetParams) -> str:
     return path
 
 
-def _seen(opened: OpenWorkspace, asked: ForgetParams, path: str, call: Call) -> tuple[str, list[Location]]:
-    """Return the title that the index knows a note by, else its name, and where else its lines stand."""
+def _seen(
+    opened: OpenWorkspace, asked: ForgetParams, path: str, call: Call
+) -> tuple[str, list[Location], tuple[str, bytes] | None]:
+    """Return a note's title, where else its lines stand, and its id and hash: as the index has them.
+
+    By a reading connection: the writing one may wait for seconds, and nothing is deleted yet.
+    """
     with opened.view(call.is_over, agent=asked.agent) as view:
         source = view.snapshot.source_at(path)
         entry = asked.id or "" if daily.PATH.fullmatch(path) else ""
-        return source.title if source else PurePosixPath(path).stem, elsewhere(view, path, entry)
+        title = source.title if source else PurePosixPath(path).stem
+        return title, elsewhere(view, path, entry), view.reader.identity(path)
 
 
-async def _forget(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> None:
-    """Delete the file and its traces."""
-    deleted = await _delete(workspaces, root, known.path, force=asked.force)
-    if deleted is None:
-        call.outlives(FILE_GONE)
+async def _forget(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> bool:
+    """Delete the file and its traces; False where the index keeps some for now."""
+    journal_path, origin = workspaces.place(root).journal_path, _origin(asked.source, call)
+
+    def delete() -> None:
+        try:
+            delete_entry(root, known.path, force=asked.force)
+        except NotFoundError:
+            if not known.is_indexed:
+                raise
+        _note(journal_path, "forget", known, origin)
+
+    await workspaces.folders.run(root, delete)
+    call.outlives(FILE_GONE)
 
     async def clean(opened: OpenWorkspace) -> None:
-        if deleted is not None and not await workspaces.write(_is_known, opened.index, known.path):
-            raise deleted
         await opened.sync.index_loop.index_now(known.path)  # it is gone, and so it leaves every answer
         await opened.sync.maintenance.purge_now(known.path)
 
-    await workspaces.using(str(root), clean)
-    await _note(workspaces, root, "forget", known, _origin(asked.source, call))
+    return await _cleaned(workspaces, root, clean)
 
 
-async def _remove(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> None:
-    """Remove a block from a daily file, and its traces."""
-    await workspaces.folders.run(root, remove_entry, root, known.path, known.entry_id)
+async def _remove(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> bool:
+    """Remove a block from a daily file, and its traces; False as `_forget`."""
+    journal_path, origin = workspaces.place(root).journal_path, _origin(asked.source, call)
+
+    def remove() -> None:
+        remove_entry(root, known.path, known.entry_id)
+        _note(journal_path, "forget", known, origin)
+
+    await workspaces.folders.run(root, remove)
     call.outlives(BLOCK_GONE)
 
     async def clean(opened: OpenWorkspace) -> None:
         await opened.sync.index_loop.index_now(known.path)
         await opened.sync.maintenance.erase_now(known.path)
 
-    await workspaces.using(str(root), clean)
-    await _note(workspaces, root, "forget", known, _origin(asked.source, call))
+    return await _cleaned(workspaces, root, clean)
 
 
 async def _unindex(
     workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call
-) -> None:
-    """Leave a file out of the index for good, and delete its traces there."""
+) -> bool:
+    """Leave a file out of the index for good, and delete its traces there; False as `_forget`."""
     if not known.is_indexed:
         raise unknown(known.path, root)
     await workspaces.folders.run(root, ignore_file, root, known.path)
@@ -380,26 +400,30 @@ async def _unindex(
         await opened.sync.index_loop.index_now(known.path)
         await opened.sync.maintenance.purge_now(known.path)
 
-    await workspaces.using(str(root), clean)
-    await _note(workspaces, root, "unindex", known, _origin(asked.source, call))
+    indexed = await _cleaned(workspaces, root, clean)
+    journal_path, origin = workspaces.place(root).journal_path, _origin(asked.source, call)
+    await workspaces.folders.run(root, _note, journal_path, "unindex", known, origin)
+    return indexed
 
 
-async def _note(
-    workspaces: Workspaces, root: Path, action: journal.Action, known: _Known, origin: dict[str, str]
-) -> None:
-    """Write into the journal what was done."""
+async def _cleaned(
+    workspaces: Workspaces, root: Path, clean: Callable[[OpenWorkspace], Awaitable[None]]
+) -> bool:
+    """Have the traces of what is forgotten removed; False where a full disk, or worse, keeps some for now."""
+    try:
+        await workspaces.clean(root, clean)
+    except InvalidError:
+        raise
+    except MemdError as error:
+        log.warning("traces_stay", code=error.code)
+        return False
+    return True
 
-    def record() -> None:
-        journal.record(
-            workspaces.place(root).journal_path,
-            action,
-            entry_id=known.entry_id,
-            digest=known.hash,
-            origin=origin,
-            now=datetime.now().astimezone(),
-        )
 
-    await workspaces.folders.run(root, record)
+def _note(journal_path: Path, action: journal.Action, known: _Known, origin: dict[str, str]) -> None:
+    """Write into the journal what was done, right behind it: whatever the index says, it is done."""
+    now = datetime.now().astimezone()
+    journal.record(journal_path, action, entry_id=known.entry_id, digest=known.hash, origin=origin, now=now)
 
 
 def _origin(source: EntryOrigin, call: Call) -> dict[str, str]:
@@ -408,16 +432,3 @@ def _origin(source: EntryOrigin, call: Call) -> dict[str, str]:
         "client": source.client or str(call.client.get("name", "")),
         "session": source.session,
     }
-
-
-async def _delete(workspaces: Workspaces, root: Path, path: str, *, force: bool) -> NotFoundError | None:
-    """Delete the file; return the error where it is gone already: the index may still know it."""
-    try:
-        await workspaces.folders.run(root, lambda: delete_entry(root, path, force=force))
-    except NotFoundError as error:
-        return error
-    return None
-
-
-def _is_known(index: Index, path: str) -> bool:
-    return index.writer.stamp(path) is not None or index.writer.gone_hash(path) is not None

@@ -55,9 +55,7 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
         if asked.wait or asked.purge:
             await opened.sync.caught_up(report, vectors=asked.vectors)
         if asked.purge:
-            purged += await call.to_the_end(
-                opened.sync.maintenance.purge_now(), "the purge goes on until memd stops"
-            )
+            purged += await call.to_the_end(_purged(workspaces, opened), "the purge goes on until memd stops")
         return opened
 
     before = (await workspaces.find(str(root))).index.snapshot.generation
@@ -75,6 +73,13 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
         changed=snapshot.generation != before,
         paused_until=workspaces.pause.until if opened.sync.vectors.held else None,
     )
+
+
+async def _purged(workspaces: Workspaces, opened: OpenWorkspace) -> int:
+    """Delete every trace of what is gone, older indexes as a whole; return how many sources it was."""
+    purged = await opened.sync.maintenance.purge_now()
+    await workspaces.delete_aside(opened)
+    return purged
 
 
 async def _followed(

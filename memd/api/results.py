@@ -404,6 +404,7 @@ class ForgetResult(TimedResult, frozen=True, kw_only=True):
     path: str
     title: str
     forgotten: bool
+    indexed: bool  # the index holds no trace of it; false: a full disk keeps some, which answer no query
     elsewhere: list[Location]  # other notes, archives and daily files that have lines of it; they are left
     in_git: bool  # a git repository lists the file, and its history may have what it said
 
@@ -622,6 +623,7 @@ class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     sidecars: SidecarCounts | UnsetType | None = UNSET  # null where they are off
     damaged_rows: int | UnsetType = UNSET
     size_bytes: int | UnsetType = UNSET  # of the index
+    set_aside: list[str] | UnsetType = UNSET  # folders of older indexes, with what notes said then
     degraded: list[str] | UnsetType = UNSET  # codes of what is not as it should be
 
 

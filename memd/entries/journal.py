@@ -5,7 +5,7 @@ the hash of its file, and no word of it: neither text nor title nor path, which 
 looks up while the entry exists. So nothing has to leave it when an entry is forgotten.
 
 Must not know the index. `record` runs in the thread that writes into the workspace, one at a time; `newest`
-in any.
+and the rest in any.
 """
 
 import errno
@@ -13,7 +13,9 @@ import json
 import mmap
 import os
 import stat
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +31,9 @@ MAX_NAME_CHARS = 200  # of a client or a conversation: a line stays below a page
 
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+_OWED: dict[Path, bytes] = {}  # journal → lines that its disk had no room for
+_WRITING = threading.Lock()  # protects `_OWED`, and the order of lines
 
 log = structlog.get_logger()
 
@@ -51,7 +56,7 @@ def record(
 ) -> None:
     """Add a line to the journal at *path*; on the disk when this returns.
 
-    What was done stands already: where the disk is full, the journal lacks it, and the log says so.
+    What was done is done: where the disk is full, the log says so, and `write_owed` adds the line later.
 
     Args:
         path: of the journal.
@@ -70,11 +75,31 @@ def record(
         origin=origin.get("origin", "agent"),
         **{key: " ".join(name.split())[:MAX_NAME_CHARS] for key, name in names.items()},
     )
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        _append(path, json.dumps(asdict(line)).encode() + b"\n")
-    except OSError as error:
-        log.warning("journal_not_written", reason=error.strerror)
+    with _WRITING:
+        _OWED[path] = _OWED.get(path, b"") + json.dumps(asdict(line)).encode() + b"\n"
+        try:
+            _write_owed(path)
+        except OSError as error:
+            log.warning("journal_not_written", reason=error.strerror)
+
+
+def owes() -> bool:
+    """Tell whether there are lines that a disk had no room for."""
+    return bool(_OWED)
+
+
+def write_owed() -> None:
+    """Add the lines that a disk had no room for, where it has some by now."""
+    with _WRITING:
+        for path in list(_OWED):
+            with suppress(OSError):
+                _write_owed(path)
+
+
+def _write_owed(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    _append(path, _OWED[path])
+    del _OWED[path]
 
 
 def newest(path: Path) -> Iterator[Record]:
@@ -98,7 +123,8 @@ def newest(path: Path) -> Iterator[Record]:
         os.close(descriptor)
 
 
-def _append(path: Path, line: bytes) -> None:
+def _append(path: Path, lines: bytes) -> None:
+    """Add whole lines, or none: on the disk when this returns."""
     descriptor = os.open(path, _APPEND, fsio.PRIVATE)
     try:
         status = os.fstat(descriptor)
@@ -106,8 +132,10 @@ def _append(path: Path, line: bytes) -> None:
             raise OSError(errno.ENXIO, "is no regular file")
         size = status.st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            line = b"\n" + line  # what was cut off by a full disk or a kill is no beginning of this one
-        os.write(descriptor, line)
+            lines = b"\n" + lines  # what was cut off by a kill is no beginning of this one
+        if os.write(descriptor, lines) < len(lines):
+            os.ftruncate(descriptor, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         fsio.sync(descriptor)
     finally:
         os.close(descriptor)

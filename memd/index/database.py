@@ -11,7 +11,14 @@ from typing import cast
 import apsw
 
 from memd import fsio
-from memd.errors import DeadlineError, IndexDamagedError, MemdError, NoSpaceError, StorageError
+from memd.errors import (
+    DeadlineError,
+    IndexClosedError,
+    IndexDamagedError,
+    MemdError,
+    NoSpaceError,
+    StorageError,
+)
 from memd.index import schema
 
 BUSY_TIMEOUT_MS = 5000  # only a checkpoint of our own can hold the lock for a moment
@@ -124,10 +131,11 @@ def told(path: Path | str, error: apsw.Error) -> MemdError | None:
         return damaged(path, error)
     if isinstance(error, apsw.InterruptError):
         return DeadlineError("the search took longer than its deadline; ask for less")
-    if isinstance(error, apsw.BusyError):
-        return StorageError(f"{path}: another process holds its lock: {error}")
-    if isinstance(error, _DEVICE):
-        return StorageError(f"{path}: {error}")
+    if isinstance(error, apsw.ConnectionClosedError):  # who waited for the writing thread may come late
+        return IndexClosedError(f"{path} is being reopened: ask again")
+    if isinstance(error, (apsw.BusyError, *_DEVICE)):
+        is_busy = isinstance(error, apsw.BusyError)
+        return StorageError(f"{path}: {'another process holds its lock: ' if is_busy else ''}{error}")
     return None
 
 

@@ -40,6 +40,10 @@ CHECKSUMS_AFTER = "SELECT hash, row, crc FROM vectors WHERE matrix = ? AND hash 
 ENTRIES = """
     SELECT name, source FROM names WHERE kind = 'id' AND name IN (SELECT value FROM json_each(?))
 """
+IDENTITY = """
+    SELECT ifnull((SELECT name FROM names WHERE source = sources.id AND kind = 'id'), ''), hash FROM sources
+    WHERE path = ?
+"""
 DAILY_ENTRIES = """
     SELECT entry, min(id) FROM chunks
     WHERE entry != '' AND entry IN (SELECT value FROM json_each(?)) GROUP BY entry
@@ -168,6 +172,18 @@ class Reader:
         with decoded(self._path):
             found = self._db.execute(f"SELECT path, id FROM sources WHERE path IN ({marks})", tuple(paths))
             return {str(path): number for path, number in found}
+
+    def identity(self, path: str) -> tuple[str, bytes] | None:
+        """Return the id of the entry at *path*, "" where it has none, and its hash; None: it is not known.
+
+        Of a source that is gone, too.
+        """
+        with decoded(self._path):
+            for name, digest in self._db.execute(IDENTITY, (path,)).fetchall():
+                if type(digest) is not bytes:
+                    raise TypeError("the hash of a source is no bytes")
+                return str(name), digest
+        return None
 
     def chunks_of(self, source: int, limit: int = -1) -> list[StoredChunk]:
         """Return the chunks of a source, in the order of its lines; *limit*: so many, -1: all."""

@@ -319,15 +319,6 @@ class Writer(Store):
         """Return which live sources hold in the place of which."""
         return links.supersession(self.run)
 
-    def identity(self, path: str) -> tuple[str, bytes] | None:
-        """Return the id of the entry at *path*, "" where it has none, and its hash; None: it is not known."""
-        found = self.run(
-            "SELECT hash, (SELECT name FROM names WHERE source = sources.id AND kind = 'id') FROM sources "
-            "WHERE path = ?",
-            (path,),
-        )
-        return (found[0][1] or "", found[0][0]) if found else None
-
     def warnings(self) -> dict[str, str]:
         """Return path → its first warning, of the live sources that have one."""
         found = self.run("SELECT path, warnings FROM sources WHERE warnings != '[]' AND gone_at IS NULL")

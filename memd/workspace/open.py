@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import structlog
 
@@ -35,9 +35,11 @@ from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceC
 from memd.workspace.sync import WorkspaceSync
 from memd.workspace.threads import Lane, Lanes
 
+Aside = Literal["damaged", "old"]  # why an index was set aside; old: it has the tables of another release
+
 log = structlog.get_logger()
 
-KEPT_DAMAGED = 2  # unreadable indexes that are kept to be looked at
+KEPT_ASIDE = 2  # indexes of each kind that were set aside and are kept
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class OpenWorkspace:
     tokenizer: Tokenizer
     embedding: EmbeddingQueue | None  # None: provider = "none"
     visible_to_agents: Visibility
+    set_aside: list[Path]  # indexes that were set aside, and hold what the notes said then
     last_health: dict[str, Any] | None = None  # what the last `health` found, and when
     last_check: dict[str, Any] | None = None  # the same of `check`
 
@@ -162,7 +165,8 @@ async def _open_with(
         await write(index.close)
         await give_back(daemon.providers, embedding)
         raise
-    return OpenWorkspace(place, config, index, sync, tokenizer, embedding, visible_to_agents(config))
+    aside = await write(copies_set_aside, place.index_dir)
+    return OpenWorkspace(place, config, index, sync, tokenizer, embedding, visible_to_agents(config), aside)
 
 
 def visible_to_agents(config: WorkspaceConfig) -> Visibility:
@@ -210,21 +214,22 @@ def _copy_of_config(place: Workspace) -> Path:
     return place.index_dir / "config.toml"
 
 
-def set_index_aside(folder: Path) -> None:
-    """Rename an index that cannot be read; the newest few are kept, none is overwritten."""
-    log.warning("index_set_aside")
-    kept = copies_set_aside(folder)
-    for old in kept[: len(kept) + 1 - KEPT_DAMAGED]:
+def set_index_aside(folder: Path, kind: Aside = "damaged") -> None:
+    """Rename an index that cannot be read; the newest few of a kind are kept, none is overwritten."""
+    log.warning("index_set_aside", kind=kind)
+    kept = copies_set_aside(folder, kind)
+    for old in kept[: len(kept) + 1 - KEPT_ASIDE]:
         delete_index(old)
     try:
-        folder.rename(folder.with_name(f"{folder.name}.damaged-{time.time_ns()}"))
+        folder.rename(folder.with_name(f"{folder.name}.{kind}-{time.time_ns()}"))
     except OSError as error:
-        raise StorageError(f"{folder} is damaged and cannot be renamed: {error.strerror}") from error
+        raise StorageError(f"{folder} is {kind} and cannot be renamed: {error.strerror}") from error
 
 
-def copies_set_aside(folder: Path) -> list[Path]:
-    """Return the unreadable indexes that were kept, the oldest first."""
-    return sorted(folder.parent.glob(f"{folder.name}.damaged-*"))
+def copies_set_aside(folder: Path, *kinds: Aside) -> list[Path]:
+    """Return the indexes that were set aside, the oldest of a kind first; of all kinds without *kinds*."""
+    kinds = kinds or get_args(Aside)
+    return [path for kind in kinds for path in sorted(folder.parent.glob(f"{folder.name}.{kind}-*"))]
 
 
 def delete_index(folder: Path) -> None:

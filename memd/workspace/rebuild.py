@@ -28,16 +28,16 @@ class Rebuild:
     def __init__(self, place: Workspace, daemon: DaemonContext) -> None:
         self._place = replace(place, index_dir=_building(place.index_dir))
         self._daemon = replace(daemon, feed=EventBus())  # what it does is nobody's news
-        self._opened: OpenWorkspace | None = None
+        self.opened: OpenWorkspace | None = None  # from its beginning on
         self._stopped: asyncio.Future[ReopenReason] = asyncio.get_running_loop().create_future()
         self.task: asyncio.Task[None] | None = None  # runs it and the switch
 
     @property
     def progress(self) -> dict[str, Any]:
         """How far it is: {"stage", "done", "total"}."""
-        if self._opened is None:
+        if self.opened is None:
             return {"stage": "scan", "done": 0, "total": 0}
-        return self._opened.sync.progress
+        return self.opened.sync.progress
 
     async def build(self, vectors_before: Callable[[], int]) -> None:
         """Build all of it; it is closed when this returns. `release` follows.
@@ -51,7 +51,7 @@ class Rebuild:
         """
         self._refuse_missing()
         await self._daemon.threads.write(delete_index, self._place.index_dir)
-        self._opened = opened = await open_workspace(self._place, self._daemon, self)
+        self.opened = opened = await open_workspace(self._place, self._daemon, self)
         try:
             await _caught_up(opened, self._stopped)
             self._refuse_missing()
@@ -76,8 +76,8 @@ class Rebuild:
 
     async def release(self) -> None:
         """Let go of the model: after the new index is opened, so that it is not loaded once more."""
-        if self._opened is not None:
-            await give_back(self._daemon.providers, self._opened.embedding)
+        if self.opened is not None:
+            await give_back(self._daemon.providers, self.opened.embedding)
 
     def _refuse_missing(self) -> None:
         if not self._place.is_there():

@@ -13,7 +13,7 @@ from memd import registry as folders
 from memd.config import WorkspaceConfig, write_settings
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
-from memd.entries import clear_leftovers
+from memd.entries import clear_leftovers, journal
 from memd.errors import (
     IndexClosedError,
     IndexDamagedError,
@@ -175,7 +175,9 @@ class Workspaces:
             log.warning("unfinished_entries_removed", count=len(cleared))
 
     async def retry(self) -> None:
-        """Open what could not be opened: what was wrong may be mended."""
+        """Do again what failed: what was wrong may be mended."""
+        if journal.owes():
+            await self.apart(journal.write_owed)
         for root in list(self._faults):
             await self._try_open(root)
 
@@ -234,6 +236,27 @@ class Workspaces:
             except IndexDamagedError:
                 self.reopen_soon(opened.workspace.root, ReopenReason.DAMAGED)
                 raise
+
+    async def clean(self, root: Path, work: Callable[[OpenWorkspace], Awaitable[None]]) -> None:
+        """Do *work*, which removes text that was forgotten, wherever memd keeps some of it.
+
+        In the index, in one that is built beside it; an index that was set aside goes as a whole.
+        """
+        await self.using(str(root), work)
+        rebuild = self._rebuilds.get(root)
+        if rebuild is not None and rebuild.task is not None and rebuild.opened is not None:
+            try:
+                await work(rebuild.opened)
+            except IndexClosedError:  # it is whole, and takes the old one's place just now
+                await asyncio.wait({rebuild.task})
+                await self.using(str(root), work)
+        await self.delete_aside(await self.find(str(root)))
+
+    async def delete_aside(self, opened: OpenWorkspace) -> None:
+        """Delete the indexes of a workspace that were set aside."""
+        for folder in opened.set_aside:
+            await self.apart(delete_index, folder)
+        opened.set_aside = []
 
     async def check(self, root: Path) -> None:
         """Compare an index with the disk and mend it."""

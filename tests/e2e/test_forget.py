@@ -4,6 +4,7 @@ import json
 
 import pytest
 from daemon_process import until
+from model_server import ModelServer
 
 from memctl import exits
 from memctl.client import RpcError
@@ -122,3 +123,64 @@ def test_what_the_index_holds_of_a_deleted_entry_is_forgotten(daemon, root):
     assert traces(daemon.state)
     assert daemon.call("forget", workspace=workspace, path=path)["forgotten"]
     assert traces(daemon.state) == []
+
+
+def test_what_was_set_aside_goes_with_what_is_forgotten(daemon, root):
+    """A damaged index holds what the notes said: `status` names it, `forget` and a purge delete it."""
+    workspace = daemon.add(root)
+    for ending in ("forget", "purge"):
+        path = write(daemon, workspace)["path"]
+        daemon.stop()
+        [database] = daemon.state.glob("*/index.db")
+        database.write_bytes(b"damaged " + database.read_bytes())
+        daemon.start()
+        daemon.call("index", workspace=workspace)
+        [aside] = daemon.call("status", workspace=workspace)["workspaces"][0]["set_aside"]
+        assert ".damaged-" in aside
+        assert aside in daemon.memctl("status").stdout
+        if ending == "forget":
+            assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
+        else:
+            (root / path).unlink()
+            daemon.call("index", workspace=workspace, purge=True)
+        assert traces(daemon.state) == []
+        assert daemon.call("status", workspace=workspace)["workspaces"][0]["set_aside"] == []
+
+
+@pytest.fixture
+def server():
+    """A server with a model, which can be told to hang."""
+    server = ModelServer()
+    yield server
+    server.answer_again()
+    server.stop()
+
+
+def test_an_index_that_is_being_built_holds_nothing_of_what_is_forgotten(daemon, server, tmp_path):
+    """The new index has read the entry already: it is gone from both, whichever answers later."""
+    server.make_workspace(daemon, tmp_path / "served")
+    workspace = daemon.add(tmp_path / "served")
+    path = write(daemon, workspace)["path"]
+    until(lambda: daemon.call("status")["workspaces"][0]["state"] == "ready")
+    server.behaviour = "hang"
+    daemon.call("index", workspace=workspace, rebuild=True, wait=False)
+    until(lambda: (daemon.call("status")["workspaces"][0]["rebuilding"] or {}).get("stage") == "embed")
+    assert any(".building" in file for file in traces(daemon.state))
+    assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
+    server.answer_again()
+    with daemon.client() as client:  # it joins the rebuild that runs
+        client.call("index", {"workspace": workspace, "rebuild": True}, timeout_s=60)
+    assert traces(daemon.state) == []
+
+
+def test_entries_are_forgotten_while_indexes_take_each_others_place(daemon, root):
+    """Each answer is that it is gone, and the journal has all of them."""
+    workspace = daemon.add(root)
+    paths = [write(daemon, workspace, f"Thing {number}")["path"] for number in range(12)]
+    for path in paths:
+        daemon.call("index", workspace=workspace, rebuild=True, wait=False)
+        assert daemon.call("forget", workspace=workspace, path=path)["forgotten"]
+    daemon.call("index", workspace=workspace, rebuild=True)
+    assert traces(daemon.state, root) == []
+    actions = [one["action"] for one in daemon.call("journal", workspace=workspace)["records"]]
+    assert actions.count("forget") == len(paths)

@@ -90,3 +90,27 @@ def test_a_disk_without_inodes_is_a_full_disk(tmp_path):
         one.give_inodes()
         assert one.found("0.3") == ["0.3.md"]
         assert one.daemon.found("storks", workspace=str(one.root), mode="keyword") == [written["path"]]
+
+
+def test_an_entry_is_forgotten_on_a_full_state_disk(tmp_path):
+    """The file is deleted and the answer says what lags; the journal has it once there is space."""
+    with full.tiny(tmp_path, 2 * full.SIZE_BYTES) as one:
+        one.begin()
+        fact = {"topic": "birds", "title": "Storks", "content": "They come in April. " * 2000}
+        written = one.daemon.call("extract_memory", workspace=str(one.root), **fact)
+        until(one.is_settled, full.PATIENCE_S)
+        one.fill(0)
+        answer = one.daemon.call("forget", workspace=str(one.root), path=written["path"])
+        assert (answer["forgotten"], answer["indexed"]) == (True, False)
+        assert not (one.root / written["path"]).exists()
+        assert one.daemon.found("storks", workspace=str(one.root), mode="keyword") == []
+        one.make_space()
+
+        def journal():
+            records = one.daemon.call("journal", workspace=str(one.root))["records"]
+            return [(record["action"], record["id"]) for record in records]
+
+        until(lambda: ("forget", written["id"]) in journal(), full.PATIENCE_S)
+        until(one.is_settled, full.PATIENCE_S)
+        one.daemon.call("index", workspace=str(one.root), purge=True)
+        assert one.check() == []
