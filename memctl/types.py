@@ -752,6 +752,7 @@ class JournalResult(TypedDict):
     took_ms: float  # the dispatcher measures it
     workspace: str
     records: list[JournalRecord]
+    records_total: int  # how many there are; the newest are listed
 
 
 class LoopLag(TypedDict):

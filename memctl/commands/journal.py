@@ -17,7 +17,9 @@ ID_CHARS = 6  # of an id that are shown where its entry is gone: as many as stan
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl journal`."""
-    parser.add_argument("--client", type=text, metavar="NAME", help="only what this client did")
+    parser.add_argument(
+        "--client", type=text, metavar="NAME", help="only what this client did, as the third column names it"
+    )
     parser.add_argument(
         "--conversation", type=text, metavar="ID", help="only what was done in this conversation"
     )
@@ -53,7 +55,17 @@ def run(args: Namespace) -> int:
             common.print_json(record)
         else:
             sys.stdout.write(f"{_line(record, root_of(root))}\n")
+    sys.stdout.flush()  # what stderr says comes below
+    common.note(_shown(answer, is_narrowed=any((args.client, args.conversation, args.since))))
     return exits.OK if answer["records"] else exits.NONE
+
+
+def _shown(answer: dict[str, Any], *, is_narrowed: bool) -> str | None:
+    """Return how much of the journal is shown; None where all is."""
+    shown, total = len(answer["records"]), answer["records_total"]
+    if not total:
+        return "nothing in the journal is of that" if is_narrowed else "the journal is empty"
+    return f"the newest {shown:,} of {total:,} (--limit {total} shows all)" if shown < total else None
 
 
 def _line(record: dict[str, Any], root: str) -> str:

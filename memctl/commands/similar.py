@@ -12,7 +12,12 @@ from memctl.commands.search import is_page, output_options, per_file, show_hits
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl similar`."""
-    parser.add_argument("source", type=text, metavar="PATH[:LINE]", help="a note, as memctl get takes it")
+    parser.add_argument(
+        "source",
+        type=text,
+        metavar="PATH[:LINE]",
+        help="a note, from the current folder, as search prints it",
+    )
     workspace_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help="at most N hits (default: 10)")
     filter_options(parser, ranking=False)

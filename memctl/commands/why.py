@@ -13,7 +13,12 @@ from memctl.output import hits, why
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl why`."""
-    parser.add_argument("source", type=text, metavar="PATH[:LINE]", help="the note, as memctl get takes it")
+    parser.add_argument(
+        "source",
+        type=text,
+        metavar="PATH[:LINE]",
+        help="the note, from the current folder, as search prints it",
+    )
     parser.add_argument(
         "words",
         nargs="*",
@@ -30,7 +35,8 @@ def arguments(parser: ArgumentParser) -> None:
     parser.epilog = """\
 Names the first stage that dropped the note: outside, missing, not-a-source, root-missing, not-indexed, gone,
 empty, filtered, unmatched, outside-pools, below-floor, folded, per-source, outranked; or returned, with its
-rank: exit code 0, otherwise 1. With :LINE it is about what stands at that line.
+rank: exit code 0, otherwise 1. With :LINE it is about what stands at that line. Paths are those that search
+prints from here, but for --json, where they count from the root of the workspace.
 
 examples:
   memctl why notes/genetics.md breast cancer gene
@@ -53,7 +59,7 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        sys.stdout.write(why.people(answer, colour=common.wants_colour(args.color)))
+        sys.stdout.write(why.people(answer, cwd=common.here(), colour=common.wants_colour(args.color)))
         sys.stdout.flush()
         common.note(hits.notes(answer))
         if answer.get("confidence") == "none":

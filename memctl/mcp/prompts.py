@@ -7,6 +7,7 @@ from memctl.mcp.asking import Asking
 from memctl.mcp.jsonrpc import JsonRpcError
 
 BUDGET_TOKENS = 2000  # as the tool's
+MAX_DIGITS = 9  # of a number: far more than memd takes, far fewer than Python reads
 LISTED = [
     {
         "name": "recall",
@@ -53,7 +54,8 @@ def _arguments(params: dict[str, Any]) -> tuple[str, int]:
         raise JsonRpcError(
             jsonrpc.INVALID_PARAMS, f"unknown argument {unknown[0]!r}; there are query, budget_tokens"
         )
-    given = arguments.get("budget_tokens") or BUDGET_TOKENS  # a form's empty field is none
-    if not str(given).isdecimal() or not int(given):
-        raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"budget_tokens must be a whole number, not {given!r}")
+    given = str(arguments.get("budget_tokens") or BUDGET_TOKENS)  # a form's empty field is none
+    if not (given.isascii() and given.isdigit() and len(given) <= MAX_DIGITS and int(given)):
+        shown = f"{given[:MAX_DIGITS]}…" if len(given) > MAX_DIGITS else given
+        raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"budget_tokens must be a whole number, not {shown!r}")
     return query, int(given)

@@ -159,7 +159,7 @@ def notes(answer: Answer) -> str | None:
         # Not "changed": a file that was saved a moment before it was read is only read again.
         parts.append(f"{pending} file{'s' if pending > 1 else ''} still to be read")
     if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":
-        parts.append(_embedding(waiting, index))
+        parts.append(embedding(waiting, index))
     return "; ".join(parts) or None
 
 
@@ -193,7 +193,7 @@ def is_whole(answer: Answer) -> bool:
     return not (is_first or answer.get("degraded") or answer.get("synced") is False)
 
 
-def _embedding(waiting: int, index: dict[str, Any]) -> str:
+def embedding(waiting: int, index: dict[str, Any]) -> str:
     """Return how much of the notes can be found by meaning."""
     share = index.get("embedded")
     if share is None or share >= NEARLY_ALL:

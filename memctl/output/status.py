@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from memctl.output.hits import reasons
+from memctl.output.hits import embedding, reasons
 from memctl.output.text import one_line
 
 SKIPPED_SHOWN = 5  # a page; all that memd keeps are in --json
@@ -160,7 +160,10 @@ def _state(known: dict[str, Any]) -> str:
 
 def _pending(known: dict[str, Any]) -> str:
     files, vectors = known.get("pending_files") or 0, known.get("pending_vectors") or 0
-    return f"{counted(files, 'file')}, {counted(vectors, 'vector')}" if files or vectors else "nothing"
+    if not (files or vectors):
+        return "nothing"
+    share = f"; {embedding(vectors, known)}" if vectors else ""
+    return f"{counted(files, 'file')}, {counted(vectors, 'vector')}{share}"
 
 
 def _unreadable(known: dict[str, Any]) -> list[tuple[str, str]]:

@@ -25,11 +25,13 @@ async def journal(
 def _journal(opened: OpenWorkspace, asked: JournalParams, call: Call) -> Packed[JournalResult]:
     since = day("since", asked.since, datetime.now().astimezone().date())
     found: list[Record] = []
+    total = 0
     for one in newest(opened.workspace.journal_path):
-        if len(found) == asked.limit or call.is_over():
+        if call.is_over():
             break
         if _is_wanted(one, asked, since):
-            found.append(one)
+            total += 1
+            found += [one] if total <= asked.limit else []
     with opened.view(call.is_over, agent=asked.agent) as view:
         named = _named(view, {one.id for one in found if one.id})
     records = [
@@ -40,7 +42,8 @@ def _journal(opened: OpenWorkspace, asked: JournalParams, call: Call) -> Packed[
         )
         for one in found
     ]
-    return packed(JournalResult(workspace=str(opened.workspace.root), records=records, took_ms=call.age_ms()))
+    root = str(opened.workspace.root)
+    return packed(JournalResult(workspace=root, records=records, records_total=total, took_ms=call.age_ms()))
 
 
 def _named(view: View, ids: Collection[str]) -> dict[str, tuple[str, str]]:
@@ -52,7 +55,8 @@ def _named(view: View, ids: Collection[str]) -> dict[str, tuple[str, str]]:
 
 
 def _is_wanted(one: Record, asked: JournalParams, since: date | None) -> bool:
-    if asked.client is not None and one.client != asked.client:
+    # Where no client is named, memctl shows the origin in its place.
+    if asked.client is not None and (one.client or one.origin) != asked.client:
         return False
     if asked.conversation is not None and one.conversation != asked.conversation:
         return False

@@ -150,7 +150,7 @@ class ForgetParams(Params, frozen=True, kw_only=True):
 class JournalParams(Params, frozen=True, kw_only=True):
     """``journal``: what was done with entries, the newest first."""
 
-    client: str | None = None  # only what this client did
+    client: str | None = None  # only what this client did; "agent", "human": who named none
     conversation: str | None = None  # only what was done in this conversation
     since: str | None = None  # a day, as `since` of a search
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 100

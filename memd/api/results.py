@@ -428,6 +428,7 @@ class JournalResult(TimedResult, frozen=True, kw_only=True):
 
     workspace: str
     records: list[JournalRecord]
+    records_total: int  # how many there are; the newest are listed
 
 
 # index, sync, check

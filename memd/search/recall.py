@@ -235,21 +235,23 @@ class _Filling:
         own = _passage(lines)
         if own is None:
             return "its lines are sent with another hit"
-        left = most_bytes - _size(self._with())
-        room = left - _size(self.frame.piece(Sent(one, replace(own, text=""), {})))
-        if (
-            self.sent and room < MIN_CUT_BYTES
-        ):  # of fifty hits ten find room: nothing is looked up for the rest
-            return self._too_long(one, own, left)
+        # With its first character, which tells whether it is framed with a heading of its own.
+        framed = self.frame.piece(Sent(one, replace(own, text=own.text[:1]), {}))
+        room = most_bytes - _size(self._with(framed)) + _size(own.text[:1])
+        # Of fifty hits ten find room: nothing is looked up for the rest.
+        if self.sent and room < min(MIN_CUT_BYTES, _size(own.text)):
+            return self._too_long(one, own, most_bytes)
         if like := next((before for before in self.sent if self._is_like(one, before)), None):
             return f"nearly the same as {like.piece.path}:{like.passage.start_line}-{like.passage.end_line}"
         if any(self._put(sent, most_bytes) for sent in self._forms(one, lines, room, most_bytes)):
             return ""
-        return self._too_long(one, own, left)
+        return self._too_long(one, own, most_bytes)
 
-    def _too_long(self, one: Piece, own: Passage, left: int) -> str:
-        needed = -(-_size(self.frame.piece(Sent(one, own, {}))) // BYTES_PER_TOKEN)
-        return f"over budget: {needed} tokens, {max(left, 0) // BYTES_PER_TOKEN} left"
+    def _too_long(self, one: Piece, own: Passage, most_bytes: int) -> str:
+        before = _size(self._with())
+        needed = _size(self._with(self.frame.piece(Sent(one, own, {})))) - before
+        left = max(most_bytes - before, 0) // BYTES_PER_TOKEN
+        return f"over budget: {-(-needed // BYTES_PER_TOKEN)} tokens, {left} left"
 
     def _is_like(self, one: Piece, before: Sent) -> bool:
         """Tell whether a piece nearly says what is sent, or stands in what is sent of the core.

@@ -99,6 +99,29 @@ def test_the_journal_is_asked_by_client_conversation_and_day(daemon, root):
         journal(daemon, workspace, since="someday")
 
 
+def test_the_journal_says_how_much_of_it_is_shown(daemon, root):
+    """The newest so many of all; that it is empty, or has nothing of what is asked for."""
+    workspace = daemon.add(root)
+    done = daemon.memctl("journal", cwd=root)
+    assert (done.returncode, done.stdout, done.stderr) == (exits.NONE, "", "memctl: the journal is empty\n")
+    for client in ("one", "two", "", "two"):
+        write(daemon, workspace, client)
+    answer = daemon.call("journal", workspace=workspace, client="two", limit=1)
+    assert (len(answer["records"]), answer["records_total"]) == (1, 2)
+    done = daemon.memctl("journal", "--limit", "3", cwd=root)
+    assert (done.returncode, done.stdout.count("\n")) == (exits.OK, 3)
+    assert done.stderr == "memctl: the newest 3 of 4 (--limit 4 shows all)\n"
+    done = daemon.memctl("journal", cwd=root)
+    assert (done.stdout.count("\n"), done.stderr) == (4, "")
+    done = daemon.memctl("journal", "--client", "nobody", cwd=root)
+    assert (done.stdout, done.stderr) == ("", "memctl: nothing in the journal is of that\n")
+    [column] = {
+        line.split()[3]
+        for line in daemon.memctl("journal", "--client", "agent", cwd=root).stdout.splitlines()
+    }
+    assert column == "agent"
+
+
 def test_the_journal_outlives_index_and_daemon(daemon, root):
     """It is no part of the index: a rebuild, a new start and kill -9 leave it as it is."""
     workspace = daemon.add(root)

@@ -198,21 +198,34 @@ def test_no_good_match_is_said_where_there_are_hits():
     assert hits.notes(found(confidence="none")) is None
 
 
+def test_a_verdict_names_its_note_as_it_is_seen_from_here():
+    """In text and advice, so that these can be typed; other names that end like it stay."""
+    verdict = WHY | {
+        "path": "notes/a.md", "text": "notes/a.md is like old/notes/a.md and notes/a.mdx",
+        "advice": "memctl get notes/a.md", "facts": {},
+    }  # fmt: skip
+    shown = why.people(verdict, cwd=CWD, colour=False)
+    assert shown == "outranked: a.md is like old/notes/a.md and notes/a.mdx\nmemctl get a.md\n"
+    outside = verdict | {"path": "/srv/a.md", "text": "/srv/a.md is outside", "advice": ""}
+    assert why.people(outside, cwd="/srv", colour=False) == "outranked: /srv/a.md is outside\n"
+
+
 def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():
     """The stage first, for who reads only that."""
-    shown = why.people(WHY, colour=False)
+    shown = why.people(WHY, cwd=CWD, colour=False)
     assert shown.startswith(
-        "outranked: a.md:1-2 would be hit 23, and 10 were asked for\nmemctl search --limit 23\n\n    score "
+        "outranked: /home/ada/work/a.md:1-2 would be hit 23, and 10 were asked for\n"
+        "memctl search --limit 23\n\n    score "
     )
     assert "    has      breast\n    lacks    gene, risk\n" in shown
     assert "\x1b" not in shown
-    assert "\x1b[1moutranked" in why.people(WHY, colour=True)
+    assert "\x1b[1moutranked" in why.people(WHY, cwd=CWD, colour=True)
 
 
 def test_a_verdict_without_scores_is_two_lines():
     """And hostile names do nothing to a terminal."""
     bare = WHY | {"stage": "missing", "text": "\x1b[2J.md\n does not exist", "facts": {"close": []}}
-    shown = why.people(bare, colour=False)
+    shown = why.people(bare, cwd=CWD, colour=False)
     assert shown.count("\n") == 2
     assert "\x1b" not in shown
 
@@ -220,7 +233,7 @@ def test_a_verdict_without_scores_is_two_lines():
 def test_a_page_of_lacking_words_is_cut():
     """A query may be a page."""
     many = WHY | {"facts": {**WHY["facts"], "lacks": [f"w{number}" for number in range(50)]}}
-    assert "w19 and 30 more" in why.people(many, colour=False)
+    assert "w19 and 30 more" in why.people(many, cwd=CWD, colour=False)
 
 
 def test_of_a_file_that_says_the_same_nothing_more_is_shown():

@@ -189,14 +189,37 @@ def test_a_request_whose_id_is_under_way_is_refused(spoken, listener):
 
 
 def test_too_many_requests_at_once_are_refused(spoken, listener):
-    """Each takes a thread; the one too many is told to wait."""
+    """Of a thousand, the one too many is told to try again; who gives up one that waits makes room."""
     for number in range(server.MAX_CALLS + 1):
         spoken.say("tools/call", number, **SEARCH)
     refused = spoken.hear()
     assert (refused["id"], refused["error"]["code"]) == (server.MAX_CALLS, jsonrpc.TOO_MANY)
-    for number in range(server.MAX_CALLS):
+    for number in reversed(range(server.MAX_CALLS)):
         spoken.say("notifications/cancelled", requestId=number)
     assert spoken.ask("ping")["result"] == {}
+
+
+def test_two_hundred_calls_at_once_are_all_answered(tmp_path):
+    """Not all at the same time: what has no thread waits for its turn."""
+    peer = Peer(tmp_path / "s", {"search_memory": lambda _: {"hits": [], "mode": "hybrid", "degraded": []}})
+    with lines(tmp_path) as spoken:
+        for number in range(200):
+            spoken.say("tools/call", number, **SEARCH)
+        heard = [spoken.hear() for _ in range(200)]
+    assert {one["id"] for one in heard} == set(range(200))
+    assert not any("error" in one or one["result"]["isError"] for one in heard)
+    peer.close()
+
+
+@pytest.mark.parametrize("given", ["9" * 5_000, "0", "-1", "1e3", "²", "ten", True, 2.5, "1234567890"])
+def test_a_budget_that_is_no_number_is_refused_in_few_words(spoken, given):
+    """Also one of more digits than Python reads."""
+    error = spoken.ask("prompts/get", name="recall", arguments={"query": "x", "budget_tokens": given})[
+        "error"
+    ]
+    assert error["code"] == jsonrpc.INVALID_PARAMS
+    assert error["message"].startswith("budget_tokens must be a whole number, not '")
+    assert len(error["message"]) < 80
 
 
 def test_a_call_that_waits_says_how_far_it_is(spoken, listener):

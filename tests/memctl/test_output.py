@@ -387,6 +387,16 @@ def test_status_page_names_all_that_matters():
         assert part in text
 
 
+def test_status_says_which_share_is_found_by_meaning_and_how_long_the_rest_takes():
+    """As `search` does, in the page and on a terminal."""
+    waiting = known(pending=66, pending_vectors=66, embedded=0.34, left_s={"words": None, "vectors": 118.0})
+    told = "0 files, 66 vectors; meaning: 34 % of the notes, about 2 min left"
+    assert told in pages.status(status(waiting))
+    assert told in terminal.status(status(waiting), width=120, colour=False)
+    few = known(pending_files=1, pending_vectors=2, embedded=0.998)
+    assert "1 file, 2 vectors; 2 chunks found by words alone until embedded" in pages.status(status(few))
+
+
 def test_status_without_workspaces_says_how_to_make_one():
     """A fresh daemon's page ends with the next step."""
     assert "memctl init DIR" in pages.status(status())

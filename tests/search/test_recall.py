@@ -264,3 +264,23 @@ def test_the_beginning_of_a_note_is_what_the_core_sends(notes):
     whole = passage([Part(0, shown)])
     assert whole.text == text
     assert (whole.start_line, chunk.start_line) == (4, 4)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    texts=st.lists(
+        st.tuples(st.sampled_from(["", "# Own\n", "```\nx\n```\n"]), st.integers(1, 60)), max_size=8
+    ),
+    budget=st.integers(20, 400),
+    style=st.sampled_from(["markdown", "xml"]),
+)
+def test_what_is_over_budget_needs_more_than_is_left(texts, budget, style):
+    """Its frame counted: what fits is sent, however short it is."""
+    given_pieces = [
+        piece(f"{start}{number} {'word ' * count}", f"{number}.md", about=f"About {number}")
+        for number, (start, count) in enumerate(texts)
+    ]
+    result = recall([], given_pieces, budget, style=style)
+    for _, reason in result.omitted:
+        needed, left = map(int, re.fullmatch(r"over budget: (\d+) tokens, (\d+) left", reason).groups())
+        assert needed > left
