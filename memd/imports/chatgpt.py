@@ -26,7 +26,7 @@ from memd.imports.jsonl import Read
 _PATTERN = "conversations*.json"
 NO_CONVERSATION = "conversation has no messages that are known: is it an export of ChatGPT?"
 # References to what was found on the web, in characters that no font has.
-_REFERENCE = re.compile("\ue200[^\ue201]{0,400}\ue201|[\ue200-\ue206]")
+_REFERENCE = re.compile("\ue200[^\ue200\ue201]{0,400}\ue201|[\ue200-\ue206]")
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap"})
 _CONTEXT = frozenset({"user_editable_context", "model_editable_context"})  # what a person set up once
 

@@ -4,14 +4,14 @@ Pure.
 """
 
 import re
+from collections.abc import Callable
 
 from memd.entries.secrets import mask
 from memd.sources.markdown import read_blocks, split_lines
 
 # What a hook of memd's put into a prompt: whole lines, of which the first and the last are these.
-_RECALL = re.compile(
-    r"^<memd-recall\b[^>\n]*>[ \t]*\n(?:.*\n)*?[ \t]*</memd-recall>[ \t]*(?:\n|\Z)", re.MULTILINE
-)
+_RECALL = re.compile(r"^<(memd-recall)\b[^>\n]*>[ \t]*$", re.MULTILINE)
+_RECALL_END = re.compile(r"^[ \t]*</memd-recall>[ \t]*(?:\n|\Z)", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\))"
@@ -35,11 +35,40 @@ def readable(text: str) -> str:
     """Return *text* without recalled notes, secrets, and characters that nobody sees."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "<memd-recall" in text:
-        text = _RECALL.sub("", text)
+        text = without_blocks(text, _RECALL, lambda _: _RECALL_END)
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
     text = _SURROGATE.sub("\ufffd", _CONTROL.sub("", text))
     return mask(_BLANK_LINES.sub("\n\n\n", text)).strip("\n").rstrip()
+
+
+def without_blocks(
+    text: str,
+    opening: re.Pattern[str],
+    closing: Callable[[str], re.Pattern[str]],
+    instead: Callable[[str], str] = lambda _: "",
+) -> str:
+    """Return *text* without its blocks, in one pass, however many of them are opened and never closed.
+
+    Args:
+        text: that has them.
+        opening: of a block; its first group is the name.
+        closing: of a name.
+        instead: of what a block holds, what is left of it.
+    """
+    kept: list[str] = []
+    at = 0
+    unclosed: set[str] = set()  # names of which no closing comes any more
+    for begin in opening.finditer(text):
+        name = begin[1]
+        if begin.start() < at or name in unclosed:
+            continue
+        if end := closing(name).search(text, begin.end()):
+            kept += [text[at : begin.start()], instead(text[begin.end() : end.start()])]
+            at = end.end()
+        else:
+            unclosed.add(name)
+    return "".join([*kept, text[at:]])
 
 
 def inside_turn(text: str) -> str:

@@ -2,12 +2,14 @@
 
 import json
 import os
+import signal
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from imports.conftest import answered, typed
+from imports.exports import gpt_conversation, gpt_node, gpt_text, written
 
 from memd.entries.checksum import flaw
 from memd.imports import jsonl, run
@@ -100,6 +102,45 @@ def test_an_empty_session_is_named(workspace):
     [row] = imported(workspace, b"")
     assert row["why"] == run.EMPTY
     assert workspace.pages() == {}
+
+
+MINUTES_S = 120  # a machine that is loaded takes seconds; looking for each end anew would take hours
+
+
+@pytest.fixture
+def patience():
+    """Give up where nothing else would: a regular expression hears a signal."""
+
+    def give_up(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(MINUTES_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize(
+    ("client", "opening"),
+    [
+        ("claude-code", "<system-reminder>"), ("claude-code", "<bash-input>"),
+        ("claude-code", "<command-name>"), ("claude-code", "<command-name></command-name><command-args>"),
+        ("claude-code", "[Request interrupted by user"), ("claude-code", "<memd-recall>\n"),
+        ("chatgpt", "\ue200"),
+    ],
+)  # fmt: skip
+def test_8_megabytes_of_what_opens_and_never_closes_are_read_in_one_pass(workspace, client, opening):
+    """Somebody's session may hold them, and a hook starts the import by itself."""
+    said = opening * (8 * 1024 * 1024 // len(opening.encode()))
+    if client == "chatgpt":
+        node = gpt_node("u", "root", "user", gpt_text(f"kept {said}"))
+        path = written(workspace.home / "conversations.json", [gpt_conversation(node)])
+    else:
+        path = workspace.session(typed("kept"), typed(said))
+    workspace.imports(client, path)
+    assert "kept" in "".join(workspace.pages().values())
 
 
 JSON = st.recursive(
