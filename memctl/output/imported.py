@@ -34,11 +34,13 @@ def notes(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _skipped(row: dict[str, Any]) -> str:
-    where = (
-        f" (line {row['first_line']}{' and others' if row['count'] > 1 else ''})" if row["first_line"] else ""
-    )
+    """Return the line of what was not read: a whole file, or a part of one that was imported."""
+    unit = row["why"].partition(" ")[0]  # that is counted: a line, a conversation, a message
+    others = " and others" if row["count"] > 1 else ""
+    where = f" ({unit} {row['first_line']}{others})" if row["first_line"] else ""
     many = f"{row['count']:,} times: " if row["count"] > 1 else ""
-    return f"skipped: {one_line(row['source'])}: {many}{row['why']}{where}"
+    what = "skipped" if row["whole"] else "not all of"
+    return f"{what}: {one_line(row['source'])}: {many}{row['why']}{where}"
 
 
 def _some(lines: list[str]) -> list[str]:

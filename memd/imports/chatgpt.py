@@ -36,9 +36,11 @@ def files(path: Path) -> Iterator[Path]:
     return export.files(path, _PATTERN)
 
 
-def conversations(path: Path, problems: Problems, read: Read) -> Iterator[Conversation]:
+def conversations(
+    path: Path, problems: Problems, read: Read, folder: Path | None = None
+) -> Iterator[Conversation]:
     """Yield the conversations of an export."""
-    for where, stream in export.streams(path, _PATTERN, problems):
+    for where, stream in export.streams(path, _PATTERN, problems, folder):
         for number, (_, found) in enumerate(members(stream, where, problems, read), 1):
             mapping = fields(found.get("mapping"))
             key = text(found.get("conversation_id")) or text(found.get("id"))

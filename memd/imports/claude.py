@@ -33,9 +33,11 @@ def files(path: Path) -> Iterator[Path]:
     return export.files(path, _PATTERN)
 
 
-def conversations(path: Path, problems: Problems, read: Read) -> Iterator[Conversation]:
+def conversations(
+    path: Path, problems: Problems, read: Read, folder: Path | None = None
+) -> Iterator[Conversation]:
     """Yield the conversations of an export."""
-    for where, stream in export.streams(path, _PATTERN, problems):
+    for where, stream in export.streams(path, _PATTERN, problems, folder):
         for number, (_, found) in enumerate(members(stream, where, problems, read), 1):
             key = text(found.get("uuid"))
             if not key or "chat_messages" not in found:

@@ -54,13 +54,15 @@ def files(path: Path) -> Iterator[Path]:
     yield from below(path, "*.jsonl")
 
 
-def conversations(path: Path, problems: Problems, read: Read) -> Iterator[Conversation]:
+def conversations(
+    path: Path, problems: Problems, read: Read, folder: Path | None = None
+) -> Iterator[Conversation]:
     """Yield the session of a file, whose turns are read as they are asked for."""
     if path.stem.startswith("agent-"):
         problems.add(str(path), SUBAGENT)
         return
     session = Conversation(id=path.stem, turns=iter(()))
-    session.turns = _turns(session, objects(path, problems, read))
+    session.turns = _turns(session, objects(path, problems, read, folder))
     yield session
 
 

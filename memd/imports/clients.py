@@ -3,13 +3,20 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from memd.imports import chatgpt, claude, claude_code, codex, discord, memory_folder
 from memd.imports.conversation import Conversation, Document, Problems
 from memd.imports.jsonl import Read
 
-Reader = Callable[[Path, Problems, Read], Iterator[Conversation | Document]]
+
+class Reader(Protocol):
+    """Yields what a file of a client holds."""
+
+    def __call__(
+        self, path: Path, problems: Problems, read: Read, folder: Path | None = None, /
+    ) -> Iterator[Conversation | Document]:
+        """Below *folder*, in which the file was found, no link is followed."""
 
 
 @dataclass(frozen=True, slots=True)

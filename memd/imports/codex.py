@@ -56,11 +56,13 @@ def files(path: Path) -> Iterator[Path]:
     yield from below(path, "rollout-*.jsonl")
 
 
-def conversations(path: Path, problems: Problems, read: Read) -> Iterator[Conversation]:
+def conversations(
+    path: Path, problems: Problems, read: Read, folder: Path | None = None
+) -> Iterator[Conversation]:
     """Yield the session of a file, whose turns are read as they are asked for."""
     named = _ID.search(path.stem)
     session = Conversation(id=named[0] if named else path.stem, turns=iter(()))
-    session.turns = _turns(session, objects(path, problems, read), str(path), problems)
+    session.turns = _turns(session, objects(path, problems, read, folder), str(path), problems)
     yield session
 
 

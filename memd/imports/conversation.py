@@ -56,20 +56,36 @@ class Problems:
     """What was skipped and why, counted for each file and reason: a broken file has a million bad lines."""
 
     found: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    parts: set[tuple[str, str]] = field(default_factory=set)  # what was found of files that were imported
 
-    def add(self, where: str, why: str, line: int = 0) -> None:
-        """Count one more; *line* is counted from 1, 0 where the whole file is meant."""
+    def add(self, where: str, why: str, line: int = 0, *, part: bool = False) -> None:
+        """Count one more.
+
+        Args:
+            where: the file.
+            why: what is wrong; with *line* its first word is what is counted: line, conversation, message.
+            line: from 1; 0 where no single one is meant.
+            part: the rest of the file is imported, as it is where a line is named.
+        """
         self.found.setdefault((where, why), [0, line])[0] += 1
+        if part or line:
+            self.parts.add((where, why))
 
     def add_if_none(self, where: str, why: str) -> None:
         """Count one where nothing else was wrong, which would be the reason for it."""
         if all(other != where for other, _ in self.found):
             self.add(where, why)
 
-    def rows(self) -> list[dict[str, str | int]]:
+    def rows(self) -> list[dict[str, str | int | bool]]:
         """Return a row for each file and reason, in the order in which they were met."""
         return [
-            {"source": where, "why": why, "count": count, "first_line": line}
+            {
+                "source": where,
+                "why": why,
+                "count": count,
+                "first_line": line,
+                "whole": (where, why) not in self.parts,
+            }
             for (where, why), (count, line) in self.found.items()
         ]
 

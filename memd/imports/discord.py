@@ -26,9 +26,11 @@ def files(path: Path) -> Iterator[Path]:
     return export.files(path, _PATTERN)
 
 
-def conversations(path: Path, problems: Problems, read: Read) -> Iterator[Conversation]:
+def conversations(
+    path: Path, problems: Problems, read: Read, folder: Path | None = None
+) -> Iterator[Conversation]:
     """Yield a conversation for each day of a channel."""
-    for where, stream in export.streams(path, _PATTERN, problems):
+    for where, stream in export.streams(path, _PATTERN, problems, folder):
         about: dict[str, Message] = {}
         found = _messages(members(stream, where, problems, read), about, where, problems)
         for day, of_day in itertools.groupby(found, lambda message: text(message["timestamp"])[:10]):

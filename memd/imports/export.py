@@ -57,13 +57,15 @@ def files(path: Path, pattern: str) -> Iterator[Path]:
     yield from below(path, "*.zip")
 
 
-def streams(path: Path, pattern: str, problems: Problems) -> Iterator[tuple[str, Stream]]:
+def streams(
+    path: Path, pattern: str, problems: Problems, folder: Path | None = None
+) -> Iterator[tuple[str, Stream]]:
     """Yield a name and a stream for each file in an export that is called so.
 
     Raises:
         OSError: the export cannot be read.
     """
-    with regular(path) as file:
+    with regular(path, folder) as file:
         if file.peek(len(_ZIP))[: len(_ZIP)] != _ZIP:
             yield str(path), Stream(file)
             return

@@ -98,10 +98,10 @@ class _Scanner:
                 self._problems.add(self._where, NOT_EXPORT)
                 return
             if len(rest) > MAX_MEMBER_BYTES:
-                self._problems.add(self._where, LONG_TEXT)
+                self._problems.add(self._where, LONG_TEXT, part=True)
                 return
         if self._depth or self._outer or rest:
-            self._problems.add(self._where, CUT_SHORT)
+            self._problems.add(self._where, CUT_SHORT, part=True)
 
     def _scan(self, data: bytes) -> Generator[tuple[str, bytes | None], None, bytes]:
         """Yield the members that end in *data*; return the string at its end that is not whole."""

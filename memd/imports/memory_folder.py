@@ -42,16 +42,21 @@ def files(path: Path) -> Iterator[Path]:
         return
     memory = path if path.name == "memory" and not (path / "memory").is_dir() else path / "memory"
     yield from (one for one in sorted(memory.parent.iterdir()) if one.name.lower() in _TOP and one.is_file())
+    if memory.is_symlink() and memory != path:
+        yield memory  # to be refused by name, and not walked through
+        return
     for found in sorted(memory.rglob("*.md")):
         if not any(part.startswith(".") for part in found.relative_to(memory).parts) and found.is_file():
             yield found
 
 
-def documents(client: str) -> Callable[[Path, Problems, Read], Iterator[Document]]:
+def documents(client: str) -> Callable[..., Iterator[Document]]:
     """Return the reader of a client's files."""
 
-    def read_document(path: Path, problems: Problems, read: Read) -> Iterator[Document]:
-        with regular(path) as stream:
+    def read_document(
+        path: Path, problems: Problems, read: Read, folder: Path | None = None
+    ) -> Iterator[Document]:
+        with regular(path, folder) as stream:
             raw = stream.read(MAX_BYTES + 1)
             changed = datetime.fromtimestamp(os.fstat(stream.fileno()).st_mtime, UTC).astimezone()
         read(len(raw))

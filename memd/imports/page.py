@@ -18,6 +18,7 @@ from memd.entries.slug import slug
 from memd.errors import InvalidError
 from memd.imports.clean import RANK, fenced, inside_turn, readable
 from memd.imports.conversation import USER, Conversation, Document, Turn
+from memd.sources.privacy import is_private
 
 PAGE_BYTES = 1024 * 1024  # a quarter of what memd reads: one more turn does not take a page over that
 MAX_TURN_CHARS = 256 * 1024  # of one heading, so that a turn of any length fits on pages
@@ -96,6 +97,7 @@ def document_page(of: Document, settings: Settings) -> ArchivePage:
         "updated": _stamp(of.changed),
         "source": {"origin": "agent", "client": settings.client, "session": readable(of.id)},
     }
+    front |= {"private": True} if is_private(of.text) else {}
     own = _FRONT_MATTER.match(of.text)
     # A second front matter is none: it stays to be read.
     text = f"{fenced(own[1].rstrip())}\n\n{of.text[own.end() :]}" if own else of.text

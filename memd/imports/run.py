@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from memd.errors import NotFoundError
 from memd.imports import page as pages
@@ -54,7 +55,20 @@ class NothingToImportError(Exception):
     """There is no file of the client's where it was looked for."""
 
 
-def sources(order: Order) -> list[Path]:
+class Found(NamedTuple):
+    """A file of a client."""
+
+    path: Path
+    folder: (
+        Path | None
+    )  # that was looked through, in which no link is followed; None: the file itself was named
+
+    def status(self) -> os.stat_result:
+        """Return what the system says of it."""
+        return self.path.stat(follow_symlinks=self.folder is None)
+
+
+def sources(order: Order) -> list[Found]:
     """Return the files of a client, in a stable order.
 
     Raises:
@@ -66,14 +80,19 @@ def sources(order: Order) -> list[Path]:
     for path in order.paths:
         if not path.exists():
             raise NotFoundError(f"{path} is not there: name a file or folder of {order.client}'s")
-    found = [file for path in named if path.exists() for file in client.files(path)]
+    found = [
+        Found(file, None if file == path else path if file.is_relative_to(path) else file.parent)
+        for path in named
+        if path.exists()
+        for file in client.files(path)
+    ]
     if not found:
         where = ", ".join(map(str, named))
         raise NothingToImportError(f"no file of {order.client}'s in {where}: name one, or the folder of them")
     return list(dict.fromkeys(found))
 
 
-def run(order: Order, files: Sequence[Path], told: Told) -> Outcomes:
+def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
     """Import *files*.
 
     Raises:
@@ -107,25 +126,27 @@ def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
 
 
 def _import_file(
-    order: Order, file: Path, archive: Archive, outcomes: Outcomes, told: Callable[[], None]
+    order: Order, file: Found, archive: Archive, outcomes: Outcomes, told: Callable[[], None]
 ) -> None:
     def read(size_bytes: int) -> None:
         outcomes.read_bytes += size_bytes
         told()
 
+    before = outcomes.conversations
     try:
-        changed = datetime.fromtimestamp(file.stat().st_mtime, UTC).astimezone()
+        changed = datetime.fromtimestamp(file.status().st_mtime, UTC).astimezone()
         settings = Settings(order.client, with_tools=order.with_tools, undated=changed)
-        for found in CLIENTS[order.client].read(file, outcomes.problems, read):
+        for found in CLIENTS[order.client].read(file.path, outcomes.problems, read, file.folder):
             if isinstance(found, Document):
                 _put(archive, [pages.document_page(found, settings)], outcomes)
             elif _is_of_project(found, order.project):
                 if not _put(archive, pages.pages(found, settings), outcomes):
-                    outcomes.problems.add_if_none(str(file), EMPTY)
+                    outcomes.problems.add_if_none(str(file.path), EMPTY)
             else:
                 outcomes.problems.add("other projects", f"{ELSEWHERE} {order.project}")
     except OSError as error:
-        outcomes.problems.add(str(file), f"{UNREADABLE}{error.strerror}")
+        part = outcomes.conversations > before
+        outcomes.problems.add(str(file.path), f"{UNREADABLE}{error.strerror}", part=part)
 
 
 def _put(archive: Archive, found: Iterable[ArchivePage], outcomes: Outcomes) -> int:
@@ -153,8 +174,8 @@ def _is_of_project(found: Conversation, project: Path | None) -> bool:
     return bool(found.project) and Path(os.path.realpath(found.project)).is_relative_to(project)
 
 
-def _size(file: Path) -> int:
+def _size(file: Found) -> int:
     try:
-        return file.stat().st_size
+        return file.status().st_size
     except OSError:
         return 0

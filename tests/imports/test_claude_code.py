@@ -1,9 +1,12 @@
 """Import of Claude Code's session files."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from imports.conftest import FIXTURES, answered, typed
+
+from memd.imports import run
 
 SESSION = FIXTURES / "claude-code"
 
@@ -147,3 +150,23 @@ def test_sessions_of_another_project_are_left_out_when_one_is_named(workspace, t
     assert len(found["new"]) == 1
     assert "here" in workspace.page()
     assert found["skipped"][0]["why"].endswith("did not work in /home/ada/project")
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_session_behind_a_link_is_not_read(workspace, tmp_path, is_folder):
+    """Neither a file that is one nor what lies in a folder that became one after it was looked through."""
+    outside = workspace.session(typed("bell tower"), name="outside/session.jsonl")
+    workspace.session(typed("kept"), name="projects/one/good.jsonl")
+    projects = tmp_path / "claude-code/projects"
+    order = run.Order(workspace.root, "claude-code", (projects,))
+    if is_folder:
+        workspace.session(typed("mine"), name="projects/two/session.jsonl")
+        files = run.sources(order)
+        shutil.rmtree(projects / "two")
+        (projects / "two").symlink_to(outside.parent)
+    else:
+        (projects / "one/link.jsonl").symlink_to(outside)
+        files = run.sources(order)
+    found = run.report(order, run.run(order, files, lambda *_: None))
+    assert "kept" in workspace.page()
+    assert "link" in found["skipped"][0]["why"]

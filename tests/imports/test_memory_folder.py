@@ -1,8 +1,11 @@
 """Import of the memory that OpenClaw and CowAgent keep."""
 
+import shutil
+
 import pytest
 
 from memd.imports import memory_folder
+from memd.sources.privacy import is_private
 
 FILES = {
     "MEMORY.md": "# What I know\n\nJobs are in Postgres.\n",
@@ -66,3 +69,50 @@ def test_what_memd_could_not_read_is_named(workspace, folder, raw, why):
     found = workspace.imports("cowagent", folder)
     assert [row["why"] for row in found["skipped"]] == [why]
     assert len(found["new"]) == 4
+
+
+@pytest.mark.parametrize(
+    "place", ["memory/l.md", "memory/deep", "memory", "MEMORY.md", "memory/2026-05-01.md"]
+)
+def test_a_link_in_the_agents_folder_is_named_and_not_followed(workspace, folder, tmp_path, place):
+    """Who writes there could else have any file of the user's recalled to every agent."""
+    outside = tmp_path / "outside"
+    (outside / "deep").mkdir(parents=True)
+    for name in ("passwd", "deep/own.md"):
+        (outside / name).write_text("the bell tower\n")
+    link = folder / place
+    if link.is_dir():
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
+    link.symlink_to(outside / ("deep" if place in {"memory", "memory/deep"} else "passwd"))
+    found = workspace.imports("openclaw", folder)
+    assert "bell tower" not in "".join(workspace.pages().values())
+    if place != "memory/deep":  # nothing is looked for behind it
+        assert [(row["source"], "link" in row["why"]) for row in found["skipped"]] == [(str(link), True)]
+
+
+def test_a_folder_that_the_user_reaches_by_a_link_is_read(workspace, folder, tmp_path):
+    """It is the user who named it; so is a single file."""
+    (tmp_path / "mine").symlink_to(folder)
+    (tmp_path / "one.md").symlink_to(folder / "MEMORY.md")
+    assert len(workspace.imports("openclaw", tmp_path / "mine")["new"]) == 5
+    assert len(workspace.imports("openclaw", tmp_path / "one.md")["new"]) == 1
+
+
+@pytest.mark.parametrize(
+    "head", ["---\nprivate: true\n---\n", "---\nname: Ada\nprivate: yes\n---\n", "---\nprivate: [\n---\n"]
+)
+def test_what_is_private_in_an_agents_memory_stays_so(workspace, folder, head):
+    """Its own front matter is shown as text, so the page has to say it itself."""
+    (folder / "USER.md").write_text(f"{head}Prefers tea.\n")
+    workspace.imports("cowagent", folder)
+    kept = {"tea" in text: is_private(text) for text in workspace.pages().values()}
+    assert kept == {True: True, False: False}
+
+
+def test_a_page_that_was_imported_before_becomes_private_with_its_file(workspace, folder):
+    """The next import brings the page up to date."""
+    workspace.imports("cowagent", folder)
+    (folder / "USER.md").write_text("---\nprivate: true\n---\nPrefers tea.\n")
+    [grown] = workspace.imports("cowagent", folder)["grown"]
+    assert is_private((workspace.root / grown).read_text())

@@ -83,6 +83,8 @@ def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
     assert "left alone: memory/archives/claude-code/2026/" in done.stderr
     assert "was changed since by hand" in done.stderr
     assert "line is no JSON (line 21)" in done.stderr
+    assert "not all of: " in done.stderr
+    assert "skipped" not in done.stderr  # the file was imported
 
 
 @pytest.mark.parametrize(
