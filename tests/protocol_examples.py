@@ -7,7 +7,8 @@ page and for the test that compares it.
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from daemon_process import Daemon
 
 WIDTH = 100  # of a line of the page
 HOME = "/home/ada"
+TODAY = date(2026, 5, 7)  # on the page; the notes are as old on any day, since a score falls with their age
 NOTES = {
     "birds/heron.md": "---\ntags: [birds]\nupdated: 2026-05-01\n---\n# Grey heron\n\n"
     "The heron nests in the willows at the weir.\nIt fishes there at dawn.\n",
     "river/weir.md": "---\nupdated: 2026-04-12\n---\n# The weir\n\nThe weir was mended in May.\n",
 }
+DATES = (TODAY, date(2026, 5, 1), date(2026, 4, 12))
 # Key → what stands there in place of times, numbers of commits and processes, sizes and versions.
 STAND_INS: dict[str, Any] = {
     "api_level": 3,
@@ -111,10 +114,12 @@ def exchanges() -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
 
 def _exchanges(daemon: Daemon) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     root = daemon.home / "notes"
+    since = date.today() - TODAY  # noqa: DTZ011 - a note's dates are those of this machine
+    moved = {(day + since).isoformat(): day.isoformat() for day in DATES}
     for name, text in NOTES.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(_replaced(text, {shown: real for real, shown in moved.items()}), encoding="utf-8")
     made, entry = [], [""]
     for method, params in asked(root, entry):
         with daemon.client() as client:
@@ -122,12 +127,18 @@ def _exchanges(daemon: Daemon) -> list[tuple[str, dict[str, Any], dict[str, Any]
         if method == "extract_memory":
             entry[0] = answer["path"]
         made.append((method, params, answer))
-    home = str(daemon.home)
-    return [(method, _moved(params, home), _moved(answer, home)) for method, params, answer in made]
+    moved[str(daemon.home)] = HOME
+    return [(method, _moved(params, moved), _moved(answer, moved)) for method, params, answer in made]
 
 
-def _moved(value: Any, home: str) -> Any:
-    return json.loads(json.dumps(value).replace(home, HOME))
+def _moved(value: Any, moved: Mapping[str, str]) -> Any:
+    return json.loads(_replaced(json.dumps(value), moved))
+
+
+def _replaced(text: str, pairs: Mapping[str, str]) -> str:
+    for old, new in pairs.items():
+        text = text.replace(old, new)
+    return text
 
 
 def shown(value: Any, key: str = "") -> Any:
