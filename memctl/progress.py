@@ -12,6 +12,7 @@ _STAGES = {
     "scan": "reading",
     "index": "indexing",
     "embed": "embedding",
+    "ask": "asking",
     "check": "checking",
     "repair": "repairing",
     "purge": "purging",

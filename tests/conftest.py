@@ -1,6 +1,7 @@
 """Fixtures of all tests."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,13 @@ os.environ[RULE_CACHE] = rule_cache()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the shapes of secrets where no run has: a test's daemon would need more than its deadline."""
+    """Have the programs that tests start hear Ctrl-C, and the shapes of secrets compiled.
+
+    A shell starts what it runs in the background with SIGINT ignored, and a program that is started so
+    keeps it. Shapes that no run has compiled would cost a test's daemon more than its deadline.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput") and not any(Path(rule_cache()).glob("*")):
         find_secrets("")
 

@@ -38,7 +38,7 @@ HIDDEN_PARAMS = {
 }
 # Struct → keys of it that no tool answers: for people who tune or measure, and an agent pays for each.
 HIDDEN_KEYS = {
-    "SearchResult": ("took_ms", "index", "timings_ms", "model_id", "explanation"),
+    "SearchResult": ("took_ms", "index", "timings_ms", "model_id", "not_utf8", "explanation"),
     "SearchHit": ("id", "arms", "weights", "decay", "date_of", "match_line", "match_column", "match_text",
                   "explanation"),
     "RecallResult": ("took_ms", "workspace", "mode", "index", "timings_ms", "model_id", "estimator"),

@@ -39,6 +39,7 @@ def search(params: dict[str, Any], args: Namespace) -> int:
         for answer in shown:
             if said := hits.notes(answer):
                 common.note(f"{answer['workspace']}: {said}")
+            common.note(hits.not_utf8(answer, ABSOLUTE))
             if (args.vimgrep or args.files) and (
                 left_out := hits.unnamed(answer, cwd=ABSOLUTE, colons=args.files)
             ):

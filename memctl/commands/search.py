@@ -130,6 +130,7 @@ def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
         common.note(hits.notes(shown))
+        common.note(hits.not_utf8(shown, common.here()))
     if args.vimgrep or args.files:
         common.note(hits.unnamed(shown, cwd=common.here(), colons=args.files))
     if not shown["hits"] and not (args.json or args.jsonl):

@@ -12,6 +12,7 @@ from memctl.output.text import one_line, to_json
 Answer = dict[str, Any]
 Hit = dict[str, Any]
 
+NOT_UTF8_NAMED = 3  # of the four at most that memd names
 TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes a tenth of that
 NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
 SNIPPET_LINES = 2  # the first eight hits stand on a screen of 24
@@ -161,6 +162,14 @@ def notes(answer: Answer) -> str | None:
     if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":
         parts.append(embedding(waiting, index))
     return "; ".join(parts) or None
+
+
+def not_utf8(answer: Answer, cwd: str) -> str | None:
+    """Return one line that names notes which cannot be found as their text is not UTF-8; None without any."""
+    paths = answer.get("not_utf8") or ()
+    named = ", ".join(shown(answer["workspace"], one, cwd) for one in paths[:NOT_UTF8_NAMED])
+    more = ", … (memctl status)" if len(paths) > NOT_UTF8_NAMED else ""
+    return f"not searched, as it is not UTF-8 text: {named}{more}" if paths else None
 
 
 def corrected(corrections: dict[str, str]) -> str:

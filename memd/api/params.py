@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -14,11 +14,13 @@ from memd.search.ranking import PER_SOURCE
 DEFAULT_PAUSE_S = 3600.0  # arbitrary: a meeting, or a film
 MAX_PAUSE_S = 7 * 86_400.0  # arbitrary: a week; who wants no vectors at all sets provider = none
 MAX_PATH_CHARS = 4096  # PATH_MAX of Linux
+MAX_NAME_BYTES = 255  # NAME_MAX of Linux: of a file or folder in a path
 # 64 KiB: far more than a prompt can want at once, far less than the wire's cap on answers.
 MAX_BUDGET_TOKENS = 65_536
 
 # Lua's {} arrives as an empty array: where a map is wanted it is one. Every other parameter is none.
 MAPS = frozenset({"weights", "source", "settings"})
+NOTES = frozenset({"supersedes", "related"})  # each of several notes: its path or id
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Globs = str | list[str]  # of paths, relative to the workspace's root; any will do
@@ -242,13 +244,30 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
             raise InvalidError(f"$.{key}: unknown parameter; allowed are {allowed}")
     given = {key: _map(value) if key in MAPS else value for key, value in params.items()}
     try:
-        return msgspec.convert(_without_null(given, _optional(kind)), kind)
+        converted = msgspec.convert(_without_null(given, _optional(kind)), kind)
     except msgspec.ValidationError as error:
         fault, _, place = str(error).replace("`", "").rpartition(" - at ")
         if not fault:
             raise InvalidError(f"$: {place[0].lower()}{place[1:]}") from error
         fault = fault.replace(" | null", "")  # absent is meant, and needs no word
         raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}") from error
+    for key in given.keys() & _of_paths(kind):
+        _check_names(key, getattr(converted, key))
+    return converted
+
+
+@cache
+def _of_paths(kind: type[Params]) -> frozenset[str]:
+    """Return the parameters that name files: paths, and those that take ids of entries as well."""
+    fields = msgspec.structs.fields(kind)
+    return NOTES | {one.name for one in fields if Path in (one.type, *get_args(one.type))}
+
+
+def _check_names(key: str, paths: str | list[str] | None) -> None:
+    """Refuse a path with a name that no file can have, which the system calls an error of its own."""
+    for path in [paths] if isinstance(paths, str) else paths or ():
+        if any(len(name.encode(errors="replace")) > MAX_NAME_BYTES for name in path.split("/")):
+            raise InvalidError(f"$.{key}: a name of more than {MAX_NAME_BYTES} bytes, which no file can have")
 
 
 @cache

@@ -187,6 +187,7 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
     without: list[str]  # words and phrases that a minus excluded
     without_minus: WithoutMinus | None  # null but where they are excluded and nothing is left
     model_id: str | None  # of the query's vector
+    not_utf8: list[str]  # the first few sources that nothing is found in, for their text is not UTF-8
     explanation: AnswerExplanation | UnsetType = UNSET  # with `explain`
 
 

@@ -185,7 +185,13 @@ def _search(question: Question[SearchParams]) -> Packed[SearchResult]:
     found = answered(question, question.params.limit)
     hits = [search_hit(hit) for hit in found.answer.hits]
     made = found.frame(question.opened, question.waited)
-    return packed(SearchResult(hits=hits, **made, took_ms=question.call.age_ms()))
+    not_utf8 = _not_utf8(question)
+    return packed(SearchResult(hits=hits, not_utf8=not_utf8, **made, took_ms=question.call.age_ms()))
+
+
+def _not_utf8(question: Question[SearchParams]) -> list[str]:
+    """Return notes that nobody can find; to an agent none, as whether these are private is not known."""
+    return [] if question.agent else list(question.opened.sync.scanner.not_utf8)
 
 
 def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
@@ -200,7 +206,15 @@ def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
     hits = [search_hit(hit, rounded_record(reason)) for hit, reason in zip(answer.hits, reasons, strict=True)]
     made = Answered(asked, answer, waited_ms, instead).frame(question.opened, question.waited)
     explanation = _answer_explanation(asked, answer, rounded_record(told))
-    return packed(SearchResult(hits=hits, explanation=explanation, **made, took_ms=question.call.age_ms()))
+    return packed(
+        SearchResult(
+            hits=hits,
+            not_utf8=_not_utf8(question),
+            explanation=explanation,
+            **made,
+            took_ms=question.call.age_ms(),
+        )
+    )
 
 
 def _answer_explanation(asked: Asked, answer: Answer, told: Explanation) -> AnswerExplanation:

@@ -68,7 +68,8 @@ def of_golden(run: Run, questions: Sequence[Topic], name: str) -> Fields:
             if waiting:
                 run.note(
                     f"making a temporary index, {_counted(waiting, 'chunk')} of it without a vector so far: "
-                    f"roughly {_duration(took_s)}. Ctrl-C ends it and deletes the index"
+                    f"roughly {_duration(took_s)}, then {_counted(len(questions), 'question')}. "
+                    "Ctrl-C ends it and deletes the index"
                 )
 
         index.update(run.notes.rules, run.progress, announce)
@@ -125,7 +126,8 @@ def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
             run.note(
                 f"indexing a private copy of {_counted(len(texts), 'note')} without the headings that are "
                 f"asked for, about {_counted(index.index.snapshot.columns.count, 'chunk')}: "
-                f"roughly {_duration(max(took_s, 1))}. Ctrl-C ends it and deletes the copy"
+                f"roughly {_duration(max(took_s, 1))}, then {_counted(len(questions), 'question')}. "
+                "Ctrl-C ends it and deletes the copy"
             )
 
         rules = _rules_of_a_copy(root, texts)

@@ -45,7 +45,7 @@ PURGE_BATCH = 1000  # sources in one commit; arbitrary
 # An index whose files were changed so short ago may be changing now; clocks of file systems tick in steps of
 # up to 10 ms, so that a change within a second before the first look leaves a trace in the second.
 STILL_NS = 1_000_000_000
-PROBE_WORDS = 150  # about a chunk; the model takes as long for it
+FIRST_BATCH = 16  # texts that show how long the others will take: they differ in length
 
 Told = Callable[[str, int, int], None]  # (stage, done, total)
 Announce = Callable[[int, float], None]  # (chunks without a vector, seconds)
@@ -170,7 +170,7 @@ class TemporaryIndex:
             return
         self.index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
         waiting = self.index.pending_count()
-        announce(waiting, waiting * _embedding_s(embedder) if waiting else 0.0)
+        announce(waiting, waiting * self._embedding_s(embedder.model_id) if waiting else 0.0)
         self._embed(embedder, waiting, told)
 
     def model(self) -> Embedder:
@@ -188,6 +188,14 @@ class TemporaryIndex:
             return self.model()
         except UnavailableError:
             return None
+
+    def _embedding_s(self, model_id: str) -> float:
+        """Embed some of the chunks, and return how long the model took for one."""
+        started = time.perf_counter()
+        first = self.index.pending(FIRST_BATCH)
+        if vectors := self._vectors(first, model_id):
+            self._indexer.embed(vectors, model_id=model_id)
+        return (time.perf_counter() - started) / len(first)
 
     def _embed(self, embedder: Embedder, total: int, told: Told) -> None:
         refused: set[bytes] = set()  # texts that the model does not take
@@ -220,13 +228,6 @@ class TemporaryIndex:
         # The model lives, so one of the texts is at fault: it alone goes without a vector.
         parts = (self._vectors({digest: text}, model_id) for digest, text in batch.items())
         return {digest: vector for part in parts for digest, vector in part.items()}
-
-
-def _embedding_s(embedder: Embedder) -> float:
-    """Measure how long the model takes for a chunk."""
-    started = time.perf_counter()
-    embedder.embed_documents([" ".join(["memory"] * PROBE_WORDS)])
-    return time.perf_counter() - started
 
 
 @contextmanager

@@ -156,9 +156,10 @@ class IndexLoop:
             self._large_work.set()
         self._note_warnings(done)
         skipped = self._scanner.skipped
-        for path in [*done.indexed, *done.removed]:
-            skipped.pop(path, None)
-        skipped.update({one.path: one.reason for one in done.skipped})
+        read = skipped.keys() & {*done.indexed, *done.removed}
+        if read or done.skipped:
+            kept = {path: reason for path, reason in skipped.items() if path not in read}
+            self._scanner.note_skipped(kept | {one.path: one.reason for one in done.skipped})
         if self._indexer.has_waste:
             self._large_work.set()
         if done.unsettled:

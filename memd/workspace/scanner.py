@@ -1,6 +1,7 @@
 """The scanner of one workspace: compares its folder, or one folder in it, with the index on a schedule."""
 
 import asyncio
+import heapq
 import time
 from contextlib import suppress
 
@@ -82,6 +83,7 @@ class Schedule:
 
 
 ARMED_S = 2.0  # how long the first scan waits for the watch: it takes 0.1 s for a thousand folders
+NOT_UTF8_NAMED = 4  # by each search; status names up to a hundred
 MAX_FOLDERS = 64  # more new folders at once than this: one look at everything is cheaper
 
 
@@ -91,6 +93,7 @@ class Scanner:
     def __init__(self, context: WorkspaceContext, backlog: Backlog, listener: LoopListener) -> None:
         self.rules: Rules | None = None  # before the first scan
         self.skipped: dict[str, str] = {}  # path → reason
+        self.not_utf8: tuple[str, ...] = ()  # the first of them that would be notes in another encoding
         self.found_sources = 0  # by the last scan
         self.last: float | None = None  # time.time() of the last scan
         self.running = False
@@ -128,6 +131,12 @@ class Scanner:
             return
         self._folders.setdefault(path, time.monotonic())
         self._wanted.set()
+
+    def note_skipped(self, skipped: dict[str, str]) -> None:
+        """Keep what is no source now, path → reason."""
+        self.skipped = skipped
+        unread = (path for path, reason in skipped.items() if reason == "not-utf8")
+        self.not_utf8 = tuple(heapq.nsmallest(NOT_UTF8_NAMED, unread))
 
     async def run(self) -> None:
         """Scan when it is due, for ever."""
@@ -203,7 +212,7 @@ class Scanner:
         self._folders = {path: at for path, at in self._folders.items() if at > began}
         self.found_sources = compared.sources
         kept = {path: reason for path, reason in self.skipped.items() if path in self._backlog}
-        self.skipped = kept | {one.path: one.reason for one in compared.skipped}
+        self.note_skipped(kept | {one.path: one.reason for one in compared.skipped})
         self.last = time.time()
 
     async def _scan_folders(self) -> None:
@@ -235,7 +244,7 @@ class Scanner:
             return False
         self._backlog.hint(compared.differing, since)
         kept = {path: reason for path, reason in self.skipped.items() if not path.startswith(folder)}
-        self.skipped = kept | {one.path: one.reason for one in compared.skipped}
+        self.note_skipped(kept | {one.path: one.reason for one in compared.skipped})
         return True
 
 

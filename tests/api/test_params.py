@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,3 +63,22 @@ def test_every_method_has_a_limit_or_reports_progress():
     """Only what a caller may wait for as long as it takes has no deadline."""
     unlimited = {name for name, method in METHODS.items() if method.deadline_s is None}
     assert unlimited == {"index", "sync", "check", "forget", "workspace.add"}
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "\u00e9" * 128, f"a/{'x' * 300}/b.md"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_name_that_no_file_can_have_is_refused(kind, name):
+    """In each parameter that names files, of each method: else the system's own error would come of it."""
+    required = {"query": "x", "content": "x"}
+    fields = {one.name: one for one in msgspec.structs.fields(kind)}
+    given = {key: value for key, value in required.items() if key in fields}
+    given |= {"path": "a.md"} if "path" in fields and fields["path"].required else {}
+    paths = {"workspace": name, "update": name, "supersedes": ["a.md", name], "related": [name]}
+    if kind not in {params.SearchParams, params.RecallParams}:  # there it is a pattern
+        paths["path"] = name
+    for key in paths.keys() & fields.keys():
+        with pytest.raises(InvalidError, match=rf"^\$\.{key}: a name of more than 255 bytes"):
+            params.convert(given | {key: paths[key]}, kind)
+    long, accented = "x" * 255, "\u00e9" * 127
+    fits = given | {"workspace": f"{long}/{accented}/b.md"}
+    assert params.convert(fits, kind).workspace == fits["workspace"]

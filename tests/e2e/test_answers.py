@@ -18,7 +18,7 @@ def test_a_search_answer_has_all_that_is_promised(sample):
     answer = daemon.call("search", query="breast cancer gene", workspace=root)
     assert set(answer) == {
         "workspace", "hits", "confidence", "corrected", "without", "without_minus", "model_id", "mode",
-        "degraded", "index", "took_ms", "timings_ms",
+        "degraded", "index", "not_utf8", "took_ms", "timings_ms",
     }  # fmt: skip
     assert answer["confidence"] in {"strong", "weak", "none"}
     assert (answer["workspace"], answer["mode"], answer["degraded"]) == (root, "hybrid", [])
@@ -216,3 +216,27 @@ def test_a_list_of_files_has_as_many_as_were_asked_for(sample, form):
         for limit in ("3", "7"):
             done = daemon.memctl(*command, form, "--limit", limit, cwd=root)
             assert len(set(done.stdout.replace("\0", "\n").split())) == int(limit), done.stdout
+
+
+def test_a_note_in_another_encoding_is_named_by_each_search(daemon, tmp_path):
+    """As `status` names it: nobody finds it; converted, it is found, and not named any more."""
+    root = tmp_path / "notes"
+    (root / "old").mkdir(parents=True)
+    (root / "new.md").write_text("# Menu\n\ncafé au lait\n")
+    for number in range(5):
+        (root / "old" / f"{number}.md").write_bytes(f"# Menu {number}\n\ncafé crème\n".encode("latin-1"))
+    workspace = daemon.add(root)
+    answer = daemon.call("search", query="café", workspace=workspace)
+    assert answer["not_utf8"] == [f"old/{number}.md" for number in range(4)]
+    assert daemon.call("search", query="café", workspace=workspace, agent=True)["not_utf8"] == []
+    done = daemon.memctl("search", "café", cwd=root / "old")
+    assert (
+        "memctl: not searched, as it is not UTF-8 text: 0.md, 1.md, 2.md, … (memctl status)\n" in done.stderr
+    )
+    for number in range(4):
+        (root / "old" / f"{number}.md").write_text("café crème\n")
+    answer = daemon.call("search", query="café", workspace=workspace, sync=True)
+    assert answer["not_utf8"] == ["old/4.md"]
+    (root / "old" / "4.md").unlink()
+    assert daemon.call("search", query="café", workspace=workspace, sync=True)["not_utf8"] == []
+    assert "UTF-8" not in daemon.memctl("search", "café", cwd=root).stderr

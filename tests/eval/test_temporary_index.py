@@ -8,6 +8,7 @@ import pytest
 
 from memd import registry
 from memd.api.params import SearchParams
+from memd.embedding.onnx import OnnxEmbedder
 from memd.errors import ConfigError, WorkspaceError
 from memd.eval.temporary_index import registered, temporary_index
 from memd.registry import Registry
@@ -69,6 +70,24 @@ def test_only_what_was_saved_since_is_embedded(notes, tmp_path):
     assert waiting == 1
     assert found[0] == "new.md"
     assert "tea.md" not in found
+
+
+def test_what_embedding_will_take_is_measured_on_these_notes(notes, tmp_path, monkeypatch):
+    """With the first of their chunks, none of which is embedded twice."""
+    embedded, said, usual = [], [], OnnxEmbedder.embed_documents
+
+    def embed(self, texts):
+        embedded.extend(texts)
+        return usual(self, texts)
+
+    monkeypatch.setattr(OnnxEmbedder, "embed_documents", embed)
+    for number in range(40):
+        (notes.place.root / f"{number}.md").write_text(f"# Number {number}\n\n{'heron ' * number}\n")
+    with temporary_index(notes, notes.place.root, tmp_path / "copy", fresh=True) as index:
+        index.update(notes.rules, lambda *_: None, lambda *told: said.append((*told, len(embedded))))
+    [(waiting, took_s, before)] = said
+    assert waiting == len(embedded) == len(set(embedded)) > before > 0
+    assert took_s > 0
 
 
 def test_an_index_that_is_being_written_is_not_copied(notes, tmp_path):

@@ -107,7 +107,8 @@ def test_headings_are_asked_of_a_copy_and_the_table_is_printed(memctl):
     for arm in ("hybrid", "vector", "keyword", "grep"):
         assert re.search(rf"(?m)^{arm} +\d\.\d\d\d ", done.stdout)
     assert re.search(
-        r"private copy of 5 notes .* about \d+ chunks: roughly \d+ s\. Ctrl-C ends it", done.stderr
+        r"private copy of 5 notes .* about \d+ chunks: roughly \d+ s, then \d+ questions\. Ctrl-C ends it",
+        done.stderr,
     )
 
 
