@@ -15,6 +15,7 @@ REFUSED = 7  # unsafe path, a secret in the text, or an entry that was changed b
 CONFIG = 8  # a configuration file is wrong
 UNHEALTHY = 9  # `health` found something broken
 INCOMPLETE = 10  # nothing found, and not all could be searched: stderr says what was missing
+BY_HAND = 11  # a file that memctl does not edit: the lines for it are printed
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
 UNSAFE = 78  # EX_CONFIG of sysexits.h, as memd's own: a folder or path must be mended first
 STORAGE = 74  # EX_IOERR of sysexits.h: the disk is full, or reading or writing failed
@@ -50,6 +51,7 @@ exit codes:
   3  daemon not reachable      8  configuration is wrong
   4  no such workspace         9  not healthy
   10 no hits, but not all could be searched (yet): stderr says what was missing
+  11 a file is not edited: put in, or take out, the lines that are printed
   70 internal error            74 storage failed
   78 a folder or path of memd's must be mended first"""
 

@@ -103,7 +103,7 @@ ONE_IMPORTER = {
     "tokenizers": {"memd.embedding.tokenizer"},
     "kingfisher_sdk": {"memd.entries.secrets"},
     "huggingface_hub": {"memctl.commands.models"},
-    "tomlkit": {"memd.config", "memctl.agents.edits", "memctl.model_store"},
+    "tomlkit": {"memd.config", "memctl.model_store"},
     "watchfiles": {"memd.sources.watch"},
     "yaml": {"memd.entries.entry", "memd.imports.page", "memd.sources.markdown"},
 }

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from memctl import launch, paths
-from memctl.agents.edits import Element, Entry, JsonFile, Target, TomlFile, WholeFile
+from memctl.agents.edits import Target, WholeFile
+from memctl.agents.json_file import Element, Entry, JsonFile
+from memctl.agents.toml_file import TomlFile
 from memctl.commands.hook import EVENTS
 
 NAME = "memd"  # of the MCP server, in every client
@@ -70,8 +72,8 @@ def _claude_code(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     server = Entry(("mcpServers", NAME), _server(memctl, options, type="stdio"))
     hooks = _hooks("claude-code", memctl, tuple(EVENTS["claude-code"]))
     return [
-        JsonFile(state / ".claude.json", (server,), strict=True),
-        JsonFile(folder / "settings.json", hooks, strict=True),
+        JsonFile(state / ".claude.json", (server,)),
+        JsonFile(folder / "settings.json", hooks),
     ]
 
 
@@ -81,7 +83,7 @@ def _codex(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     server = _server(memctl, options) | {"env_vars": list(ENVIRONMENT)}
     return [
         TomlFile(folder / "config.toml", ("mcp_servers", NAME), server),
-        JsonFile(folder / "hooks.json", hooks, strict=True),
+        JsonFile(folder / "hooks.json", hooks),
     ]
 
 

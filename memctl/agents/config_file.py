@@ -70,47 +70,57 @@ def apply(changes: Sequence[Change]) -> None:
     Raises:
         CommandError: a file is not as it was read, or cannot be written. All are as they were.
     """
-    done: list[Change] = []
+    begun: list[Change] = []
     try:
         for change in changes:
-            if read(change.path) != change.before:
-                raise _refused(change.path, "it was changed just now: try again")
-            _write(change)
-            done.append(change)
+            begun.append(change)
+            if change.backup == "make" and change.before is not None:
+                _replace(backup_of(change.path), change.before, like=change.path)
+            _replace(change.path, change.after, like=change.path, expected=change)
     except (CommandError, OSError) as error:
-        for change in reversed(done):
-            with suppress(OSError):
-                _replace(change.path, change.before, like=change.path)
+        for change in reversed(begun):
+            _take_back(change)
         if isinstance(error, OSError):
-            place = Path(str(error.filename)) if error.filename else changes[len(done)].path
+            place = Path(str(error.filename)) if error.filename else begun[-1].path
             raise _refused(place, reason_and_cure(place, error)) from error
         raise
+    for change in changes:
+        if change.backup == "drop":
+            backup_of(change.path).unlink(missing_ok=True)
 
 
-def _write(change: Change) -> None:
-    backup = backup_of(change.path)
-    if change.backup == "make" and change.before is not None:
-        _replace(backup, change.before, like=change.path)
-    _replace(change.path, change.after, like=change.path)
-    if change.backup == "drop":
-        backup.unlink(missing_ok=True)
+def _take_back(change: Change) -> None:
+    with suppress(OSError, CommandError):
+        if read(change.path) == change.after:
+            _replace(change.path, change.before, like=change.path)
+        if change.backup == "make":
+            backup_of(change.path).unlink(missing_ok=True)
 
 
-def _replace(path: Path, raw: bytes | None, *, like: Path) -> None:
-    """Replace a file, with the mode of *like*; None: delete it. It is on the disk when this returns."""
+def _replace(path: Path, raw: bytes | None, *, like: Path, expected: Change | None = None) -> None:
+    """
+    Replace a file, with the mode and group of *like*; None: delete it. It is on the disk when this returns.
+
+    *expected*: what must be there until the moment of the change, else CommandError.
+    """
     if raw is None:
+        _expect_unchanged(expected)
         path.unlink(missing_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    mode = stat.S_IMODE(like.stat().st_mode) if like.exists() else NEW_FILE_MODE
     temporary = path.with_name(f".memd-write-{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(temporary, flags, NEW_FILE_MODE), "wb") as stream:
             stream.write(raw)
             stream.flush()
-            os.fchmod(stream.fileno(), mode)
+            if like.exists():
+                found = like.stat()
+                with suppress(PermissionError):  # a group that we are not in
+                    os.fchown(stream.fileno(), -1, found.st_gid)
+                os.fchmod(stream.fileno(), stat.S_IMODE(found.st_mode))
             os.fsync(stream.fileno())
+        _expect_unchanged(expected)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -120,6 +130,11 @@ def _replace(path: Path, raw: bytes | None, *, like: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _expect_unchanged(change: Change | None) -> None:
+    if change is not None and read(change.path) != change.before:
+        raise _refused(change.path, "it was changed just now: try again")
 
 
 def _refused(path: Path, reason: str) -> CommandError:

@@ -5,20 +5,17 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from difflib import unified_diff
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any
 
-from memctl import exits, workspaces
-from memctl.agents import clients, config_file
+from memctl import exits
+from memctl.agents import config_file, registration
 from memctl.agents.clients import CLIENTS, AgentClient
 from memctl.agents.config_file import Change, backup_of
-from memctl.agents.edits import EditError, Target
+from memctl.agents.edits import ByHandError, Target
 from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.text import one_line, safe
-
-State = Literal["installed", "partly", "not installed", "unreadable"]
-Text = TypeVar("Text")
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -32,6 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
         action.add_argument("client", metavar="CLIENT", choices=tuple(CLIENTS), help=names)
         action.add_argument("--yes", action="store_true", help="do not ask")
         action.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
+        action.add_argument("--json", action="store_true", help="one object; never asks")
     shown = actions.add_parser("list", help="print which clients have it (the default)")
     shown.add_argument("--json", action="store_true", help="one object")
     titles = "\n".join(f"  {one.name:<12} {one.title}: {one.what}" for one in CLIENTS.values())
@@ -40,106 +38,93 @@ clients:
 {titles}
 
 Tools are those of `memctl mcp`, hooks those of `memctl hook`. Each change is shown as a diff and asked for.
-Comments, order and all else in a file stay; what it was before is kept as FILE{config_file.BACKUP_SUFFIX}.
+All else in a file stays to the byte; what it was before is kept as FILE{config_file.BACKUP_SUFFIX}.
+A file with comments is not edited: the lines to put in or take out by hand are printed, and the exit code
+is {exits.BY_HAND}.
 """
 
 
 def run(args: Namespace) -> int:
     """Run the action that was named; list without one."""
     if args.action == "install":
-        return _install(args)
+        return _changed(
+            args, registration.targets(CLIENTS[args.client], args.workspace), registration.installation
+        )
     if args.action == "uninstall":
-        return _uninstall(args)
+        return _changed(args, registration.targets(CLIENTS[args.client]), registration.removal)
     return _list(args)
 
 
-def _install(args: Namespace) -> int:
-    client = CLIENTS[args.client]
-    changes = [change for target in _targets(client, args.workspace) if (change := _installation(target))]
-    if not changes:
-        print(f"{client.title} has it already")
-        return exits.OK
-    if not _agreed(changes, args):
-        return exits.OK if args.dry_run else exits.NONE
-    config_file.apply(changes)
-    for change in changes:
-        kept = f" (as it was: {backup_of(change.path).name})" if change.before is not None else ""
-        print(f"wrote: {one_line(str(change.path))}{kept}")
-    if client.next_step:
-        print(client.next_step)
-    return exits.OK
-
-
-def _uninstall(args: Namespace) -> int:
-    client = CLIENTS[args.client]
-    changes = [change for target in _targets(client, None) if (change := _removal(target))]
-    if not changes:
-        print(f"{client.title} does not have it")
-        return exits.OK
-    if not _agreed(changes, args):
-        return exits.OK if args.dry_run else exits.NONE
-    config_file.apply(changes)
-    for change in changes:
-        print(f"{'deleted' if change.after is None else 'wrote'}: {one_line(str(change.path))}")
-        if backup_of(change.path).exists():
-            print(f"kept, for it was changed since: {one_line(str(backup_of(change.path)))}")
-    return exits.OK
-
-
-def _targets(client: AgentClient, workspace: str | None) -> list[Target]:
-    options = ["--workspace", workspaces.absolute(workspace)] if workspace else []
-    return client.targets(clients.command(), options)
-
-
-def _installation(target: Target) -> Change | None:
-    before = config_file.read(target.path)
-    text = _text(target.path, before)
-    after = _edited(target, lambda: target.installed(text)).encode()
-    if after == before:
-        return None
-    # What an earlier installation kept is what the file was before memd: a second one must not replace it.
-    is_first = text is None or _edited(target, lambda: target.uninstalled(text, text)) == text
-    return Change(target.path, before, after, "make" if is_first else "leave")
-
-
-def _removal(target: Target) -> Change | None:
-    before = config_file.read(target.path)
-    text = _text(target.path, before)
-    if text is None:
-        return None
-    raw = config_file.read(backup_of(target.path))
-    kept = _text(backup_of(target.path), raw)
-    if _edited(target, lambda: target.uninstalled(text, kept)) == text:
-        return None
-    if _edited(target, lambda: target.like(text).installed(kept)) == text:
-        return Change(target.path, before, raw, "drop")  # nobody has changed anything else
-    after = _edited(target, lambda: target.uninstalled(text, kept))
-    return Change(target.path, before, None if after is None else after.encode(), "leave")
-
-
-def _edited(target: Target, edit: Callable[[], Text]) -> Text:
-    try:
-        return edit()
-    except EditError as error:
-        raise CommandError(f"{target.path} is not changed: {error}", exits.CONFIG) from error
-
-
-def _text(path: Path, raw: bytes | None) -> str | None:
-    try:
-        return None if raw is None else raw.decode()
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is not changed: it is no UTF-8 text ({error})", exits.CONFIG) from error
+def _changed(args: Namespace, targets: Sequence[Target], plan: Callable[[Target], Change | None]) -> int:
+    changes: list[Change] = []
+    by_hand: list[tuple[Path, ByHandError]] = []
+    for target in targets:
+        try:
+            change = plan(target)
+        except ByHandError as error:
+            by_hand.append((target.path, error))
+        else:
+            changes += [change] if change else []
+    if changes and not _agreed(changes, args):
+        return exits.NONE
+    if not args.dry_run:
+        config_file.apply(changes)
+    if args.json:
+        common.print_json(_answer(args, changes, by_hand))
+    else:
+        _tell(args, changes, by_hand)
+    return exits.BY_HAND if by_hand else exits.OK
 
 
 def _agreed(changes: Sequence[Change], args: Namespace) -> bool:
-    for change in changes:
-        sys.stdout.write(safe(_diff(change)))
+    if not args.json:
+        for change in changes:
+            sys.stdout.write(safe(_diff(change)))
     if args.dry_run or args.yes:
-        return bool(args.yes) and not args.dry_run
-    if not sys.stdin.isatty():
-        raise CommandError("this would change the files above: say --yes where nobody can be asked")
-    print("Make this change? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+        return True
+    if args.json or not sys.stdin.isatty():
+        named = ", ".join(str(change.path) for change in changes)
+        raise CommandError(f"this would change {named}: say --yes where nobody can be asked")
+    return common.confirmed("Make this change?")
+
+
+def _answer(
+    args: Namespace, changes: Sequence[Change], by_hand: Sequence[tuple[Path, ByHandError]]
+) -> dict[str, Any]:
+    return {
+        "client": args.client,
+        "dry_run": args.dry_run,
+        "changed": [{"path": str(change.path), "deleted": change.after is None} for change in changes],
+        "by_hand": [
+            {"path": str(path), "reason": str(error), "lines": error.lines} for path, error in by_hand
+        ],
+    }
+
+
+def _tell(args: Namespace, changes: Sequence[Change], by_hand: Sequence[tuple[Path, ByHandError]]) -> None:
+    client, is_added = CLIENTS[args.client], args.action == "install"
+    if not changes and not by_hand:
+        print(f"{client.title} {'has it already' if is_added else 'does not have it'}")
+    for change in () if args.dry_run else changes:
+        _tell_change(change, is_added=is_added)
+    for path, error in by_hand:
+        print(f"{one_line(str(path))} is not edited: {one_line(str(error))}")
+        print(
+            f"{'Put this into it' if is_added else 'Take this out of it'} by hand:\n\n{safe(error.lines)}\n"
+        )
+    if is_added and client.next_step and not args.dry_run and (changes or by_hand):
+        print(client.next_step)
+
+
+def _tell_change(change: Change, *, is_added: bool) -> None:
+    backup = backup_of(change.path)
+    if is_added:
+        kept = f" (as it was: {backup.name})" if change.before is not None else ""
+        print(f"wrote: {one_line(str(change.path))}{kept}")
+        return
+    print(f"{'deleted' if change.after is None else 'wrote'}: {one_line(str(change.path))}")
+    if backup.exists():
+        print(f"kept, for it was changed since: {one_line(str(backup))}")
 
 
 def _diff(change: Change) -> str:
@@ -151,7 +136,7 @@ def _diff(change: Change) -> str:
 
 
 def _list(args: Namespace) -> int:
-    found = [(client, *_state(client)) for client in CLIENTS.values()]
+    found = [(client, registration.state(client), _paths(client)) for client in CLIENTS.values()]
     if getattr(args, "json", False):
         listed = [
             {"name": client.name, "title": client.title, "state": state, "files": paths}
@@ -164,12 +149,5 @@ def _list(args: Namespace) -> int:
     return exits.OK
 
 
-def _state(client: AgentClient) -> tuple[State, list[str]]:
-    """Return how much of it a client has: all as this memctl would write it, some, or nothing."""
-    targets = _targets(client, None)
-    paths = [str(target.path) for target in targets]
-    try:
-        has = [_removal(target) is not None for target in targets]
-    except CommandError:
-        return "unreadable", paths
-    return ("installed" if all(has) else "partly" if any(has) else "not installed"), paths
+def _paths(client: AgentClient) -> list[str]:
+    return [str(target.path) for target in registration.targets(client)]

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.agents import json_edit
+from memctl.agents import config_file, json_splice
+from memctl.agents.config_file import Change
+from memctl.exits import CommandError
 
 # client: its files, and what may stand in them before
 FILES = {
@@ -29,21 +31,31 @@ FILES = {
         ".codex/hooks.json": '{"hooks": {"Stop": []}}\n',
     },
     "cursor": {".cursor/mcp.json": '{\n\t"mcpServers": {}\n}\n'},
-    "vscode": {
-        "config/Code/User/mcp.json": '{\r\n    // mine\r\n    "servers": {},\r\n    "inputs": [],\r\n}'
-    },
-    "zed": {"config/zed/settings.json": '// Zed settings\n{\n  "theme": "One", // dark\n  /* end */\n}\n'},
+    "vscode": {"config/Code/User/mcp.json": '\ufeff{\r\n    "servers": {},\r\n    "inputs": []\r\n}'},
+    "zed": {"config/zed/settings.json": ""},
     "opencode": {
-        "config/opencode/opencode.json": '{\n  "$schema": "x", // mine\n}\n',
+        "config/opencode/opencode.json": '{\n  "$schema": "x"\n}\n',
         "config/opencode/plugins/memd.js": None,
     },
     "openclaw": {
         ".openclaw/openclaw.json": (
-            "{\n  // mine\n  agents: { defaults: { workspace: '~/claw' } },\n"
-            "  plugins: {\n    allow: ['other'],\n    slots: { memory: 'memory-lancedb' },\n  },\n}\n"
+            '{\n  "agents": { "defaults": { "workspace": "~/claw" } },\n'
+            '  "plugins": {\n    "allow": ["other"],\n    "slots": { "memory": "memory-lancedb" }\n  }\n}\n'
         )
     },
     "gemini": {".gemini/settings.json": '{"selectedAuthType": "x"}'},
+}
+
+
+# The same with comments, or in another form that no program can edit with certainty; @: where the lines go
+BY_HAND = {
+    "claude-code": (".claude/settings.json", '{\n  "model": "opus", // mine\n@}\n'),
+    "codex": (".codex/config.toml", 'mcp_servers = { @ } # mine\nmodel = "x"\n'),
+    "gemini": (".gemini/settings.json", '{"a": 1, "a": 2@}'),
+    "vscode": ("config/Code/User/mcp.json", '{\r\n    // mine\r\n    "inputs": [],\r\n@\r\n}'),
+    "zed": ("config/zed/settings.json", '// Zed\n{\n  "theme": "One", // dark\n@  /* end */\n}\n'),
+    "opencode": ("config/opencode/opencode.jsonc", '{\n  "$schema": "x", // mine\n@\n}\n'),
+    "openclaw": (".openclaw/openclaw.json", "{\n  x: { y: '~/it\\'s \"c\"', z: 0xFF },\n  a: [],\n@}\n"),
 }
 
 
@@ -84,10 +96,15 @@ def write(home, client, mode=0o640):
             path.chmod(mode)
 
 
+def states_of(home):
+    """What the list says of each client."""
+    return {one["name"]: one["state"] for one in json.loads(agents(home, "list", "--json").stdout)["clients"]}
+
+
 def plain(path):
     """What a configuration says."""
     text = path.read_bytes().decode()
-    return tomllib.loads(text) if path.suffix == ".toml" else json_edit.parse(text).plain
+    return tomllib.loads(text) if path.suffix == ".toml" else json_splice.read(text)[0]
 
 
 @pytest.mark.parametrize("client", FILES)
@@ -121,15 +138,43 @@ def test_what_others_change_meanwhile_stays(home, client):
             path.write_text(path.read_text() + "\n[later]\nx = 1\n")
             said["later"] = {"x": 1}
         else:
-            path.write_bytes(json_edit.put(path.read_bytes().decode(), ["later"], 1).encode())
+            path.write_bytes(json_splice.put(path.read_bytes().decode(), ["later"], 1).encode())
             said["later"] = 1
     done = agents(home, "uninstall", client, "--yes")
     assert done.returncode == 0, done.stderr
     assert {name: plain(home / name) for name in wanted} == wanted
     for name, text in FILES[client].items():
         after = (home / name).read_text() if text else ""
-        for comment in ("// mine", "// Zed settings", "// dark", "/* end */", "# mine", "# a model"):
+        for comment in ("# mine", "# a model"):
             assert (comment in after) == (comment in (text or ""))
+
+
+@pytest.mark.parametrize("client", BY_HAND)
+def test_a_file_with_comments_is_left_to_its_owner(home, client):
+    """The lines to put in are printed, with an exit code of their own, and later those to take out."""
+    name, text = BY_HAND[client]
+    path = home / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.replace(",@", "").replace("@", "").encode())
+    before = path.read_bytes()
+    done = agents(home, "install", client, "--yes")
+    assert (done.returncode, done.stderr) == (11, "")
+    assert f"{path} is not edited: " in done.stdout
+    again = agents(home, "install", client, "--yes", "--json")
+    [told] = json.loads(again.stdout)["by_hand"]
+    assert (again.returncode, told["path"], told["lines"] in done.stdout) == (11, str(path), True)
+    assert path.read_bytes() == before
+    assert not path.with_name(f"{path.name}.before-memd").exists()
+
+    lines = told["lines"].splitlines()[1:] if client == "codex" else [told["lines"].strip()[1:-1]]
+    path.write_bytes(text.replace("@", ("," if client == "gemini" else "") + lines[0]).encode())
+    pasted = path.read_bytes()
+    assert states_of(home)[client] == "installed"
+    assert "has it already" in agents(home, "install", client, "--yes").stdout
+    done = agents(home, "uninstall", client, "--yes", "--json")
+    [told_again] = json.loads(done.stdout)["by_hand"]
+    assert (done.returncode, told_again["lines"]) == (11, told["lines"])
+    assert path.read_bytes() == pasted
 
 
 @pytest.mark.parametrize("client", FILES)
@@ -225,7 +270,6 @@ BAD = {
     "a fifo": (_fifo, "no regular file"),
     "no json": (lambda path: path.write_text('{"hooks": '), "line 1 column"),
     "no utf-8": (lambda path: path.write_bytes(b'{"\xff": 1}'), "UTF-8"),
-    "a comment": (lambda path: path.write_text("// a\n{}"), "Expecting"),
     "an array": (lambda path: path.write_text("[]"), "no object"),
     "hooks of another kind": (lambda path: path.write_text('{"hooks": {"SessionEnd": {}}}'), "no array"),
 }
@@ -286,7 +330,7 @@ def test_openclaw_gets_the_plugin_of_its_memory_slot(home):
     assert json.loads((Path(folder) / "openclaw.plugin.json").read_text())["id"] == "memd"
     assert (Path(folder) / "index.js").is_file()
     path = home / ".openclaw/openclaw.json"
-    path.write_text(json_edit.put(path.read_text(), ["later"], 1))
+    path.write_text(json_splice.put(path.read_text(), ["later"], 1))
     agents(home, "uninstall", "openclaw", "--yes")
     assert plain(path)["plugins"] == {"allow": ["other"], "slots": {"memory": "memory-lancedb"}}
 
@@ -303,13 +347,39 @@ def test_the_second_file_cannot_be_written(home):
     assert tree(home) == before
 
 
+@pytest.mark.parametrize("rival", ["before", "between"])
+def test_a_file_that_its_client_changes_meanwhile_is_left_as_that_wrote_it(home, monkeypatch, rival):
+    """Until the moment of the change; what was changed before it is taken back."""
+    first, second = home / "first", home / "second"
+    for path in (first, second):
+        path.write_text("{}")
+    changes = [Change(path, b"{}", b'{"memd": 1}', "make") for path in (first, second)]
+    if rival == "before":
+        second.write_text('{"new": 1}')
+    else:  # while the bytes of the new file are on their way to the disk
+        done = os.fsync
+        writes = []
+
+        def fsync(descriptor):
+            done(descriptor)
+            writes.append(descriptor)
+            if (
+                len(writes) == 7
+            ):  # of first, its backup and their folder, of the second's backup, then its own
+                second.write_text('{"new": 1}')
+
+        monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(CommandError, match="second is not changed: it was changed just now"):
+        config_file.apply(changes)
+    assert {path.name: path.read_text() for path in home.iterdir()} == {"first": "{}", "second": '{"new": 1}'}
+
+
 def test_the_list_says_who_has_it(home):
     """Installed, partly, or not."""
     agents(home, "install", "claude-code", "--yes")
     agents(home, "install", "codex", "--yes")
     (home / ".codex/hooks.json").unlink()
-    listed = json.loads(agents(home, "list", "--json").stdout)["clients"]
-    states = {one["name"]: one["state"] for one in listed}
+    states = states_of(home)
     assert states.pop("claude-code") == "installed"
     assert states.pop("codex") == "partly"
     assert set(states.values()) == {"not installed"}

@@ -1,0 +1,212 @@
+"""A JSON file of a client: members that are set, elements that are appended, and their way out. Pure.
+
+What is done to the text is done to what it says, too, and both have to agree in the end: an edit that would
+change anything else is refused.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from memctl.agents import json_splice
+from memctl.agents.edits import ByHandError, EditError, at, runs_memctl
+from memctl.agents.json_splice import BLANKS, BOM, Key
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A member that is set: an MCP server of memd's."""
+
+    path: tuple[str, ...]
+    value: Any
+    is_own: Callable[[Any], bool] = runs_memctl
+    replaces: bool = False  # another's value, which comes back in the end; without, that is an error
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element that is appended to an array: a group of hooks, or a name."""
+
+    path: tuple[str, ...]
+    value: Any
+    is_own: Callable[[Any], bool] = runs_memctl
+    if_there: bool = False  # only to an array that is there: an allowlist that is not there allows all
+
+
+Edit = Entry | Element
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFile:
+    """A JSON file."""
+
+    path: Path
+    edits: tuple[Edit, ...]
+
+    def has(self, text: str) -> bool:
+        """Tell whether any of the edits is made."""
+        plain, _ = _read(text)
+        return any(any(_places(plain, edit)) for edit in self.edits)
+
+    def installed(self, text: str | None) -> str:
+        """Return the text with every edit made; one that is made already is made anew in its place."""
+        draft = _Draft(text or "")
+        for edit in self.edits:
+            _install(draft, edit)
+        return draft.finished()
+
+    def uninstalled(self, text: str, backup: str | None) -> str | None:
+        """Return the text without any; containers that are empty now and were not there before go, too."""
+        before, _ = _read(backup or "")
+        draft = _Draft(text)
+        for edit in self.edits:
+            _uninstall(draft, edit, before)
+        changed = draft.finished()
+        return None if backup is None and draft.plain == {} else changed
+
+    def like(self, text: str) -> "JsonFile":
+        """Return it with the values of memd's own in *text*."""
+        plain, _ = _read(text)
+        found = [next(_places(plain, edit), None) for edit in self.edits]
+        edits = [
+            replace(edit, value=at(plain, place)) if place else edit
+            for edit, place in zip(self.edits, found, strict=True)
+        ]
+        return replace(self, edits=tuple(edits))
+
+
+class _Draft:
+    """A JSON text that changes, and what it has to say then; one that is not plain JSON stays as it is."""
+
+    def __init__(self, text: str) -> None:
+        self.plain, self.reason = _read(text)
+        self.own: list[tuple[Edit, Any]] = []  # what is put in or taken out, for who does it by hand
+        self._text = text if text.strip(BLANKS + BOM) else f"{BOM if text[:1] == BOM else ''}{{}}\n"
+
+    def put(self, path: Sequence[Key], value: Any) -> None:
+        """Set a member; objects that are missing on the way are made."""
+        outer = self.plain
+        for key in path[:-1]:
+            outer = outer.setdefault(key, {})
+        outer[path[-1]] = value
+        self._splice(json_splice.put, path, value)
+
+    def append(self, path: Sequence[Key], value: Any) -> None:
+        """Append an element to an array, which is made where it is missing."""
+        there = at(self.plain, path)
+        if there is None:
+            self.put(path, [value])
+            return
+        there.append(value)
+        self._splice(json_splice.append, path, value)
+
+    def remove(self, path: Sequence[Key]) -> None:
+        """Take a member or an element away."""
+        del at(self.plain, path[:-1])[path[-1]]
+        self._splice(json_splice.remove, path)
+
+    def finished(self) -> str:
+        """Return the text. Raises ByHandError where it is not plain JSON and would have to change."""
+        if self.reason and self.own:
+            raise ByHandError(self.reason, _snippet(self.own))
+        if not self.reason and _read(self._text) != (self.plain, ""):
+            raise EditError("an edit would have changed more than what is memd's; this is a bug in memctl")
+        return self._text
+
+    def _splice(self, splice: Callable[..., str], *arguments: Any) -> None:
+        if not self.reason:
+            self._text = splice(self._text, *arguments)
+
+
+def _read(text: str) -> tuple[Any, str]:
+    try:
+        return json_splice.read(text)
+    except ValueError as error:
+        raise EditError(str(error)) from error
+
+
+def _install(draft: _Draft, edit: Edit) -> None:
+    there = _expect_way(draft.plain, edit)
+    places = list(_places(draft.plain, edit))
+    if isinstance(edit, Entry):
+        if there is not None and not places and not edit.replaces:
+            raise EditError(f"{'.'.join(edit.path)} is there already, and is not memd's: rename or remove it")
+        if there != edit.value:
+            draft.own.append((edit, edit.value))
+            draft.put(edit.path, edit.value)
+        return
+    if any(at(draft.plain, place) == edit.value for place in places) or (edit.if_there and there is None):
+        return
+    for place in reversed(places):
+        draft.remove(place)
+    draft.own.append((edit, edit.value))
+    draft.append(edit.path, edit.value)
+
+
+def _uninstall(draft: _Draft, edit: Edit, before: Any) -> None:
+    places = list(_places(draft.plain, edit))
+    if not places:
+        return
+    draft.own += [(edit, at(draft.plain, place)) for place in places]
+    replaced = at(before, edit.path) if isinstance(edit, Entry) and edit.replaces else None
+    if replaced is not None and not edit.is_own(replaced):
+        draft.put(edit.path, replaced)
+        return
+    for place in reversed(places):
+        draft.remove(place)
+    for depth in reversed(range(1, len(edit.path) + isinstance(edit, Element))):
+        outer = edit.path[:depth]
+        if at(draft.plain, outer) in ({}, []) and at(before, outer) is None:
+            draft.remove(outer)
+
+
+def _expect_way(plain: Any, edit: Edit) -> Any:
+    """Return what is at an edit's place; EditError where something on the way to it is no object."""
+    for depth, key in enumerate(edit.path):
+        if not isinstance(plain, dict):
+            raise EditError(f"{'.'.join(edit.path[:depth]) or 'the whole'} is no object")
+        if key not in plain:
+            return None
+        plain = plain[key]
+    if isinstance(edit, Element) and not isinstance(plain, list):
+        raise EditError(f"{'.'.join(edit.path)} is no array")
+    return plain
+
+
+def _snippet(own: Sequence[tuple[Edit, Any]]) -> str:
+    """Return members and elements as an object that has nothing else."""
+    shown: dict[str, Any] = {}
+    for edit, value in own:
+        outer = shown
+        for key in edit.path[:-1]:
+            outer = outer.setdefault(key, {})
+        if isinstance(edit, Element):
+            outer.setdefault(edit.path[-1], []).append(value)
+        else:
+            outer[edit.path[-1]] = value
+    return json.dumps(shown, indent=2, ensure_ascii=False)
+
+
+def _places(plain: Any, edit: Edit) -> Iterator[tuple[Key, ...]]:
+    """Yield where memd's own stands; of a group that has others' hooks, too, the hook inside of it."""
+    there = at(plain, edit.path)
+    if isinstance(edit, Entry):
+        if there is not None and edit.is_own(there):
+            yield edit.path
+        return
+    for index, group in enumerate(there if isinstance(there, list) else ()):
+        if edit.is_own(group):
+            yield (*edit.path, index)
+        inner = group.get("hooks") if isinstance(group, dict) else None
+        ours = (
+            [number for number, hook in enumerate(inner) if edit.is_own(hook)]
+            if isinstance(inner, list)
+            else []
+        )
+        if ours and len(ours) == len(inner or ()):
+            yield (*edit.path, index)
+        else:
+            for number in ours:
+                yield (*edit.path, index, "hooks", number)

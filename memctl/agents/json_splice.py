@@ -1,0 +1,208 @@
+"""Splices into JSON text: a member is put, appended or removed, and every other character stays. Pure.
+
+json's own scanner finds the places. Text that is no plain JSON (comments, trailing commas, JSON5, a key
+twice) can be read, but is never changed: what such a text means differs from client to client.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+Key = str | int
+BOM = "\ufeff"
+BLANKS = " \t\r\n"
+_INDENT = "  "  # where a file shows none
+_BLANK = re.compile(r"[ \t\r\n]*")
+_FIRST_INDENTED = re.compile(r"\n([ \t]+)[^\s]")
+# What JSON does not have, and what must be passed over to find it: strings in group 1 stay.
+_LOOSE = re.compile(
+    r"""("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'|//[^\n]*|/\*.*?\*/"""
+    r"""|,(?=(?>\s+|//[^\n]*|/\*.*?\*/)*+[}\]])|([\w$+.-]+)(\s*:)?""",
+    re.DOTALL,
+)
+_WORD = re.compile(r"true|false|-?\d+(\.\d+)?([eE][+-]?\d+)?")
+_ESCAPE = re.compile(r'\\(.)|"', re.DOTALL)
+_value_at = json.JSONDecoder().raw_decode
+
+
+class _TwiceError(ValueError):
+    """An object has a key twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A member of an object or an element of an array, and where it is."""
+
+    key: Key
+    start: int  # of a member's key, or of an element
+    value: int
+    end: int
+
+
+def read(text: str) -> tuple[Any, str]:
+    """
+    Return what a text says, and why it cannot be changed: "" mostly. Blank text is an empty object.
+
+    Raises:
+        ValueError: it is no JSON, not even with comments; the message has line and column.
+    """
+    bare = text.removeprefix(BOM)
+    if not bare.strip(BLANKS):
+        return {}, ""
+    try:
+        return json.loads(bare, object_pairs_hook=_object, parse_constant=_no_constant), ""
+    except _TwiceError as error:
+        return json.loads(bare), str(error)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except ValueError as error:
+        try:
+            return _loosely(bare), f"it has comments, or what else is not plain JSON ({error})"
+        except (ValueError, RecursionError):
+            raise error from None
+
+
+def put(text: str, path: Sequence[Key], new: Any) -> str:
+    """Return *text* with *new* at *path*; objects that are missing on the way are made."""
+    at, depth = _reached(text, path)
+    if depth == len(path):
+        end = _value_at(text, at)[1]
+        return text[:at] + _written(text, new, at, is_flat="\n" not in text[at:end]) + text[end:]
+    for outer in reversed(path[depth + 1 :]):
+        new = {outer: new}
+    return _with_last(text, at, f"{json.dumps(path[depth])}: ", new)
+
+
+def append(text: str, path: Sequence[Key], new: Any) -> str:
+    """Return *text* with *new* as the last element of the array at *path*, which is made if it is missing."""
+    at, depth = _reached(text, path)
+    return _with_last(text, at, "", new) if depth == len(path) else put(text, path, [new])
+
+
+def remove(text: str, path: Sequence[Key]) -> str:
+    """Return *text* without what is at *path*, and without the comma that it needed."""
+    at, _ = _reached(text, path[:-1])
+    items, close = _items(text, at)
+    index = next(index for index, item in enumerate(items) if item.key == path[-1])
+    if index:
+        return text[: items[index - 1].end] + text[items[index].end :]
+    if len(items) > 1:
+        return text[: items[0].start] + text[items[1].start :]
+    return text[: at + 1] + text[close:]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _TwiceError(f"it has the key {next(key for key in keys if keys.count(key) > 1)!r} twice")
+    return made
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _loosely(text: str) -> Any:
+    """Return what JSON with comments, trailing commas, or JSON5's keys and strings says."""
+    return json.loads(_LOOSE.sub(_plain, text), strict=False)
+
+
+def _plain(found: re.Match[str]) -> str:
+    quoted, quoted_once, word, colon = found.groups()
+    if quoted:
+        return quoted
+    if quoted_once is not None:
+        return f'"{_ESCAPE.sub(_escaped, quoted_once)}"'
+    if word is None:
+        return " "
+    if colon:
+        return f"{json.dumps(word)}:"
+    return word if _WORD.fullmatch(word) else "null"  # what else JSON5 has is nothing of memd's
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return '\\"'
+    return found[0] if found[1] in 'bfnrtu"\\/' else found[1]
+
+
+def _blank(text: str, place: int) -> int:
+    """Return where the next character is that is not blank."""
+    found = _BLANK.match(text, place)
+    return found.end() if found else place
+
+
+def _reached(text: str, path: Sequence[Key]) -> tuple[int, int]:
+    """Return where the innermost value on the way to *path* begins, and how many keys lead to it."""
+    at = _blank(text, len(BOM) if text.startswith(BOM) else 0)
+    for depth, key in enumerate(path):
+        below = next((item.value for item in _items(text, at)[0] if item.key == key), None)
+        if below is None:
+            return at, depth
+        at = below
+    return at, len(path)
+
+
+def _items(text: str, at: int) -> tuple[list[_Item], int]:
+    """Return what is in the object or array that begins at *at*, and where it closes."""
+    found: list[_Item] = []
+    place = _blank(text, at + 1)
+    while text[place] not in "}]":
+        start, key = place, len(found)
+        if text[at] == "{":
+            key, place = _value_at(text, place)
+            place = _blank(text, _blank(text, place) + 1)
+        end = _value_at(text, place)[1]
+        found.append(_Item(key, start, place, end))
+        place = _blank(text, end)
+        if text[place] == ",":
+            place = _blank(text, place + 1)
+    return found, place
+
+
+def _with_last(text: str, at: int, prefix: str, new: Any) -> str:
+    """Put a last item into the object or array at *at*, as its others are written."""
+    items, close = _items(text, at)
+    if not items:
+        newline, outer = _newline(text), _indent_at(text, at)
+        inner = newline + outer + _unit(text)
+        added = inner + prefix + _written(text, new, at, deeper=True)
+        closing = "" if "\n" in text[at:close] else newline + outer
+        return text[: at + 1] + added + closing + text[at + 1 :]
+    last = items[-1]
+    before = items[-2].end if len(items) > 1 else at + 1
+    gap = text[before : last.start].rpartition(",")[2]
+    is_flat = "\n" not in gap
+    if is_flat and len(items) == 1:
+        gap = " "
+    elif not is_flat:
+        gap = _newline(text) + gap.rpartition("\n")[2]
+    added = prefix + _written(text, new, last.start, is_flat=is_flat)
+    return f"{text[: last.end]},{gap}{added}{text[last.end :]}"
+
+
+def _written(text: str, new: Any, at: int, *, is_flat: bool = False, deeper: bool = False) -> str:
+    """Return a value as *text* would have it at *at*, or one level deeper than what is there."""
+    if is_flat:
+        return json.dumps(new, ensure_ascii=False)
+    unit = _unit(text)
+    indent = _indent_at(text, at) + (unit if deeper else "")
+    return json.dumps(new, indent=unit, ensure_ascii=False).replace("\n", _newline(text) + indent)
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _unit(text: str) -> str:
+    """Return how the text indents one level: as its first indented line does."""
+    found = _FIRST_INDENTED.search(text)
+    return found[1] if found else _INDENT
+
+
+def _indent_at(text: str, place: int) -> str:
+    line = text[text.rfind("\n", 0, place) + 1 : place].removeprefix(BOM)
+    return line[: len(line) - len(line.lstrip(" \t"))]

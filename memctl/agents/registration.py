@@ -1,0 +1,80 @@
+"""Registration of memctl with a client: the changes of its files, and whether it has memctl already."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal, TypeVar
+
+from memctl import exits, workspaces
+from memctl.agents import clients, config_file
+from memctl.agents.clients import AgentClient
+from memctl.agents.config_file import Change, backup_of
+from memctl.agents.edits import ByHandError, EditError, Target
+from memctl.exits import CommandError
+
+State = Literal["installed", "partly", "not installed", "unreadable"]
+Result = TypeVar("Result")
+
+
+def targets(client: AgentClient, workspace: str | None = None) -> list[Target]:
+    """Return a client's files with what belongs into them."""
+    options = ["--workspace", workspaces.absolute(workspace)] if workspace else []
+    return client.targets(clients.command(), options)
+
+
+def installation(target: Target) -> Change | None:
+    """Return what registers memctl; None where nothing has to change. Raises CommandError, ByHandError."""
+    before = config_file.read(target.path)
+    text = _text(target, before)
+    after = _edited(target, lambda: target.installed(text)).encode()
+    if after == before:
+        return None
+    # What an earlier installation kept is what the file was before memd: a second one must not replace it.
+    is_kept = text is not None and target.has(text) and backup_of(target.path).exists()
+    return Change(target.path, before, after, "leave" if is_kept else "make")
+
+
+def removal(target: Target) -> Change | None:
+    """Return what takes memctl away; None where it is not there. Raises CommandError, ByHandError."""
+    before = config_file.read(target.path)
+    text = _text(target, before)
+    if text is None or not _edited(target, lambda: target.has(text)):
+        return None
+    raw = config_file.read(backup_of(target.path))
+    with suppress(EditError, UnicodeDecodeError):
+        kept = None if raw is None else raw.decode()
+        if (kept is None or not target.has(kept)) and target.like(text).installed(kept) == text:
+            return Change(target.path, before, raw, "drop")  # nobody has changed anything else
+    kept = None if raw is None else _text(target, raw)
+    after = _edited(target, lambda: target.uninstalled(text, kept))
+    return Change(target.path, before, None if after is None else after.encode(), "leave")
+
+
+def state(client: AgentClient) -> State:
+    """Return how much of it a client has: something in each file, in some, or nothing."""
+    try:
+        has = [_has(target) for target in targets(client)]
+    except CommandError:
+        return "unreadable"
+    return "installed" if all(has) else "partly" if any(has) else "not installed"
+
+
+def _has(target: Target) -> bool:
+    text = _text(target, config_file.read(target.path))
+    return text is not None and _edited(target, lambda: target.has(text))
+
+
+def _edited(target: Target, edit: Callable[[], Result]) -> Result:
+    try:
+        return edit()
+    except ByHandError:
+        raise
+    except EditError as error:
+        raise CommandError(f"{target.path} is not changed: {error}", exits.CONFIG) from error
+
+
+def _text(target: Target, raw: bytes | None) -> str | None:
+    try:
+        return None if raw is None else raw.decode()
+    except UnicodeDecodeError as error:
+        reason = f"{target.path} is not changed: it is no UTF-8 text ({error})"
+        raise CommandError(reason, exits.CONFIG) from error

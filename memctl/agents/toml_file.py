@@ -1,0 +1,146 @@
+"""A TOML file of a client with one table of memd's, which is appended as text. Pure.
+
+tomllib reads the text before and after: an edit that would change anything but the table is refused.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from memctl.agents.edits import ByHandError, EditError, at, runs_memctl
+from memctl.agents.json_splice import BLANKS, BOM
+
+# A string or comment, which may be left open; else, in the group, what opens a table.
+_TOML_KEY = r"""(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_TOML = re.compile(
+    r'"{3}(?:[^\\]|\\.)*?(?:"{3,5}|\Z)' + r"|'{3}.*?(?:'{3,5}|\Z)|#[^\n]*"
+    rf"|^{BOM}?[ \t]*(\[\[?[ \t]*{_TOML_KEY}(?:[ \t]*\.[ \t]*{_TOML_KEY})*[ \t]*\]\]?)"
+    r"""|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?""",
+    re.DOTALL | re.MULTILINE,
+)
+_BEHIND_LAST_KEY = re.compile(r"^(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?\Z", re.MULTILINE)
+_PARSED_WHOLE_CHARS = 200_000  # 50 ms of tomllib; of a larger file `list` parses memd's table alone
+
+
+@dataclass(frozen=True, slots=True)
+class TomlFile:
+    """A TOML file with one table of memd's, which is appended as text."""
+
+    path: Path
+    table: tuple[str, str]
+    value: dict[str, Any]
+
+    def has(self, text: str) -> bool:
+        """Tell whether the table is there and runs memctl."""
+        if len(text) > _PARSED_WHOLE_CHARS:
+            if blocks := _blocks(text, self.table):
+                text = "\n".join(text[start:end] for start, end in blocks)
+            elif "memctl" not in text:
+                return False
+        return runs_memctl(at(self._parsed(text), self.table))
+
+    def installed(self, text: str | None) -> str:
+        """Return the text with the table at its end; all else in it stays."""
+        text = text or ""
+        parsed = self._parsed(text)
+        there = at(parsed, self.table)
+        if there == self.value:
+            return text
+        if there is not None and not runs_memctl(there):
+            raise EditError(
+                f"{'.'.join(self.table)} is there already, and is not memd's: rename or remove it"
+            )
+        rest = _cut(text, self.table)
+        newline = _newline(text)
+        block = newline.join([f"[{'.'.join(self.table)}]", *_toml_lines(self.value)])
+        if not rest.removeprefix(BOM):
+            changed = f"{rest}{block}{newline}"
+        elif rest.endswith("\n"):
+            changed = f"{rest}{newline}{block}{newline}"
+        else:
+            changed = f"{rest}{newline}{newline}{block}"  # without a newline at the end, as it was
+        return self._checked(changed, parsed, self.value)
+
+    def uninstalled(self, text: str, backup: str | None) -> str | None:
+        """Return the text without the table."""
+        parsed = self._parsed(text)
+        there = at(parsed, self.table)
+        if not runs_memctl(there):
+            return text
+        changed = self._checked(_cut(text, self.table), parsed, there, is_gone=True)
+        return None if backup is None and not changed.strip(BLANKS) else changed
+
+    def like(self, text: str) -> "TomlFile":
+        """Return it with the table of *text*."""
+        there = at(self._parsed(text), self.table)
+        return self if there is None else replace(self, value=there)
+
+    def _checked(
+        self, changed: str, before: dict[str, Any], value: dict[str, Any], *, is_gone: bool = False
+    ) -> str:
+        """Return *changed* where the table alone differs. Raises ByHandError."""
+        outer, name = self.table
+        tables = {key: there for key, there in before.get(outer, {}).items() if key != name}
+        wanted = before | {outer: tables if is_gone else tables | {name: value}}
+        try:
+            after = self._parsed(changed)
+        except EditError:
+            after = {}
+        if {outer: {}} | after != wanted:
+            lines = f"{name} = {{ {', '.join(_toml_lines(value))} }}"
+            reason = f"it writes {outer}, or {outer}.{name}, in a form of its own"
+            raise ByHandError(reason, f"# below {outer}:\n{lines}")
+        return changed
+
+    def _parsed(self, text: str) -> dict[str, Any]:
+        import tomllib
+
+        try:
+            # Numbers as they are written, as nan is not equal to itself.
+            parsed = tomllib.loads(text.removeprefix(BOM), parse_float=str)
+        except (ValueError, RecursionError) as error:
+            raise EditError(str(error)) from error
+        if not isinstance(parsed.get(self.table[0], {}), dict):
+            raise EditError(f"{self.table[0]} is no table")
+        return parsed
+
+
+def _blocks(text: str, table: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where a table of TOML and those below it are, each from its header to its last key."""
+    import tomllib
+
+    headers = [found for found in _TOML.finditer(text) if found[1]]
+    blocks = []
+    for index, found in enumerate(headers):
+        end = headers[index + 1].start() if index + 1 < len(headers) else len(text)
+        if table[-1] in found[1] and at(tomllib.loads(found[1]), table) is not None:
+            behind = _BEHIND_LAST_KEY.search(text, found.end(), end)
+            blocks.append((found.start(1), behind.start() if behind else end))
+    return blocks
+
+
+def _cut(text: str, table: Sequence[str]) -> str:
+    """Return TOML without a table, and without the blank line and newline that were put in front of it."""
+    for start, end in reversed(_blocks(text, table)):
+        head, newline = text[:start], _newline(text)
+        if head.endswith(newline * 2):
+            head = head.removesuffix(newline)
+        if end == len(text) and not text.endswith("\n"):
+            head = head.removesuffix(newline)
+        text = head + text[end:]
+    return text
+
+
+def _toml_lines(table: dict[str, Any]) -> list[str]:
+    """Return the keys of a table of texts and lists of texts; TOML writes these as JSON does, but for DEL."""
+    return [
+        f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+        for key, value in table.items()
+    ]
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
