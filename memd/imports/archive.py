@@ -15,7 +15,6 @@ import re
 import stat
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -42,8 +41,6 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NAME = re.compile(r".*-([0-9a-f]{6})\.md", re.DOTALL)
 _PAGE_ID = re.compile(rb"\nid: '?([0-9a-f]{16})'?\n")
-_TURNS = re.compile(rb"\nturns: (\d{1,9})\ntools: (true|false)\n")
-_UPDATED = re.compile(rb"\nupdated: '(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d)'\n")
 _HEADER_BYTES = 64 * 1024  # of a page's front matter, at most
 _DEPTH = 3  # of folders below the client's that are looked through: the year, and what an owner makes of it
 
@@ -66,6 +63,7 @@ class Archive:
         self._folders: dict[str, int] = {}  # path below the client's folder → descriptor
         self._places: defaultdict[str, list[str]] = defaultdict(list)  # first digits of an id → paths
         self._recorded: set[str] = set()
+        self._put: set[str] = set()  # ids of pages
         try:
             with _storage_errors(f"{root}/{self._shown} cannot be opened"):
                 base = self._keep(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -83,15 +81,20 @@ class Archive:
         """Let the next process write."""
         self._opened.close()
 
-    def put(self, page: ArchivePage) -> tuple[str, Outcome]:
+    def put(self, page: ArchivePage, *, older: bool) -> tuple[str, Outcome]:
         """Bring a page's file up to date where it is ours to write; return its path and what was done.
 
         It is on the disk when this returns.
+
+        Args:
+            page: to be written.
+            older: what the archive has is more, or later.
         """
+        self._put.add(page.id)
         with _storage_errors(f"{self._shown}/{page.name} was not written"):
-            there = self._find(page)
+            there = self.find(page.id)
             path = there[0] if there else f"{page.folder}/{page.name}".lstrip("/")
-            outcome = self._compared(page, *there) if there else self._absent(page)
+            outcome = self._compared(page, *there, older=older) if there else self._absent(page)
             if not self._dry_run:
                 if outcome == "new":
                     outcome = "new" if self._create(path, page.raw) else "changed"
@@ -106,27 +109,29 @@ class Archive:
     def _absent(self, page: ArchivePage) -> Outcome:
         return "deleted" if page.id in self._recorded and not self._again else "new"
 
-    def _compared(self, page: ArchivePage, path: str, raw: bytes) -> Outcome:
+    def find(self, page_id: str) -> tuple[str, bytes] | None:
+        """Return path and bytes of a page, whoever changed it; None where it is not there."""
+        for path in self._places[page_id[:6]]:
+            raw = self._read(path)
+            named = None if raw is None else _PAGE_ID.search(raw, 0, _HEADER_BYTES)
+            if raw is not None and (named is None or named[1].decode() == page_id):
+                return path, raw
+        return None
+
+    def was_written(self, page_id: str) -> bool:
+        """Tell whether a page was written once, wherever it is now."""
+        return page_id in self._recorded
+
+    def was_put(self, page_id: str) -> bool:
+        """Tell whether somebody's page of this import has the id."""
+        return page_id in self._put
+
+    def _compared(self, page: ArchivePage, path: str, raw: bytes, *, older: bool) -> Outcome:
         if raw == page.raw:
             return "same"
         if flaw(raw, path.rpartition("/")[2]):
             return "changed"
-        # The client has thrown away what the archive keeps, or this is an export of an earlier day.
-        turns = _TURNS.search(raw, 0, _HEADER_BYTES)
-        if turns and int(turns[1]) > page.turns and (turns[2] == b"true") == page.with_tools:
-            return "older"
-        updated = _UPDATED.search(raw, 0, _HEADER_BYTES)
-        if updated and datetime.fromisoformat(updated[1].decode()) > page.updated:
-            return "older"
-        return "grown"
-
-    def _find(self, page: ArchivePage) -> tuple[str, bytes] | None:
-        for path in self._places[page.id[:6]]:
-            raw = self._read(path)
-            named = None if raw is None else _PAGE_ID.search(raw, 0, _HEADER_BYTES)
-            if raw is not None and (named is None or named[1].decode() == page.id):
-                return path, raw
-        return None
+        return "older" if older else "grown"
 
     def _read(self, path: str) -> bytes | None:
         """Return the bytes of a page; None where it is gone or none of ours."""

@@ -49,6 +49,7 @@ def conversations(
                 continue
             yield Conversation(
                 id=key,
+                is_export=True,
                 turns=_turns(mapping, text(found.get("current_node"))),
                 title=text(found.get("title")),
                 started=moment(found.get("create_time")),

@@ -46,6 +46,7 @@ def conversations(
             messages = map(fields, items(found["chat_messages"]))
             yield Conversation(
                 id=key,
+                is_export=True,
                 turns=(turn for message in messages for turn in _of_message(message)),
                 title=text(found.get("name")),
                 started=moment(found.get("created_at")),

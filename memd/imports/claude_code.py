@@ -27,6 +27,7 @@ from memd.imports.conversation import (
     items,
     joined,
     moment,
+    session_id,
     text,
 )
 from memd.imports.jsonl import Read, below, objects
@@ -61,22 +62,26 @@ def conversations(
     if path.stem.startswith("agent-"):
         problems.add(str(path), SUBAGENT)
         return
-    session = Conversation(id=path.stem, turns=iter(()))
-    session.turns = _turns(session, objects(path, problems, read, folder))
+    session = Conversation(id="", turns=iter(()), former_id=path.stem)
+    session.turns = _turns(session, path, objects(path, problems, read, folder))
     yield session
 
 
-def _turns(session: Conversation, records: Iterator[dict[str, object]]) -> Iterator[Turn]:
+def _turns(session: Conversation, path: Path, records: Iterator[dict[str, object]]) -> Iterator[Turn]:
     is_named = False
+    recorded = ""
     for record in records:
         kind = text(record.get("type"))
+        recorded = recorded or text(record.get("sessionId"))
         session.project = session.project or text(record.get("cwd"))
         if kind == "custom-title":
             session.title, is_named = text(record.get("customTitle")), True
         elif kind in {"ai-title", "summary"} and not is_named:
             session.title = text(record.get("aiTitle")) or text(record.get("summary")) or session.title
         elif not (record.get("isSidechain") or record.get("isMeta") or record.get("isCompactSummary")):
-            yield from _of_record(record)
+            for turn in _of_record(record):
+                session.id = session.id or session_id(path, path.stem, recorded)
+                yield turn
 
 
 def _of_record(record: dict[str, object]) -> Iterator[Turn]:

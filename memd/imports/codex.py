@@ -24,6 +24,7 @@ from memd.imports.conversation import (
     items,
     joined,
     moment,
+    session_id,
     text,
 )
 from memd.imports.jsonl import Read, below, objects
@@ -61,29 +62,35 @@ def conversations(
 ) -> Iterator[Conversation]:
     """Yield the session of a file, whose turns are read as they are asked for."""
     named = _ID.search(path.stem)
-    session = Conversation(id=named[0] if named else path.stem, turns=iter(()))
-    session.turns = _turns(session, objects(path, problems, read, folder), str(path), problems)
+    session = Conversation(id="", turns=iter(()), former_id=named[0] if named else path.stem)
+    session.turns = _turns(session, path, objects(path, problems, read, folder), problems)
     yield session
 
 
 def _turns(
-    session: Conversation, records: Iterator[dict[str, object]], where: str, problems: Problems
+    session: Conversation, path: Path, records: Iterator[dict[str, object]], problems: Problems
 ) -> Iterator[Turn]:
+    recorded = ""
     for record in records:
         payload = fields(record.get("payload"))
         match record.get("type"):
             case "session_meta":
                 if payload.get("thread_source") == "subagent":
-                    problems.add(where, SUBAGENT)
+                    problems.add(str(path), SUBAGENT)
                     return
+                recorded = recorded or text(payload.get("id"))
                 session.project = session.project or text(payload.get("cwd"))
             case "turn_context":
                 session.project = session.project or text(payload.get("cwd"))
             case "response_item":
+                session.id = session.id or session_id(path, session.former_id, recorded)
                 yield from _of_item(payload, moment(record.get("timestamp")))
             case "event_msg" if payload.get("type") == "thread_name_updated":
                 session.title = text(payload.get("thread_name")) or session.title
+            case None if "payload" not in record:
+                recorded = recorded or text(record.get("id"))
             case _ if "payload" not in record:
+                session.id = session.id or session_id(path, session.former_id, recorded)
                 yield from _of_item(record, moment(record.get("timestamp")))
 
 

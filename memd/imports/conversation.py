@@ -3,10 +3,14 @@
 Pure; must not know how a client writes its files, nor what a page of the archive looks like.
 """
 
+import hashlib
 import math
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from pathlib import Path
 from typing import Literal
 
 USER = "User"
@@ -14,6 +18,8 @@ ASSISTANT = "Assistant"
 SUBAGENT = (
     "is a subagent's: what came of it stands in the session that asked"  # why a session file is skipped
 )
+
+_SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 Kind = Literal["said", "tool", "thinking"]
 
@@ -32,8 +38,10 @@ class Turn:
 class Conversation:
     """One conversation. A reader of a stream fills title and project in when it meets them."""
 
-    id: str  # the client's own
+    id: str  # the client's own, as it is known when the first turn is read
     turns: Iterator[Turn]
+    former_id: str = ""  # by which pages of an earlier memd may be kept
+    is_export: bool = False  # one of a service's, which may be older than what was read before
     title: str = ""  # "" where the client gave none
     project: str = ""  # the folder in which an agent worked
     started: datetime | None = None  # where the turns may have no time
@@ -88,6 +96,25 @@ class Problems:
             }
             for (where, why), (count, line) in self.found.items()
         ]
+
+
+def session_id(path: Path, named: str, recorded: str) -> str:
+    """Return which session a file is of.
+
+    Args:
+        path: of the file.
+        named: the id in its name, or what the name has in its place.
+        recorded: the id in its first records. A file that was forked or resumed begins with those of another
+            session: then its name tells both apart.
+    """
+    if not recorded:
+        return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
+    return recorded if recorded == named else f"{recorded}/{named}"
+
+
+def is_session_id(name: str) -> bool:
+    """Tell whether clients give such ids to their sessions."""
+    return bool(_SESSION_ID.fullmatch(name))
 
 
 def moment(value: object) -> datetime | None:

@@ -42,6 +42,7 @@ def conversations(
                 id=f"{text(channel.get('id'))}/{day}/{text(first.get('id'))}",
                 turns=map(_turn, itertools.chain([first], messages)),
                 title=_title(guild, channel),
+                is_export=True,
                 written_by="human",
             )
 

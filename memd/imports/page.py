@@ -6,10 +6,11 @@ A conversation is one page. One of more than PAGE_BYTES goes on in further ones:
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 import yaml
 
@@ -37,12 +38,10 @@ _UNTITLED = "conversation"
 class ArchivePage:
     """One file of the archive."""
 
-    id: str  # 16 hex digits: the same for the same client, conversation and part
+    id: str  # 16 hex digits
     folder: str  # the year, below the client's folder; "" for what has no date
     name: str
     raw: bytes
-    turns: int
-    with_tools: bool
     updated: datetime  # to the second, as the page says it
 
 
@@ -77,17 +76,58 @@ class Settings:
     undated: datetime  # the time of a conversation that says none
 
 
-def pages(of: Conversation, settings: Settings) -> Iterator[ArchivePage]:
-    """Yield the pages of a conversation in their order, each as soon as it is full."""
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A conversation that was read."""
+
+    of: Conversation
+    turns: list[Turn]  # that are kept, each as it is written
+    opening: str  # a person's first words
+
+
+class Slot(NamedTuple):
+    """Which pages of the archive: of one id, one set for each branch of a conversation that split."""
+
+    conversation: str  # the id
+    branch: int = 1
+
+
+def transcript(of: Conversation, *, with_tools: bool) -> Transcript:
+    """Read a conversation to its end, and make its turns fit for a note."""
     opening: list[str] = []
-    part, number = _Part(), 1
-    for turn in _joined(_kept(of, opening, with_tools=settings.with_tools)):
-        if part.size_bytes + len(turn.text) > PAGE_BYTES and part.blocks:
-            yield _page(of, part, number, opening, settings)
-            part, number = _Part(), number + 1
+    turns = list(_joined(_kept(of, opening, with_tools=with_tools)))
+    return Transcript(of, turns, next(iter(opening), ""))
+
+
+def pages(
+    of: Transcript, settings: Settings, slot: Slot, turns: Sequence[int | None] = ()
+) -> list[ArchivePage]:
+    """Return the pages of a conversation in their order.
+
+    Args:
+        of: the conversation.
+        settings: of its client.
+        slot: where they belong.
+        turns: how many each page had that was written before, None where that is unknown: the pages end where
+            they ended then, whatever is masked by now.
+    """
+    found: list[ArchivePage] = []
+    part = _Part()
+    for turn in of.turns:
+        if part.blocks and _is_full(part, len(turn.text), turns[len(found) :]):
+            found.append(_page(of, part, len(found) + 1, settings, slot))
+            part = _Part()
         part.add(turn, f"{_heading(turn, part.last)}\n\n{turn.text}\n")
     if part.blocks:
-        yield _page(of, part, number, opening, settings)
+        found.append(_page(of, part, len(found) + 1, settings, slot))
+    return found
+
+
+def page_id(client: str, slot: Slot, number: int) -> str:
+    """Return the id of a page: the same for the same client, conversation, branch and part."""
+    branch = f"\0{slot.branch}" if slot.branch > 1 else ""
+    key = f"{client}\0{slot.conversation}\0{number}{branch}"
+    return hashlib.sha256(key.encode(errors="replace")).hexdigest()[:16]
 
 
 def document_page(of: Document, settings: Settings) -> ArchivePage:
@@ -101,7 +141,16 @@ def document_page(of: Document, settings: Settings) -> ArchivePage:
     own = _FRONT_MATTER.match(of.text)
     # A second front matter is none: it stays to be read.
     text = f"{fenced(own[1].rstrip())}\n\n{of.text[own.end() :]}" if own else of.text
-    return _rendered(of.id, 1, of.day, front, f"{readable(text)}\n", turns=1, settings=settings)
+    key = page_id(settings.client, Slot(of.id), 1)
+    return _rendered(key, front, f"{readable(text)}\n", day=of.day, settings=settings)
+
+
+def _is_full(part: _Part, more_chars: int, turns: Sequence[int | None]) -> bool:
+    """Tell whether a page ends before a turn; *turns* of it and of those behind it, as they were written."""
+    written = turns[0] if turns else None
+    if written is not None and (len(turns) > 1 or len(part.blocks) < written):
+        return len(part.blocks) >= written
+    return part.size_bytes + more_chars > PAGE_BYTES
 
 
 def _kept(of: Conversation, opening: list[str], *, with_tools: bool) -> Iterator[Turn]:
@@ -164,44 +213,45 @@ def _heading(turn: Turn, before: datetime | None) -> str:
     return f"{'#' * RANK} {name} · {turn.at:{'%H:%M' if is_same_day else '%Y-%m-%d %H:%M'}}"
 
 
-def _page(of: Conversation, part: _Part, number: int, opening: list[str], settings: Settings) -> ArchivePage:
-    first = part.first or of.started or settings.undated
+def _page(of: Transcript, part: _Part, number: int, settings: Settings, slot: Slot) -> ArchivePage:
+    about = of.of
+    first = part.first or about.started or settings.undated
     front: dict[str, object] = {
-        "title": _title(of.title or next(iter(opening), "")),
+        "title": _title(about.title or of.opening),
         "created": _stamp(first),
         "updated": _stamp(part.latest or first),
-        "source": {"origin": of.written_by, "client": settings.client, "session": readable(of.id)},
+        "source": {"origin": about.written_by, "client": settings.client, "session": readable(about.id)},
         "participants": list(part.speakers),
     }
-    front |= {"project": readable(of.project)} if of.project else {}
+    front |= {"project": readable(about.project)} if about.project else {}
     front |= {"part": number} if number > 1 else {}
+    front |= {"branch": slot.branch} if slot.branch > 1 else {}
+    key = page_id(settings.client, slot, number)
+    part_name = str(number) if number > 1 else ""
     body = "\n".join(part.blocks)
-    return _rendered(of.id, number, first.date(), front, body, turns=len(part.blocks), settings=settings)
+    return _rendered(
+        key, front, body, day=first.date(), part=part_name, turns=len(part.blocks), settings=settings
+    )
 
 
 def _rendered(
-    conversation: str,
-    number: int,
-    day: date | None,
+    key: str,
     front: dict[str, object],
     body: str,
     *,
-    turns: int,
+    day: date | None,
+    part: str = "",
+    turns: int = 1,
     settings: Settings,
 ) -> ArchivePage:
-    key = f"{settings.client}\0{conversation}\0{number}"
-    page_id = hashlib.sha256(key.encode(errors="replace")).hexdigest()[:16]
-    counted = front | {"turns": turns, "tools": settings.with_tools, "id": page_id}
+    counted = front | {"turns": turns, "tools": settings.with_tools, "id": key}
     header = yaml.safe_dump(counted, allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
-    part = str(number) if number > 1 else ""
-    stem = [day.isoformat() if day else "", _slug(str(front["title"])), part, page_id[:6]]
+    stem = [day.isoformat() if day else "", _slug(str(front["title"])), part, key[:6]]
     return ArchivePage(
-        id=page_id,
+        id=key,
         folder=f"{day.year:04}" if day else "",
         name=f"{'-'.join(filter(None, stem))}.md",
         raw=with_checksum(header, f"\n{body}"),
-        turns=turns,
-        with_tools=settings.with_tools,
         updated=datetime.fromisoformat(str(front["updated"])),
     )
 

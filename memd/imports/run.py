@@ -6,18 +6,18 @@ A conversation is read, written and forgotten before the next one, so memory doe
 import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from memd.errors import NotFoundError
-from memd.imports import page as pages
 from memd.imports.archive import FOLDER, WHY, Archive
 from memd.imports.clients import CLIENTS
 from memd.imports.conversation import Conversation, Document, Problems
-from memd.imports.page import ArchivePage, Settings
+from memd.imports.page import Settings
+from memd.imports.placement import Placed, conversation, document
 
 EMPTY = "holds no turn that is kept"
 UNREADABLE = "cannot be read: "
@@ -138,9 +138,9 @@ def _import_file(
         settings = Settings(order.client, with_tools=order.with_tools, undated=changed)
         for found in CLIENTS[order.client].read(file.path, outcomes.problems, read, file.folder):
             if isinstance(found, Document):
-                _put(archive, [pages.document_page(found, settings)], outcomes)
+                _put(archive, document(found, archive, settings), outcomes)
             elif _is_of_project(found, order.project):
-                if not _put(archive, pages.pages(found, settings), outcomes):
+                if not _put(archive, conversation(found, archive, settings), outcomes):
                     outcomes.problems.add_if_none(str(file.path), EMPTY)
             else:
                 outcomes.problems.add("other projects", f"{ELSEWHERE} {order.project}")
@@ -149,18 +149,17 @@ def _import_file(
         outcomes.problems.add(str(file.path), f"{UNREADABLE}{error.strerror}", part=part)
 
 
-def _put(archive: Archive, found: Iterable[ArchivePage], outcomes: Outcomes) -> int:
-    """Bring pages of one conversation into the archive; return how many there were."""
-    number = 0
-    for number, page in enumerate(found, 1):  # noqa: B007 - the last one is their count
-        path, outcome = archive.put(page)
+def _put(archive: Archive, placed: Placed, outcomes: Outcomes) -> bool:
+    """Bring the pages of one conversation into the archive; tell whether there were any."""
+    for page in placed.pages:
+        path, outcome = archive.put(page, older=placed.older)
         outcomes.counts[outcome] += 1
         if outcome in outcomes.paths:
             outcomes.paths[outcome].append(path)
         elif outcome in WHY:
             outcomes.kept.append({"path": path, "why": WHY[outcome]})
-    outcomes.conversations += bool(number)
-    return number
+    outcomes.conversations += bool(placed.pages)
+    return bool(placed.pages)
 
 
 def _is_of_project(found: Conversation, project: Path | None) -> bool:

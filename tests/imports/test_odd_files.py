@@ -15,7 +15,7 @@ from memd.entries.checksum import flaw
 from memd.imports import jsonl, run
 from memd.imports.clients import CLIENTS
 from memd.imports.conversation import Conversation, Problems
-from memd.imports.page import Settings, pages
+from memd.imports.page import Settings, Slot, pages, transcript
 
 GOOD = json.dumps(typed("kept")).encode() + b"\n"
 
@@ -185,7 +185,8 @@ def test_no_record_of_any_shape_ends_an_import(tmp_path, client, records):
     path.write_text(exported(client, records))
     for found in CLIENTS[client].read(path, Problems(), lambda _: None):
         assert isinstance(found, Conversation)
-        for page in pages(found, Settings(client, with_tools=True, undated=datetime.now(UTC))):
+        chosen = Settings(client, with_tools=True, undated=datetime.now(UTC))
+        for page in pages(transcript(found, with_tools=True), chosen, Slot(found.id)):
             assert flaw(page.raw, page.name) == ""
             assert page.raw.decode()
 

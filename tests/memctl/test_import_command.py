@@ -87,6 +87,26 @@ def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
     assert "skipped" not in done.stderr  # the file was imported
 
 
+def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daemon, sessions, tmp_path):
+    """No import takes one for the other; what lies outside of the folder is named and not read."""
+    (tmp_path / "outside.jsonl").write_text(
+        json.dumps({"type": "user", "message": {"content": "bell tower"}})
+    )
+    for name in ("one", "two"):
+        (sessions / name).mkdir()
+        said = {"type": "user", "message": {"content": f"said in {name}"}}
+        (sessions / name / "session.jsonl").write_text(json.dumps(said) + "\n")
+    (sessions / "link.jsonl").symlink_to(tmp_path / "outside.jsonl")
+    first = daemon.memctl("import", "claude-code", sessions, cwd=daemon.root)
+    assert "3 new, 0 grown" in first.stdout
+    again = daemon.memctl("import", "claude-code", sessions, cwd=daemon.root)
+    assert "0 new, 0 grown, 3 unchanged, 0 left alone" in again.stdout
+    assert "link.jsonl: cannot be read: it is a link" in again.stderr
+    texts = [path.read_text() for path in (daemon.root / "memory/archives").rglob("*.md")]
+    assert "bell tower" not in "".join(texts)
+    assert sum("said in" in text for text in texts) == 2
+
+
 @pytest.mark.parametrize(
     ("argv", "status", "said"),
     [
