@@ -84,7 +84,10 @@ def user(sample, bin_dir):
 
 
 def test_the_first_command_finds_the_gene(tmp_path):
-    """The command on top, word for word; venv and pip do nothing here, because tests are offline."""
+    """The command on top and the one that takes it all away, without a terminal.
+
+    Venv and pip do nothing here, because tests are offline.
+    """
     command = block("sh", "memctl init", "breast cancer gene")
     clone = tmp_path / "clone"
     (clone / ".venv/bin").mkdir(parents=True)
@@ -110,6 +113,14 @@ def test_the_first_command_finds_the_gene(tmp_path):
         assert "made a workspace, 65 sources found" in done.stdout
         hits = re.findall(r"(?m)^ *\d+  /\S+?/(\S+):\d+  \d\.\d\d", done.stdout)
         assert hits[0].endswith("research/brca1.md")
+        removal = re.search(r"goes away with `([^`]+)`", README)
+        gone = subprocess.run(
+            ["sh", "-c", removal[1]], env=environment, cwd=clone, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=100, check=False,
+        )  # fmt: skip
+        assert gone.returncode == 0, gone.stderr
+        assert not daemon.state.exists()
+        assert not daemon.listens()
     finally:
         daemon.close()
 

@@ -1,7 +1,9 @@
 """Registration of memctl with a client: the changes of its files, and whether it has memctl already."""
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from memctl import exits, workspaces
@@ -56,6 +58,17 @@ def state(client: AgentClient) -> State:
     except CommandError:
         return "unreadable"
     return "installed" if all(has) else "partly" if any(has) else "not installed"
+
+
+def pointing_here(client: AgentClient) -> list[Path]:
+    """Return the files of a client in which memctl of this installation is registered."""
+    name = json.dumps(clients.command()[0], ensure_ascii=False)[1:-1]
+    found = []
+    for target in targets(client):
+        with suppress(CommandError):  # what cannot be read cannot be taken away, either
+            if name in (_text(target, config_file.read(target.path)) or "") and _has(target):
+                found.append(target.path)
+    return found
 
 
 def _has(target: Target) -> bool:

@@ -54,7 +54,7 @@ class TomlFile:
                 f"{'.'.join(self.table)} is there already, and is not memd's: rename or remove it"
             )
         rest = _cut(text, self.table)
-        newline = _newline(text)
+        newline = "\r\n" if "\r\n" in text else "\n"
         block = newline.join([f"[{'.'.join(self.table)}]", *_toml_lines(self.value)])
         if not rest.removeprefix(BOM):
             changed = f"{rest}{block}{newline}"
@@ -125,11 +125,9 @@ def _blocks(text: str, table: Sequence[str]) -> list[tuple[int, int]]:
 def _cut(text: str, table: Sequence[str]) -> str:
     """Return TOML without a table, and without the blank line and newline that were put in front of it."""
     for start, end in reversed(_blocks(text, table)):
-        head, newline = text[:start], _newline(text)
-        if head.endswith(newline * 2):
-            head = head.removesuffix(newline)
+        head = re.sub(r"\n\r?\n\Z", "\n", text[:start])
         if end == len(text) and not text.endswith("\n"):
-            head = head.removesuffix(newline)
+            head = re.sub(r"\r?\n\Z", "", head)
         text = head + text[end:]
     return text
 
@@ -140,7 +138,3 @@ def _toml_lines(table: dict[str, Any]) -> list[str]:
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
         for key, value in table.items()
     ]
-
-
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"

@@ -1,5 +1,6 @@
 """`memctl uninstall`: remove what memd put on this machine; never a note."""
 
+import os
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
@@ -7,8 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl import exits, launch, paths, service
+from memctl.agents import registration
+from memctl.agents.clients import CLIENTS, AgentClient
 from memctl.client import RpcError, Unreachable
-from memctl.commands import common
+from memctl.commands import agents, common
+from memctl.commands.editors import PLUGINS
 from memctl.exits import CommandError
 from memctl.output.text import one_line
 
@@ -24,6 +28,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.epilog = """\
 Stops memd and removes its systemd units. With --purge nothing of memd's own is left behind in this
 machine's state; notes, entries and each workspace's memory/config.toml stay, they are yours.
+What still points here (clients of agents, a link of Neovim's) is named, and taken away if you agree.
 """
 
 
@@ -33,6 +38,8 @@ def run(args: Namespace) -> int:
     what = f"stop memd, remove its units{f', forget all workspaces and delete {state}' if args.purge else ''}"
     if not args.yes and not _confirmed(what):
         return exits.NONE
+    # First of all: a client's hook would start memd again.
+    status = _take_away_what_points_here(asks=not args.yes)
     roots = _forget_workspaces() if args.purge else []
     launch.stop_daemon()
     service.uninstall()
@@ -44,14 +51,51 @@ def run(args: Namespace) -> int:
     if args.purge and (models := paths.data_dir() / "models").is_dir():
         print(f"kept: {one_line(str(models))}, which `memctl models add` downloaded")
     print("done; to remove the program: pip uninstall memd")
-    return exits.OK
+    return status
 
 
 def _confirmed(what: str) -> bool:
     if not sys.stdin.isatty():
         raise CommandError(f"this would {what}: say --yes where nobody can be asked")
-    print(f"This will {what}. No note is touched. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return common.confirmed(f"This will {what}. No note is touched. Go on?")
+
+
+def _take_away_what_points_here(*, asks: bool) -> int:
+    """Name what would still run or load this installation, and take it away where that is wanted."""
+    clients = {client: found for client in CLIENTS.values() if (found := registration.pointing_here(client))}
+    links = _neovim_links()
+    for client, found in clients.items():
+        print(f"{client.title} still runs this memctl: {', '.join(one_line(str(path)) for path in found)}")
+    for link in links:
+        print(f"Neovim still loads this plugin: {one_line(str(link))}")
+    if not clients and not links:
+        return exits.OK
+    if asks and not common.confirmed("Take that away, too?"):
+        for client in clients:
+            print(f"to do it later: memctl agents uninstall {client.name}")
+        return exits.OK
+    for link in links:
+        link.unlink(missing_ok=True)
+        print(f"deleted: {one_line(str(link))}")
+    return max([_unregister(client) for client in clients], default=exits.OK)
+
+
+def _unregister(client: AgentClient) -> int:
+    try:
+        return agents.run(
+            Namespace(action="uninstall", client=client.name, yes=True, dry_run=False, json=False)
+        )
+    except CommandError as error:  # the rest goes on: what is wrong with that file is told
+        common.note(str(error))
+        return error.status
+
+
+def _neovim_links() -> list[Path]:
+    """Return the packages of Neovim that are links into this installation."""
+    data = os.environ.get("XDG_DATA_HOME", "")
+    folder = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
+    found = sorted((folder / "nvim" / "site" / "pack").glob("*/*/*"))
+    return [path for path in found if path.is_symlink() and path.resolve() == PLUGINS / "nvim"]
 
 
 def _forget_workspaces() -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 from memctl.agents import config_file, json_splice
 from memctl.agents.config_file import Change
+from memctl.commands.editors import PLUGINS
 from memctl.exits import CommandError
 
 # client: its files, and what may stand in them before
@@ -67,12 +68,17 @@ def home(tmp_path):
 
 def agents(home, *arguments, stdin=subprocess.DEVNULL):
     """Run `memctl agents` in a home."""
+    return memctl(home, "agents", *arguments, stdin=stdin)
+
+
+def memctl(home, *arguments, stdin=subprocess.DEVNULL):
+    """Run memctl in a home."""
     environment = {
         "HOME": str(home), "PATH": os.environ["PATH"], "XDG_CONFIG_HOME": str(home / "config"),
         "XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(home / "run"), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
     return subprocess.run(
-        [sys.executable, "-m", "memctl", "agents", *arguments],
+        [sys.executable, "-m", "memctl", *arguments],
         env=environment, stdin=stdin, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -399,3 +405,49 @@ def test_the_environment_names_other_folders(home, monkeypatch):
         home / "x/config.toml",
         home / "x/hooks.json",
     ]
+
+
+@pytest.fixture
+def pointing(home):
+    """Two clients that have this memctl, one that has another, and Neovim's link; what was there before."""
+    write(home, "cursor")
+    write(home, "codex")
+    other = home / ".gemini/settings.json"
+    other.parent.mkdir()
+    other.write_text('{"mcpServers": {"memd": {"command": "/elsewhere/memctl", "args": ["mcp"]}}}')
+    packages = home / ".local/share/nvim/site/pack"
+    for link, folder in (("memd/start/memd", PLUGINS / "nvim"), ("other/start/other", home)):
+        (packages / link).parent.mkdir(parents=True)
+        (packages / link).symlink_to(folder)
+    (home / "run").mkdir(mode=0o700)
+    before = tree(home)
+    for client in ("cursor", "codex"):
+        assert agents(home, "install", client, "--yes").returncode == 0
+    return before
+
+
+def test_uninstall_takes_away_what_points_to_it(home, pointing):
+    """Registrations, hooks and the link go with --yes; another installation's stay, and so does all else."""
+    done = memctl(home, "uninstall", "--yes")
+    assert done.returncode == 0, done.stderr
+    for words in ("Cursor still runs this memctl: ", "Codex still runs", "hooks.json", "Neovim still loads"):
+        assert words in done.stdout
+    assert "Gemini" not in done.stdout
+    assert {name: kept for name, kept in tree(home).items() if not name.startswith("state")} == pointing
+    assert [path.name for path in home.glob(".local/share/nvim/site/pack/*/start/*")] == ["other"]
+
+
+def test_uninstall_asks_before_it_takes_away_what_points_to_it(home, pointing):
+    """At a terminal; who says no hears what does it later, and memd is uninstalled all the same."""
+    ours, theirs = os.openpty()
+    os.write(ours, b"y\nn\n")
+    done = memctl(home, "uninstall", stdin=theirs)
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    assert "Take that away, too? [y/N]" in done.stderr
+    assert "memctl agents uninstall codex" in done.stdout
+    assert states_of(home)["cursor"] == "installed"
+    assert (home / ".local/share/nvim/site/pack/memd/start/memd").is_symlink()
+    assert "done; to remove the program" in done.stdout
+    assert set(pointing) <= set(tree(home))

@@ -69,7 +69,7 @@ def toml_text(chance):
     ] + ([] if is_key else [servers])
     chance.shuffle(tables)
     text = chance.choice(("\n", "\n\n", "\n# between\n")).join([*parts, *tables]) + chance.choice(ENDS)
-    text = text.replace("\n", "\r\n") if chance.random() < 0.3 else text
+    text = text.replace("\n", "\r\n", chance.choice((-1, 1))) if chance.random() < 0.3 else text
     return f"\ufeff{text}" if chance.random() < 0.1 else text
 
 
