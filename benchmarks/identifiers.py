@@ -3,12 +3,17 @@
 Each note is a title and one line with an identifier of every kind, drawn by a seed; no two notes share one.
 An identifier is asked for as it stands there, and within a question that the notes have no other word of. A
 kind passes where the right note is first for 99 of 100 alone and for 98 of 100 within a question.
+
+`--of NOTES` asks for what real notes have: words with signs, digits or capitals inside that are in one file
+only. It also counts the hits whose `match_line` holds the identifier: 198 of 200 alone are wanted.
 """
 
 import itertools
 import random
+import re
 import shutil
 import string
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +24,7 @@ from benchmarks.indexed import Indexed, indexed
 
 NOTES = 300
 ASKED = 100  # identifiers of each kind
+OF_NOTES = 200  # identifiers of real notes
 SEED = 20260601
 QUESTIONS = (
     "what happened with {}",
@@ -36,6 +42,10 @@ _TITLE = (
     "morning", "garden", "budget", "meeting", "winter", "kitchen", "travel", "server", "harbour", "music",
     "review", "planning", "bridge", "school", "report", "window", "coffee", "release", "doctor", "market",
 )  # fmt: skip
+
+# Words with a sign inside, or with digits or capitals behind letters; no parts of links and paths.
+_WRITTEN = re.compile(r"(?<![\w./:@#-])[A-Za-z0-9][\w.:@-]{3,38}[A-Za-z0-9](?![\w./:@-])")
+_TELLING = re.compile(r"[A-Za-z0-9][_.:@-][A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
 
 Draw = Callable[[random.Random], str]
 
@@ -163,14 +173,72 @@ def measure(
     return rows
 
 
+def written(notes: Path, count: int) -> dict[str, str]:
+    """Return so many identifiers that one file of a folder has, wherever it has them, with its path."""
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted(notes.rglob("*.md"))}
+    names = {name for text in texts.values() for name in _WRITTEN.findall(text) if _TELLING.search(name)}
+    folded = {path: text.casefold() for path, text in texts.items()}
+    chosen: dict[str, str] = {}
+    for name in random.Random(SEED).sample(sorted(names), len(names)):
+        having = [path for path, text in folded.items() if name.casefold() in text]
+        if len(having) == 1:
+            chosen[name] = having[0].relative_to(notes).as_posix()
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def measure_lines(
+    built: Indexed, notes: Path, names: Mapping[str, str], **changes: object
+) -> list[dict[str, object]]:
+    """
+    Ask for identifiers of real notes.
+
+    Args:
+        built: the index of the notes.
+        notes: their folder.
+        names: identifier → its path, as `written` returns them.
+        changes: of the request.
+
+    Returns:
+        For each way to ask, how often the right file is first, how often its first hit names a line with the
+        identifier, and how often both. What misses is told on stderr.
+    """
+    rows: list[dict[str, object]] = []
+    for how, texts in (("alone", ("{}",)), ("quoted", ('"{}"',)), ("question", QUESTIONS)):
+        forms = itertools.cycle(texts)
+        first = right = both = 0
+        for name, path in names.items():
+            question = next(forms).format(name)
+            hits = built.ask(question, **changes).hits
+            lines = (notes / path).read_text(encoding="utf-8", errors="replace").split("\n")
+            own = next((hit for hit in hits if hit.source.path == path), None)
+            is_first = own is not None and own is hits[0]
+            is_right = own is not None and name.casefold() in lines[own.snippet.match_line - 1].casefold()
+            first, right, both = first + is_first, right + is_right, both + (is_first and is_right)
+            if not (is_first and is_right):
+                place = own and f"{own.snippet.match_line}: {own.snippet.match_text:.60}"
+                sys.stderr.write(f"{how}: {question!r} of {path}: first {is_first}, {place}\n")
+        rows.append({"asked": how, "of": len(names), "file first": first, "line right": right, "both": both})
+    return rows
+
+
 def main() -> None:
     parser = report.arguments(__doc__)
+    parser.add_argument(
+        "--of", type=Path, metavar="NOTES", help="a folder of notes whose identifiers are asked for"
+    )
     parser.add_argument("--notes", type=int, default=NOTES)
     parser.add_argument("--asked", type=int, default=ASKED, help="identifiers of each kind")
     parser.add_argument("--indexes", type=Path, help="where indexes are kept for later runs")
     parser.add_argument("--among", type=Path, metavar="NOTES", help="a folder of notes to stand among")
     parser.add_argument("--mode", choices=("hybrid", "keyword"), default="hybrid")
     options = parser.parse_args()
+    if options.of:
+        with indexed(options.of, f"identifiers-of-{options.of.name}", options.indexes, embed=True) as built:
+            rows = measure_lines(built, options.of, written(options.of, OF_NOTES), mode=options.mode)
+        report.show("identifiers", rows, options)
+        return
     rows: list[dict[str, object]] = []
     for titles in TITLES:
         notes, drawn = made(options.notes, titles)

@@ -6,7 +6,7 @@ Markdown's fences are rendered: their marks are left out, what stands inside is 
 import re
 import unicodedata
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memctl.output.marker import CODE, SENTENCE, Marker
 from memctl.output.text import safe
@@ -23,21 +23,22 @@ class ExcerptLine(NamedTuple):
     is_code: bool  # between fences
 
 
-def excerpt(snippet: str, heading: str, marker: Marker, *, rows: int, columns: int | None) -> list[str]:
+def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | None) -> list[str]:
     """
-    Return the lines to show, marked.
+    Return the lines to show, marked: the one that the hit names is among them.
 
     Args:
-        snippet: Markdown.
-        heading: of the section, that is shown already.
+        hit: whose heading is shown already.
         marker: knows the query's words.
         rows: of the screen, at most.
         columns: of the screen; None: a line is a row, however long it is.
     """
-    lines = [line for line in _rendered(safe(snippet)) if _says_more(line, heading)]
-    found = [marker.count(line.text) for line in lines]
-    best = found.index(max(found)) if found else 0
+    heading, match = (hit.get("heading") or "").rpartition(" > ")[2], safe(hit.get("match_text") or "")
+    lines = [line for line in _rendered(safe(hit.get("snippet") or "")) if _says_more(line, heading)]
+    best = max(range(len(lines)), key=lambda at: _worth(lines[at].text, match, marker), default=0)
     first = max(min(best, len(lines) - rows), 0)
+    if columns is not None and any(width(line.text.strip()) > columns for line in lines[first:best]):
+        first = best  # what is in front of it would take its row
     shown: list[str] = []
     for line in lines[first:]:
         left = rows - len(shown)
@@ -94,6 +95,12 @@ def _says_more(line: ExcerptLine, heading: str) -> bool:
     """Say whether a line is worth showing below the heading that was shown already."""
     text = line.text.strip()
     return bool(text) and not (text.startswith("#") and text.strip("# \t") == heading)
+
+
+def _worth(line: str, match: str, marker: Marker) -> tuple[int, int]:
+    """Return how much of the match a line of a snippet, which may be cut, has; then how many of the words."""
+    bare = line.strip(" …")
+    return len(bare) if bare in match else 0, marker.count(line)
 
 
 def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:

@@ -288,8 +288,8 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
     facts = marker.paint(f"{score}  {date}" if date else score, FAINT)
     head = f"{rank:>2}  {place}:{marker.paint(str(number), LINE)}  {facts}"
     body = excerpt(
-        hit.get("snippet") or "", (hit.get("heading") or "").rpartition(" > ")[2], marker,
-        rows=style.lines, columns=None if style.columns is None else max(style.columns - RANK_COLUMNS, 20),
+        hit, marker, rows=style.lines,
+        columns=None if style.columns is None else max(style.columns - RANK_COLUMNS, 20),
     )  # fmt: skip
     if also := [_span(workspace, place, style.cwd) for place in hit.get("folded") or ()]:
         body.append(marker.paint(f"also in: {', '.join(also)}", FAINT))

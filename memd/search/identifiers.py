@@ -9,11 +9,13 @@ Only words in ASCII are judged: identifiers are, and the shipped tokenizer, whic
 model on a server, knows no other alphabet well.
 """
 
+import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memd import analysis
+from memd.index.columns import take
 from memd.index.snapshot import View
 from memd.records import Tokenizer
 from memd.search.keyword import KeywordArm, Term, phrase_expression
@@ -34,13 +36,16 @@ FEW = 3
 # Of the idf of what the notes know of a query: so much must the words be to name a chunk. Rare long words of
 # a language fall into pieces, too; without a limit they cost .01 of nDCG@10 on abstracts.
 NAMING_SHARE = 0.5
-NAMING_SHARE_UNREAD = 0.25  # of a word that the model cannot read; with 0 that costs .003
+NAMING_SHARE_UNREAD = 0.25  # of a name, or a word that the model cannot read; with 0 that costs .003
 # Cosine of the nearest chunk from which a word of two or three syllables is taken to be read, and names none:
 # "where do we practise singing" is no question for the note with "practise".
 MEANT = 0.4
 SYLLABLES = 3
 # Of one query that are looked up: a pasted log has hundreds, and each is a query of the index.
 MAX_WORDS = 32
+# That are looked at for a word with signs inside as it was typed: of those with "a query; SQL" few have
+# "query.sql". About 20 µs each.
+MAX_LITERAL_CHUNKS = 100
 # Chunks that the rarest term of a word may stand in. FTS5 reads the places of all of them, 0.1 µs each.
 MAX_CHUNKS = 20_000
 
@@ -53,6 +58,11 @@ class Word:
     pieces: int
     is_read: bool  # the pieces are long enough to mean something
 
+    @property
+    def is_name(self) -> bool:
+        """Whether it is written as no word of a language is: `start_at`, `query.sql`, `EventTypes`."""
+        return _NAME.search(self.text) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -63,6 +73,7 @@ class Named:
     scores: Mapping[int, float]  # id of a named chunk → its score, had only words that name one been asked
 
 
+_NAME = re.compile(r"[^\W_][_.:@/]+[^\W_]|[a-z][A-Z]")
 NOTHING = Named(1.0, {}, {})
 
 
@@ -117,9 +128,10 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
     is_meant = max(vector.scores_of(vector.pool[:1]), default=0.0) >= MEANT
     having: dict[int, list[Word]] = {}  # chunk → words that only a few chunks have
     for word, its in parts.items():
-        if is_meant and word.is_read and word.pieces <= SYLLABLES and len(its) == 1:
+        if is_meant and word.is_read and not word.is_name and word.pieces <= SYLLABLES and len(its) == 1:
             continue
-        for number in _few(view, word, [known[part] for part in its if part in known]):
+        frequencies = [known[part].document_frequency for part in its if part in known]
+        for number in _few(view, word, min(frequencies, default=0), is_alone=len(its) == 1):
             if vector.mask[number]:
                 having.setdefault(number, []).append(word)
     enough = _mass(known.values())
@@ -134,7 +146,7 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
         number: tuple(word.text for word in some)
         for number, some in sorted(having.items())
         if share(some) >= NAMING_SHARE
-        or share(word for word in some if not word.is_read) >= NAMING_SHARE_UNREAD
+        or share(word for word in some if word.is_name or not word.is_read) >= NAMING_SHARE_UNREAD
     }
     naming = set().union(*(parts[word] for number in chunks for word in having[number]))
     scores = keyword.only(naming).scores_of(list(chunks)) if chunks else []
@@ -147,13 +159,25 @@ def _parts(view: View, word: Word) -> frozenset[str]:
     return frozenset(part.casefold() for part in view.reader.terms(analysis.prepare(word.text)))
 
 
-def _few(view: View, word: Word, its: Sequence[Term]) -> Sequence[int]:
-    """Return the chunks that have a word, its terms side by side; none where they are not few."""
-    rarest = min((term.document_frequency for term in its), default=0)
-    if not 0 < rarest <= (FEW if len(its) == 1 else MAX_CHUNKS):  # one term has no place to be looked at
+def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int]:
+    """Return the chunks that have a word, its terms side by side; none where they are not few.
+
+    Where some have it with the signs that were typed, these alone.
+
+    Args:
+        view: one moment of the index.
+        word: of the query.
+        rarest: chunks that have the rarest of its terms.
+        is_alone: whether it is one term, which has no place to be looked at.
+    """
+    if not 0 < rarest <= (FEW if is_alone else MAX_CHUNKS):
         return ()
     ids = view.matching("words", phrase_expression(word.text))
-    return ids if len(ids) <= FEW else ()
+    if not is_alone and len(ids) <= MAX_LITERAL_CHUNKS:
+        typed = re.compile(rf"(?<!\w){re.escape(word.text)}(?!\w)", re.IGNORECASE)
+        ids = [number for number, one in view.reader.chunks(ids).items() if typed.search(one.text)] or ids
+    is_in_one = len(ids) <= MAX_LITERAL_CHUNKS and len(set(take(view.snapshot.columns.source, ids))) == 1
+    return ids if len(ids) <= FEW or is_in_one else ()
 
 
 def _read(keyword: KeywordArm, unread: set[str]) -> float:

@@ -17,7 +17,7 @@ from memd.search.identifiers import reads_some
 from memd.search.passage import Line, Part, Passage, lines_of, passage
 from memd.search.ranking import Candidate, Candidates
 from memd.search.score import Judgement, Mode, SearchRequest, Words, judge, judge_words
-from memd.search.snippet import Snippet, snippet
+from memd.search.snippet import Snippet, Wanted, snippet, wanted
 from memd.search.supersession import lifted
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
@@ -97,7 +97,8 @@ def search(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -> 
     candidates = lifted(found, view.snapshot.supersession).candidates
     timer.lap("keyword")  # and vectors: they are read together
     knows = fallback.knows_a_word(view, request.query)
-    return _answer(view, request, candidates, timer, has_vectors=has_vectors, knows=knows)
+    looked_for = wanted(request.query, {})
+    return _answer(view, request, candidates, timer, looked_for, has_vectors=has_vectors, knows=knows)
 
 
 def searched(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -> tuple[Answer, Judgement]:
@@ -105,7 +106,11 @@ def searched(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -
     timer = _Timer(request.expired, begun.took_ms)
     judged = judge(view, request, timer.lap, begun.words)
     has_vectors = judged.vector is not None
-    answer = _answer(view, request, judged.candidates, timer, has_vectors=has_vectors, knows=judged.knows)
+    terms = judged.keyword.terms if judged.keyword else ()
+    looked_for = wanted(request.query, {term.text: term.idf * term.share for term in terms})
+    answer = _answer(
+        view, request, judged.candidates, timer, looked_for, has_vectors=has_vectors, knows=judged.knows
+    )
     return answer, judged
 
 
@@ -114,6 +119,7 @@ def _answer(
     request: SearchRequest,
     candidates: Candidates,
     timer: "_Timer",
+    looked_for: Wanted,
     *,
     has_vectors: bool,
     knows: bool,
@@ -123,7 +129,7 @@ def _answer(
     timer.lap("fuse")
     alive = functools.cache(request.alive)
     found = fold(view, kept, request.limit, request.per_source, alive)
-    hits = _load(view, request, found)
+    hits = _load(view, found, looked_for)
     timer.lap("load")
     mode: Mode = request.mode if has_vectors else "keyword"
     reads = reads_some(request.query.text, request.spelled)
@@ -136,7 +142,7 @@ def degraded(view: View) -> tuple[str, ...]:
     return (VECTORS_CORRUPT,) if view.damaged else ()
 
 
-def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
+def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
     """Read what the answer shows: of what is folded only where it stands."""
     beside = {one.id: found.beside(one.id) for one in found.kept}
     chunks = view.shown([number for kept in beside for number in (kept, *beside[kept])])
@@ -162,7 +168,7 @@ def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
                 chunk,
                 tuple(parts),
                 whole,
-                _snippet(parts, request.query.pieces),
+                _snippet(parts, looked_for),
                 folded,
                 view.snapshot.superseded_by(source),
             )
@@ -171,16 +177,11 @@ def _load(view: View, request: SearchRequest, found: Dedup) -> list[Hit]:
     return hits
 
 
-def _snippet(parts: Iterable[Part], pieces: tuple[str, ...]) -> Snippet:
-    """Return the snippet of the first part that has a word of the query; where none has one, of the first."""
-    first = None
-    for one in filter(None, (passage([part]) for part in parts)):
-        found = snippet(one.text, one.start_line, pieces, start_byte=one.start_byte)
-        if found.has_match:
-            return found
-        first = first or found
-    assert first is not None
-    return first
+def _snippet(parts: Iterable[Part], looked_for: Wanted) -> Snippet:
+    """Return the snippet of the part that says most of the query, the first of equal ones."""
+    shown = filter(None, (passage([part]) for part in parts))
+    found = [snippet(one.text, one.start_line, looked_for, start_byte=one.start_byte) for one in shown]
+    return max(found, key=lambda one: one.weight)
 
 
 def _joined(places: list[Place]) -> tuple[Place, ...]:

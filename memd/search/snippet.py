@@ -1,70 +1,163 @@
-"""Snippets: the part of a chunk that shows why it was found. Pure."""
+"""Snippets: the part of a chunk that shows why it was found, and the line of its match. Pure.
+
+The match is the tightest span of the query's words, each counted by how rare it is. Words of a quoted phrase
+or of an identifier with signs inside count again where the text has them side by side, and once more where it
+has the same signs. Of the span's lines the one is named that says most.
+"""
 
 import re
 import unicodedata
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from memd import analysis
+from memd.search.query import Query, content_words
 
 SNIPPET_CHARS = 300  # about three lines of a terminal
-# A stretch of a text, as it stands in the file, that no word of it goes beyond.
+STOP_WORD_WEIGHT = 0.01  # it decides where nothing else does
+# Of what all found words say, so much a span loses that is as long as a snippet: what is told in one sentence
+# comes before the same words in two.
+LENGTH_COST = 0.5
+LINE_CHARS = 60  # so much longer is a span for each line that ends in it: one line is named. Arbitrary
+MAX_MARKS = 50  # of a span: a query may be a page; arbitrary
+# A stretch of a text, as it is in the file, that no word of it goes beyond.
 _STRETCH = re.compile(f"[{analysis.SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{analysis.SPACELESS}]+")
+
+
+class Phrase(NamedTuple):
+    """Words of a query that belong together."""
+
+    words: tuple[str, ...]  # as a text's are compared
+    typed: str  # in lower case
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a text is looked through for."""
+
+    words: frozenset[str]
+    runs: tuple[str, ...]  # of spaceless scripts, in pairs of characters
+    weights: Mapping[str, float]  # of both
+    phrases: tuple[Phrase, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The text to show, and where its match stands."""
+    """The text to show, and where its match is."""
 
     text: str
     match_line: int  # of the file, 1-based
-    match_column: int  # in bytes of that line, 1-based; 1 where no word of the query stands in the chunk
+    match_column: int  # in bytes of that line, 1-based; 1 where no word of the query is in the chunk
     match_text: str  # that line, whole
-    has_match: bool  # whether a word of the query stands in it
+    weight: float  # of the query's words in the match; 0 where there is none
 
 
-def snippet(text: str, start_line: int, pieces: tuple[str, ...], *, start_byte: int = 0) -> Snippet:
-    """Return the stretch of a chunk with the most of the query's words, and the first of them in it.
+class _Mark(NamedTuple):
+    """A place of a text where a word of the query is, or several that belong together."""
+
+    start: int
+    end: int
+    what: str
+    weight: float
+
+
+def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
+    """Return what of *query* texts are looked through for.
+
+    *weights*: how much a term says, where that is known; others say one, stop words next to nothing.
+    """
+    telling = set(content_words(query.pieces))
+    words = {_plain(piece): piece for piece in query.pieces if not analysis.is_spaceless(piece)}
+    runs = {run: run for piece in query.pieces for run in _runs(piece)}
+    weighed = {
+        word: weights.get(word, 1.0) if piece in telling or word in runs else STOP_WORD_WEIGHT
+        for word, piece in {**words, **runs}.items()
+    }
+    every = sum(weighed.values())
+    # A chunk is among the hits only because it has each phrase that is in quotes.
+    phrases = [_phrase(typed, weighed, every) for typed in query.phrases]
+    phrases += [_phrase(typed, weighed, 0.0) for typed in dict.fromkeys(query.words)]
+    some = tuple(one for one in phrases if len(one.words) > 1)
+    return Wanted(frozenset(filter(None, words)), tuple(runs), weighed, some)
+
+
+def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -> Snippet:
+    """Return the stretch of a chunk around the tightest span of the query's words, and that span's line.
 
     Args:
-        text: the chunk as it stands in the file.
+        text: the chunk as it is in the file.
         start_line: the file's line that it begins in.
-        pieces: words and spaceless runs of the query.
+        query: what it is looked through for.
         start_byte: of that line, that the chunk begins at.
     """
-    marks = _marks(text, pieces)
+    marks = _marks(text, query)
     if not marks:
         lines = text.split("\n")
         first = next((number for number, line in enumerate(lines) if line.strip()), 0)
-        return Snippet(
-            _window(text, 0),
-            start_line + first,
-            1 if first else 1 + start_byte,
-            lines[first].rstrip("\r"),
-            has_match=False,
-        )
-    at = _densest(marks)
-    line_start = text.rfind("\n", 0, at) + 1
-    line_end = text.find("\n", at)
-    line = text[line_start : line_end if line_end >= 0 else len(text)].rstrip("\r")
+        column = 1 if first else 1 + start_byte
+        return Snippet(_window(text, 0), start_line + first, column, lines[first].rstrip("\r"), 0.0)
+    span = _tightest(text, marks)
+    line = _best_line(text, span)
+    # At a phrase, else at the first word that is no stop word.
+    at = max(line, key=lambda mark: (" " in mark.what, mark.weight > STOP_WORD_WEIGHT, -mark.start)).start
+    line_start, line_end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    whole = text[line_start : line_end if line_end >= 0 else len(text)].rstrip("\r")
     column = len(text[line_start:at].encode(errors="replace")) + 1
     if line_start == 0:
         column += start_byte
-    return Snippet(_window(text, at), start_line + text.count("\n", 0, at), column, line, has_match=True)
+    first = text.rfind("\n", 0, span[0].start) + 1
+    is_near = line_start + len(whole) - first <= SNIPPET_CHARS
+    shown = _window(text, span[0].start if is_near else at)
+    return Snippet(shown, start_line + text.count("\n", 0, at), column, whole, _weight(span))
 
 
-def _marks(text: str, pieces: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Return (offset, what was matched) of every place where a word of the query stands."""
-    words = {_plain(piece) for piece in pieces if not analysis.is_spaceless(piece)}
-    found = _ascii_marks(text, words) if text.isascii() else _any_marks(text, words, pieces)
-    return sorted(found or _inner_marks(text, words))
+def _phrase(typed: str, weights: Mapping[str, float], more: float) -> Phrase:
+    """Return a phrase that says as much as its words, and *more*."""
+    words = tuple(word for piece in analysis.pieces(typed) for word in (_runs(piece) or (_plain(piece),)))
+    return Phrase(words, typed.lower(), more + sum(weights.get(word, 0.0) for word in set(words)))
 
 
-def _ascii_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
+def _runs(piece: str) -> list[str]:
+    """Return the pairs that a spaceless piece is looked for by; none of another one."""
+    return (analysis.pairs(piece) or [piece]) if analysis.is_spaceless(piece) else []
+
+
+def _marks(text: str, query: Wanted) -> list[_Mark]:
+    """Return every place where a word of the query is, and those of its phrases."""
+    found = _ascii_marks(text, query.words) if text.isascii() else _any_marks(text, query)
+    places = sorted(found or _inner_marks(text, query.words))
+    marks = [_Mark(at, at + len(word), word, query.weights.get(word, 1.0)) for at, word in places]
+    more = [mark for phrase in query.phrases for mark in _phrase_marks(text, marks, phrase)]
+    return sorted([*marks, *more])
+
+
+def _phrase_marks(text: str, marks: list[_Mark], phrase: Phrase) -> Iterator[_Mark]:
+    """Yield where the words of a phrase are side by side; twice where they are written as they were typed."""
+    for number, first in enumerate(marks):
+        if first.what != phrase.words[0]:
+            continue
+        end, left = first.end, list(phrase.words[:0:-1])
+        for mark in marks[number + 1 :]:
+            if not left or any(map(str.isalnum, text[end : mark.start])):
+                break
+            if mark.what == left[-1]:
+                end = mark.end
+                left.pop()
+        if left:
+            continue
+        yield _Mark(first.start, end, f"{phrase.typed} ", phrase.weight)  # no word has a space
+        if text[first.start : end].lower() in phrase.typed:
+            yield _Mark(first.start, end, f"{phrase.typed}  ", phrase.weight)
+
+
+def _ascii_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
     """Do it word by word: most text is such, and to compile an expression of a query's words takes longer."""
     lower, found = text.lower(), []
-    for word in filter(None, words):
+    for word in words:
         at = lower.find(word)
         while at >= 0:
             end = at + len(word)
@@ -75,31 +168,28 @@ def _ascii_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
     return found
 
 
-def _any_marks(text: str, words: set[str], pieces: tuple[str, ...]) -> list[tuple[int, str]]:
+def _any_marks(text: str, query: Wanted) -> list[tuple[int, str]]:
     """Do it stretch by stretch, each compared as it is searched."""
-    runs = [
-        run for piece in pieces if analysis.is_spaceless(piece) for run in analysis.pairs(piece) or [piece]
-    ]
     found = []
     for stretch in _STRETCH.finditer(text):
         raw = stretch[0]
         if raw.isascii():
-            if (lower := raw.lower()) in words:
+            if (lower := raw.lower()) in query.words:
                 found.append((stretch.start(), lower))
             continue
         for piece in analysis.pieces(raw):
             if analysis.is_spaceless(piece):
-                wanted = [run for run in runs if run in piece]
+                wanted = [run for run in query.runs if run in piece]
             else:
-                wanted = [plain for plain in (_plain(piece),) if plain in words]
+                wanted = [plain for plain in (_plain(piece),) if plain in query.words]
             found += [(stretch.start() + _place(raw, one), one) for one in wanted]
     return found
 
 
-def _inner_marks(text: str, words: set[str]) -> list[tuple[int, str]]:
+def _inner_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
     """Return the first place of each piece of a word, as the substring tier finds it."""
     found = []
-    for word in filter(None, words):
+    for word in words:
         if place := re.search(re.escape(word), text, re.IGNORECASE):
             found.append((place.start(), word))
         elif not text.isascii():
@@ -122,17 +212,40 @@ def _place(raw: str, wanted: str) -> int:
     return max(after - 1, 0)
 
 
-def _densest(marks: list[tuple[int, str]]) -> int:
-    """Return the offset of the mark from which a snippet sees the most different words."""
-    best, best_count = marks[0][0], 0
-    most = len({word for _, word in marks})
-    for number, (start, _) in enumerate(marks):
-        seen = {word for offset, word in marks[number : number + 50] if offset < start + SNIPPET_CHARS}
-        if len(seen) > best_count:
-            best, best_count = start, len(seen)
-        if best_count == most:
-            break
+def _tightest(text: str, marks: list[_Mark]) -> list[_Mark]:
+    """Return the marks of the span that says most, for its length, of what was asked for."""
+    cost = _weight(marks) * LENGTH_COST / SNIPPET_CHARS  # of a character
+    best, best_value = marks[:1], float("-inf")
+    for number, first in enumerate(marks):
+        if first.what == "".join(mark.what for mark in marks[number + 1 : number + 2]):
+            continue  # the same from the next one on is shorter
+        seen: set[str] = set()
+        weight, end = 0.0, first.end
+        for count, mark in enumerate(marks[number : number + MAX_MARKS], 1):
+            if mark.start >= first.start + SNIPPET_CHARS:
+                break
+            if mark.what in seen:
+                continue
+            seen.add(mark.what)
+            weight, end = weight + mark.weight, max(end, mark.end)
+            length = end - first.start + LINE_CHARS * text.count("\n", first.start, end)
+            value = weight - cost * length
+            if value > best_value:
+                best, best_value = marks[number : number + count], value
     return best
+
+
+def _best_line(text: str, span: list[_Mark]) -> list[_Mark]:
+    """Return those marks of a span that are in the line which says most."""
+    lines: dict[int, list[_Mark]] = {}
+    for mark in span:
+        lines.setdefault(text.rfind("\n", 0, mark.start), []).append(mark)
+    return max(lines.values(), key=_weight)
+
+
+def _weight(marks: Iterable[_Mark]) -> float:
+    """Return how much marks say; what is there twice says it once."""
+    return sum({mark.what: mark.weight for mark in marks}.values())
 
 
 def _window(text: str, at: int) -> str:

@@ -20,7 +20,7 @@ from memd.index.columns import mask_of
 from memd.index.snapshot import View
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
-from memd.search.snippet import snippet
+from memd.search.snippet import snippet, wanted
 
 FORMS = ("NFC", "NFD")
 NOT_FOUND = "–"
@@ -173,7 +173,7 @@ def _asked(view: View, text: str, source: int) -> tuple[str, bool]:
     if not len(arm.pool):
         return NOT_FOUND, False
     [chunk] = view.chunks(arm.pool.tolist()).values()
-    shown = snippet(chunk.text, chunk.start_line, query.pieces)
+    shown = snippet(chunk.text, chunk.start_line, wanted(query, {}))
     at_place = _bare(shown.match_text.encode()[shown.match_column - 1 :].decode())
     return arm.tier_of(chunk.id), not at_place.startswith(_bare(query.pieces[0])[:2])
 

@@ -134,6 +134,36 @@ def test_what_stands_in_many_chunks_names_none(notes):
     assert sum(hit.candidate.order > 1 for hit in notes.search(NAME, mode="hybrid").hits) == 0
 
 
+def test_a_word_is_named_where_it_is_written_as_it_was_typed(notes):
+    """However many chunks have its parts side by side; where none has it so, its parts name those."""
+    prose = {f"{number}.md": f"Is it a query? SQL number {number} is none\n" for number in range(FEW + 2)}
+    notes.save(FILLER | prose | {"z.md": "# Heroku\n\npsql < query.sql\n"})
+    hits = notes.search("query.sql", mode="hybrid").hits
+    assert [hit.source.path for hit in hits if hit.candidate.order > 1] == ["z.md"]
+    notes.save(FILLER | {"y.md": "the SHA-256 of it\n"})
+    assert notes.search("SHA.256", mode="hybrid").hits[0].candidate.order > 1
+
+
+def test_a_word_of_one_note_names_it_however_often_it_is_there(notes):
+    """A long note has its subject in every chunk."""
+    long = "\n\n".join(f"# Step {step}\n\nuse merge.pages here, {'and so on ' * 40}" for step in range(6))
+    notes.save(FILLER | {f"{n}.md": f"merge the pages {n}\n" for n in range(9)} | {"z.md": long})
+    assert {hit.source.path for hit in notes.search("merge.pages", mode="hybrid").hits[:3]} == {"z.md"}
+
+
+@pytest.mark.parametrize("name", ["start_at", "in.pdf", "React.useState", "EventTypes"])
+def test_a_name_is_first_within_a_question_also_where_the_model_reads_it(name, tmp_path):
+    """Its form says that it is one; a stop word in it is a part of it."""
+    notes = tmp_path / "notes"
+    shutil.copytree(TESTS / "sample", notes)
+    (notes / "z.md").write_text(f"# Odds and ends\n\nSome days later: {name}, {'and much more ' * 30}\n")
+    with indexed(notes, "names", None, embed=True) as built:
+        for question in ("what happened with {}", "why did {} stop working on the server"):
+            [hit, *_] = built.ask(question.format(name)).hits
+            assert hit.source.path == "z.md"
+            assert name in hit.snippet.match_text
+
+
 def test_a_filter_keeps_a_named_note_out(notes):
     """It comes first only where it may answer."""
     notes.save(FILLER | {"private/a.md": f"{NAME}\n"})

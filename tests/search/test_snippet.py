@@ -1,10 +1,17 @@
-from memd.search.snippet import SNIPPET_CHARS, snippet
+import pytest
+
+from memd.search.query import parse
+from memd.search.snippet import SNIPPET_CHARS, Snippet, snippet, wanted
+
+
+def shown_of(text: str, start_line: int, query: str, *, start_byte: int = 0, **weights: float) -> Snippet:
+    return snippet(text, start_line, wanted(parse(query), weights), start_byte=start_byte)
 
 
 def test_the_snippet_is_around_the_match_and_not_at_the_start():
     """A word far down in the chunk is shown, with its line and byte column."""
     text = "Intro.\n" + "filler words here.\n" * 30 + "The ñandú lives in Patagonia.\n" + "more.\n" * 20
-    shown = snippet(text, 10, ("Patagonia",))
+    shown = shown_of(text, 10, "Patagonia")
     assert "Patagonia" in shown.text
     assert shown.match_line == 10 + 31
     assert shown.match_text == "The ñandú lives in Patagonia."
@@ -14,39 +21,102 @@ def test_the_snippet_is_around_the_match_and_not_at_the_start():
 def test_the_place_with_the_most_words_wins():
     """Both words of the query together beat one of them earlier."""
     text = "red fox.\n" + "nothing to see here at all.\n" * 20 + "a red lantern.\n"
-    assert snippet(text, 1, ("red", "lantern")).match_line == 22
+    assert shown_of(text, 1, "red lantern").match_line == 22
 
 
 def test_without_a_match_the_first_line_with_text_is_named():
     """A hit of meaning alone stands at its chunk's first line."""
-    shown = snippet("\n\nBRCA1 mutation analysis\n", 4, ("breast", "cancer"))
+    shown = shown_of("\n\nBRCA1 mutation analysis\n", 4, "breast cancer")
     assert (shown.match_line, shown.match_column, shown.match_text) == (6, 1, "BRCA1 mutation analysis")
 
 
 def test_accents_and_case_do_not_matter():
     """CAFE finds café, composed or not."""
-    assert snippet("Le Cafe\u0301 noir", 1, ("CAFÉ",)).match_column == 4
+    assert shown_of("Le Cafe\u0301 noir", 1, "CAFÉ").match_column == 4
 
 
 def test_a_run_is_found_inside_of_a_longer_run():
     """会議 is found in 定例会議室, at its byte."""
-    assert snippet("定例会議室", 1, ("会議",)).match_column == 7
+    assert shown_of("定例会議室", 1, "会議").match_column == 7
 
 
 def test_a_substring_is_found_where_no_word_is():
     """The substring tier's match is shown at its place."""
-    assert snippet("call getUserName now", 1, ("username",)).match_column == 9
+    assert shown_of("call getUserName now", 1, "username").match_column == 9
 
 
 def test_a_line_without_end_is_cut():
     """A megabyte in one line gives a short snippet."""
     text = "word " * 100_000 + "needle " + "word " * 100_000
-    shown = snippet(text, 1, ("needle",))
+    shown = shown_of(text, 1, "needle")
     assert "needle" in shown.text
     assert len(shown.text) < SNIPPET_CHARS + 10
 
 
 def test_a_match_in_a_part_of_a_long_line_has_the_column_of_the_file():
     """What stands before the chunk in its line counts."""
-    assert snippet("a heron here", 7, ("heron",), start_byte=5000).match_column == 5003
-    assert snippet("a weir\nheron", 7, ("heron",), start_byte=5000).match_column == 1
+    assert shown_of("a heron here", 7, "heron", start_byte=5000).match_column == 5003
+    assert shown_of("a weir\nheron", 7, "heron", start_byte=5000).match_column == 1
+
+
+CHART = """# Colours
+
+RAL 6146 is the moss of the gates.
+RAL 6147 is the ivy.
+RAL 6150 is the reed of the doors.
+Ask the painter at the RAL shop.
+"""
+
+
+@pytest.mark.parametrize(
+    "query", ['"RAL 6150"', "RAL 6150", '"RAL 6150" painter shop', "which doors have RAL 6150"]
+)
+def test_a_phrase_names_its_own_line(query):
+    """And not the first line with a word of it, nor one with more words that were asked for beside it."""
+    shown = shown_of(CHART, 1, query)
+    assert (shown.match_line, shown.match_column) == (5, 1)
+
+
+def test_an_identifier_is_not_named_where_its_parts_are():
+    """Its parts side by side come before the same parts in other lines, also where these are more."""
+    text = "git has a todo for each rebase.\nEdit the todo of a git rebase.\n\n    vim .git/git-rebase-todo\n"
+    shown = shown_of(text, 1, "git-rebase-todo")
+    assert shown.match_text[shown.match_column - 1 :] == "git-rebase-todo"
+    assert shown_of(text, 1, "who edits the git-rebase-todo each time").match_line == 4
+
+
+def test_what_is_written_as_it_was_typed_comes_first():
+    """Before the same words in a sentence."""
+    text = "Write a query; SQL is what it is in.\nRun it:\n\n    psql < query.sql\n"
+    assert shown_of(text, 1, "query.sql").match_line == 4
+    assert shown_of("Read query.sql.\nA query SQL knows.\n", 1, '"query sql"').match_line == 2
+
+
+def test_the_tightest_span_is_the_match():
+    """The same words in one line come before the same words in two."""
+    text = "The heron is grey.\nIt flies over the weir.\nA heron at the weir.\n"
+    assert shown_of(text, 1, "heron weir").match_line == 3
+
+
+def test_a_rare_word_says_more_than_common_ones():
+    """How much each says comes with the query."""
+    text = "notes of the day\n" + "filler\n" * 60 + "gasket\n"
+    assert shown_of(text, 1, "notes day gasket", notes=0.5, day=0.5, gasket=6.0).match_line == 62
+    assert shown_of(text, 1, "notes day gasket", notes=3.5, day=3.5, gasket=6.0).match_line == 1
+
+
+@pytest.mark.parametrize("query", ["what is this", "nowhere this"])
+def test_the_line_has_a_word_of_the_query_wherever_one_is(query):
+    """Also where that is a stop word."""
+    assert shown_of("Nothing here.\n\nOnly this.\n", 1, query).match_text == "Only this."
+    assert shown_of("Nothing here.\n\nOnly this gasket.\n", 1, f"{query} gasket").match_column == 11
+
+
+def test_a_phrase_of_spaceless_script_names_its_own_line():
+    """The run that is whole comes before its halves."""
+    assert shown_of("会議の室\n議室\n定例会議室\n", 1, '"会議室"').match_line == 3
+
+
+def test_a_phrase_is_found_beyond_ascii():
+    """With other accents and signs between its words."""
+    assert shown_of("café. noir\ncafé of Noir\nÇa: Cafe — Noir!\n", 1, '"ça café noir"').match_line == 3
