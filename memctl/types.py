@@ -125,7 +125,8 @@ class WorkspaceStatus(TypedDict):
     sources: NotRequired[int]  # of one that is open
     chunks: NotRequired[int]
     errors: NotRequired[list[str]]  # newest last; of one that is not open: why
-    first: NotRequired[bool]  # this and the next as in `IndexState`
+    first: NotRequired[bool]  # this and the next two as in `IndexState`
+    renewed: NotRequired[Literal["", "updated", "damaged"]]
     first_words: NotRequired[bool]
     pending: NotRequired[int]
     pending_files: NotRequired[int]
@@ -185,6 +186,8 @@ class IndexState(TypedDict):
 
     state: Literal["starting", "scanning", "busy", "ready", "missing"]
     first: bool  # not everything has been searchable once
+    # why, where it is not the first index: memd was updated, or the old one was damaged
+    renewed: Literal["", "updated", "damaged"]
     first_words: bool  # not everything has been searchable by its words once
     pending: int  # files and vectors that are not searchable yet
     pending_files: int

@@ -26,6 +26,7 @@ from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
 from memd.workspace.context import DaemonContext, WorkspaceContext, config_stamp
+from memd.workspace.set_aside import SetAside
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import Lanes, Threads
 
@@ -237,6 +238,7 @@ def context_of(
         config=WorkspaceConfig(),
         config_seen=config_stamp(place.config_path),
         index=notes.index,
+        aside=SetAside(notes.state),
         indexer=notes.indexer,
         lanes=Lanes(None, None),
         embedding=embedding,

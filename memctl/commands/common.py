@@ -62,7 +62,8 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], args: Name
     if args.wait and (index.get("first") or index.get("pending")):
         wait_for_index(client, params["workspace"])
     elif index.get("first_words") and not args.no_wait:
-        note("waiting for the words of this workspace's first index (--no-wait answers from what is there)")
+        what = hits.RENEWED.get(index.get("renewed") or "", "this is the first index of this workspace")
+        note(f"{what}; waiting for its words (--no-wait answers from what is there)")
         wait_for_index(client, params["workspace"], vectors=False)
     else:
         return answer

@@ -35,6 +35,12 @@ DEGRADED = {
     "vectors-incomplete": "the model failed while it embedded the notes",
 }
 
+# Why an index is made anew, by the `renewed` of an answer's `index`.
+RENEWED = {
+    "updated": "memd was updated: the index is made anew",
+    "damaged": "the index was damaged: it is made anew",
+}
+
 
 class PageStyle(NamedTuple):
     """How a page of hits looks."""
@@ -155,6 +161,8 @@ def notes(answer: Answer) -> str | None:
     if answer.get("synced") is False:  # a daemon that was not asked says nothing of it
         parts.append("not synced in time: what was saved last may be missing")
     index = answer.get("index") or {}
+    if renewed := RENEWED.get(index.get("renewed") or ""):
+        parts.append(renewed)
     pending = index.get("pending_files") or 0
     if not answer.get("synced") and _lags(index):
         # Not "changed": a file that was saved a moment before it was read is only read again.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from memctl.output.hits import embedding, reasons
+from memctl.output.hits import RENEWED, embedding, reasons
 from memctl.output.text import one_line
 
 SKIPPED_SHOWN = 5  # a page; all that memd keeps are in --json
@@ -177,6 +177,8 @@ def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
     facts = []
     if watching := _WATCHING.get(known.get("watching") or "events"):
         facts.append(("watching", watching))
+    if renewed := RENEWED.get(known.get("renewed") or ""):
+        facts.append(("index", renewed))
     if building := known.get("building"):
         facts.append(("building", _building(building)))
     if rebuilding := known.get("rebuilding"):

@@ -78,7 +78,7 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
 async def _purged(workspaces: Workspaces, opened: OpenWorkspace) -> int:
     """Delete every trace of what is gone, older indexes as a whole; return how many sources it was."""
     purged = await opened.sync.maintenance.purge_now()
-    await workspaces.delete_aside(opened)
+    await workspaces.apart(opened.aside.delete)
     return purged
 
 

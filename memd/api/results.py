@@ -29,6 +29,7 @@ SCORE_DIGITS = 6  # float32 is not exact beyond that
 
 _ENCODER = msgspec.msgpack.Encoder()
 
+Renewal = Literal["", "updated", "damaged"]
 State = Literal["starting", "scanning", "busy", "ready", "missing"]
 
 
@@ -60,6 +61,7 @@ class IndexState(Result, frozen=True, kw_only=True):
 
     state: State
     first: bool  # not everything has been searchable once
+    renewed: Renewal  # why, where it is not the first index: memd was updated, or the old one was damaged
     first_words: bool  # not everything has been searchable by its words once
     pending: int  # files and vectors that are not searchable yet
     pending_files: int
@@ -596,7 +598,8 @@ class WorkspaceSummary(Result, frozen=True, kw_only=True):
 class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     """All that is known of one workspace; of one that is not open `root`, `state` and `errors` alone."""
 
-    first: bool | UnsetType = UNSET  # this and the next as in `IndexState`
+    first: bool | UnsetType = UNSET  # this and the next two as in `IndexState`
+    renewed: Renewal | UnsetType = UNSET
     first_words: bool | UnsetType = UNSET
     pending: int | UnsetType = UNSET
     pending_files: int | UnsetType = UNSET

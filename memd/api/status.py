@@ -163,7 +163,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
         errors=[*sync.troubles.newest, *([trouble_of_watch] if trouble_of_watch else [])],
         damaged_rows=opened.index.damaged_rows,
         size_bytes=opened.index.size_bytes(),
-        set_aside=[str(folder) for folder in opened.set_aside],
+        set_aside=[str(folder) for folder in opened.aside.folders],
         degraded=_degraded(opened),
     )
 

@@ -70,6 +70,13 @@ def open_writer(path: Path) -> apsw.Connection:
     return database
 
 
+def open_other(path: Path) -> apsw.Connection:
+    """Open the database of an index that nobody uses any more, read-only, whatever tables it has."""
+    return apsw.Connection(
+        f"file:{_uri(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    )
+
+
 def open_scratch() -> apsw.Connection:
     """Open empty full-text tables of their own, in a file that has no name and goes with the connection."""
     database = apsw.Connection("")

@@ -303,6 +303,17 @@ class VectorTable:
             before = rows[-1][3]
         return found
 
+    def waiting_after(self, chunk: int, limit: int) -> list[tuple[int, bytes]]:
+        """Return (id, hash of the text) of up to *limit* chunks that wait, those after *chunk*, by id."""
+        found = self._store.run(
+            """
+            SELECT chunk, hash FROM waiting JOIN chunks ON id = chunk
+            WHERE chunk > ? ORDER BY chunk LIMIT ?
+            """,
+            (chunk, limit),
+        )
+        return [(int(row[0]), row[1]) for row in found]
+
     def only_waits_for(self, refused: Iterable[bytes]) -> bool:
         """Tell whether no chunk waits but those of texts that the model does not take."""
         known = set(refused)

@@ -21,6 +21,7 @@ from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.pause import EmbeddingPause
+from memd.workspace.set_aside import SetAside
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import Lanes, Threads
 
@@ -79,6 +80,7 @@ class WorkspaceContext:
     config: WorkspaceConfig
     config_seen: ConfigStamp | None  # as *config* was read
     index: Index
+    aside: SetAside
     indexer: Indexer
     lanes: Lanes  # where files are read and parsed
     embedding: EmbeddingQueue | None  # None: provider = "none"

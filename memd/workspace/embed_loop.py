@@ -15,7 +15,9 @@ import structlog
 
 from memd.embedding import Embedder
 from memd.errors import EmbedderError, MemdError, ModelMismatchError, NoSpaceError, StorageError
-from memd.index import sidecar_sync
+from memd.index import old_vectors, sidecar_sync
+from memd.index.index import DATABASE
+from memd.index.old_vectors import OldVectors
 from memd.index.sidecars import SidecarFolder
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import WorkspaceContext
@@ -54,6 +56,7 @@ class EmbedLoop:
         self.failing = False  # who waits for vectors must not wait for ever
         self.throughput = Throughput()  # in chunks
         self.sidecars = context.sidecars
+        self.old: OldVectors | None = None  # of another release's index, until this one is whole
         self._context = context
         self._index = context.index
         self._embedding = context.embedding
@@ -168,9 +171,26 @@ class EmbedLoop:
 
     def _begin(self, embedder: Embedder) -> tuple[int, int]:
         self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
+        if old := self._context.aside.old:
+            self.old = OldVectors(old, DATABASE, model_id=embedder.model_id, dim=embedder.dim)
         return self._counts()
 
     async def _adopt_some(self, embedder: Embedder) -> bool:
+        """Take vectors that need no model; False when there are none to take."""
+        return await self._adopt_old(embedder) or await self._adopt_sidecars(embedder)
+
+    async def _adopt_old(self, embedder: Embedder) -> bool:
+        """Take vectors from the index of another release; False when all that waits was looked for there."""
+        old = self.old
+        if old is None or not self.pending:
+            return False
+        looked_at: bool = await self._context.write(
+            lambda: old_vectors.adopt(self._index, old, model_id=embedder.model_id)
+        )
+        await self.count()
+        return looked_at
+
+    async def _adopt_sidecars(self, embedder: Embedder) -> bool:
         """Take vectors from sidecars; False when there are none to take."""
         sidecars = self.sidecars
         if sidecars is None or not self.pending:

@@ -3,14 +3,12 @@
 import asyncio
 import errno
 import os
-import shutil
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import structlog
 
@@ -21,7 +19,7 @@ from memd.config import WorkspaceConfig
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.entries.secrets import replacements
-from memd.errors import ConfigError, IndexDamagedError, StorageError, is_full, storage_error
+from memd.errors import ConfigError, IndexDamagedError, SchemaError, StorageError, is_full, storage_error
 from memd.index.index import Index
 from memd.index.indexer import Indexer
 from memd.index.sidecars import SidecarFolder
@@ -32,14 +30,11 @@ from memd.registry import Workspace, is_folder, remember_root
 from memd.sources.ignore import Patterns, of_config
 from memd.sources.scan import Rules
 from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceContext, config_stamp
+from memd.workspace.set_aside import SetAside, set_index_aside
 from memd.workspace.sync import WorkspaceSync
 from memd.workspace.threads import Lane, Lanes
 
-Aside = Literal["damaged", "old"]  # why an index was set aside; old: it has the tables of another release
-
 log = structlog.get_logger()
-
-KEPT_ASIDE = 2  # indexes of each kind that were set aside and are kept
 
 
 @dataclass(slots=True)
@@ -53,7 +48,7 @@ class OpenWorkspace:
     tokenizer: Tokenizer
     embedding: EmbeddingQueue | None  # None: provider = "none"
     visible_to_agents: Visibility
-    set_aside: list[Path]  # indexes that were set aside, and hold what the notes said then
+    aside: SetAside
     last_health: dict[str, Any] | None = None  # what the last `health` found, and when
     last_check: dict[str, Any] | None = None  # the same of `check`
 
@@ -99,7 +94,7 @@ async def open_workspace(place: Workspace, daemon: DaemonContext, owner: Owner) 
         return await _open_with(place, config, stamp, daemon, owner)
     except IndexDamagedError as error:
         log.warning("index_not_readable", kind=type(error).__name__)
-        await write(set_index_aside, place.index_dir)
+        await write(set_index_aside, place.index_dir, "old" if isinstance(error, SchemaError) else "damaged")
         return await _open_with(place, config, stamp, daemon, owner)
 
 
@@ -139,6 +134,7 @@ async def _open_with(
     user = await write(configuration.load_user_config, daemon.user_config_path)
     tokenizer, max_tokens = daemon.providers.tokenizer_for(config, user)
     index: Index = await write(Index, place.index_dir)
+    aside: SetAside = await write(SetAside, place.index_dir)
     embedding = daemon.providers.queue_for(config, user)
     try:
         if place.is_there():
@@ -154,6 +150,7 @@ async def _open_with(
                 config=config,
                 config_seen=stamp,
                 index=index,
+                aside=aside,
                 indexer=indexer,
                 lanes=_lanes(daemon, tokenizer.path, limits),
                 embedding=embedding,
@@ -165,7 +162,6 @@ async def _open_with(
         await write(index.close)
         await give_back(daemon.providers, embedding)
         raise
-    aside = await write(copies_set_aside, place.index_dir)
     return OpenWorkspace(place, config, index, sync, tokenizer, embedding, visible_to_agents(config), aside)
 
 
@@ -212,34 +208,3 @@ def _remember_config(place: Workspace) -> None:
 
 def _copy_of_config(place: Workspace) -> Path:
     return place.index_dir / "config.toml"
-
-
-def set_index_aside(folder: Path, kind: Aside = "damaged") -> None:
-    """Rename an index that cannot be read; the newest few of a kind are kept, none is overwritten."""
-    log.warning("index_set_aside", kind=kind)
-    kept = copies_set_aside(folder, kind)
-    for old in kept[: len(kept) + 1 - KEPT_ASIDE]:
-        delete_index(old)
-    try:
-        folder.rename(folder.with_name(f"{folder.name}.{kind}-{time.time_ns()}"))
-    except OSError as error:
-        raise StorageError(f"{folder} is {kind} and cannot be renamed: {error.strerror}") from error
-
-
-def copies_set_aside(folder: Path, *kinds: Aside) -> list[Path]:
-    """Return the indexes that were set aside, the oldest of a kind first; of all kinds without *kinds*."""
-    kinds = kinds or get_args(Aside)
-    return [path for kind in kinds for path in sorted(folder.parent.glob(f"{folder.name}.{kind}-*"))]
-
-
-def delete_index(folder: Path) -> None:
-    """Delete an index, or what was set aside in its place."""
-    try:
-        if is_folder(folder) and not folder.is_symlink():
-            shutil.rmtree(folder)
-        else:
-            folder.unlink()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StorageError(f"{folder} cannot be deleted: {error.strerror}") from error

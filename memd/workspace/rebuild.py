@@ -16,7 +16,8 @@ from memd.errors import BusyError, EmbedderError, MemdError, StorageError, Works
 from memd.events import EventBus
 from memd.registry import Workspace
 from memd.workspace.context import DaemonContext
-from memd.workspace.open import OpenWorkspace, delete_index, give_back, open_workspace
+from memd.workspace.open import OpenWorkspace, give_back, open_workspace
+from memd.workspace.set_aside import delete_index
 from memd.workspace.supervisor import ReopenReason
 
 STAYS = "The old index stays"

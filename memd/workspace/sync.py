@@ -7,8 +7,9 @@ thread, in slices, so that a save made during a long run is searchable after the
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from math import floor
-from typing import Any
+from typing import Any, Literal
 
 from memd.errors import IndexClosedError, NoSpaceError, StorageError
 from memd.index.index import Index
@@ -40,6 +41,7 @@ class WorkspaceSync:
         self.last_index: float | None = None  # time.time() when everything was searchable
         self.first = True  # until everything has been searchable once
         self.first_words = True  # until the words of everything have been
+        self.renewed: Literal["", "updated", "damaged"] = ""  # why an index that is not whole is made anew
         self.reopening = False  # what follows is the next sync's: who waits goes on there
         self.troubles = Troubles(context.publish)
         self._told_state = ""
@@ -92,6 +94,7 @@ class WorkspaceSync:
         return {
             "state": self._known_state,
             "first": self.first,
+            "renewed": self.renewed,
             "first_words": self.first_words,
             "pending": files + self.vectors.pending,
             "pending_files": files,
@@ -151,6 +154,10 @@ class WorkspaceSync:
     async def start(self) -> None:
         """Begin: what the index knows is loaded, the rest goes on in tasks."""
         self.first = self.first_words = not await self.context.write(self.index.writer.get, "complete")
+        if self.first:
+            self.renewed = self.context.aside.why
+        else:
+            await self._drop_old()
         self.index_loop.warnings = await self.context.write(self.index.writer.warnings)
         await self.context.write(self._cookies.prepare)
         await self.vectors.count()
@@ -295,8 +302,16 @@ class WorkspaceSync:
         self.troubles.clear()
         self._tell_state()
         if self.first:
-            self.first = False
+            self.first, self.renewed = False, ""
             await self.context.write(self.index.note_complete)
+            await self._drop_old()
+
+    async def _drop_old(self) -> None:
+        """Delete what another release left: its words are indexed, its vectors taken over."""
+        self.vectors.old = None
+        if old := self.context.aside.old:
+            with suppress(StorageError):  # `status` names it
+                await self.context.daemon.threads.apart(self.context.aside.delete, old)
 
     def _note(self, error: Exception) -> None:
         reason = self.troubles.note(error, device_failed=self.index.failed is not None)

@@ -32,15 +32,13 @@ from memd.workspace.folder_writer import FolderWriter
 from memd.workspace.open import (
     OpenWorkspace,
     checked_config,
-    copies_set_aside,
-    delete_index,
     give_back,
     open_workspace,
-    set_index_aside,
 )
 from memd.workspace.parse_process import ParseProcess
 from memd.workspace.pause import EmbeddingPause
 from memd.workspace.rebuild import Rebuild, recover, switch
+from memd.workspace.set_aside import SetAside, delete_index, set_index_aside
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import Threads
 
@@ -250,13 +248,7 @@ class Workspaces:
             except IndexClosedError:  # it is whole, and takes the old one's place just now
                 await asyncio.wait({rebuild.task})
                 await self.using(str(root), work)
-        await self.delete_aside(await self.find(str(root)))
-
-    async def delete_aside(self, opened: OpenWorkspace) -> None:
-        """Delete the indexes of a workspace that were set aside."""
-        for folder in opened.set_aside:
-            await self.apart(delete_index, folder)
-        opened.set_aside = []
+        await self.apart((await self.find(str(root))).aside.delete)
 
     async def check(self, root: Path) -> None:
         """Compare an index with the disk and mend it."""
@@ -288,8 +280,8 @@ class Workspaces:
             self._set_roots(others)
             self._faults.pop(root, None)
             index_dir = folders.workspace_at(root, self._state_dir).index_dir
-            for folder in [index_dir, *copies_set_aside(index_dir)]:
-                await self.write(delete_index, folder)
+            await self.write(delete_index, index_dir)
+            await self.write(SetAside(index_dir).delete)
         return root
 
     async def configure(self, root: Path, changed: dict[str, Any]) -> None:

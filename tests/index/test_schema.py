@@ -1,12 +1,15 @@
 """An index of today's tables can be moved with its notes; one of other tables is built anew."""
 
 import shutil
+from pathlib import Path
 
 import apsw
 import pytest
 from tests_support import Notes
 
 from memd.errors import SchemaError
+from memd.index.index import DATABASE
+from memd.index.old_vectors import OldVectors, adopt
 from memd.index.schema import VERSION
 
 NOTES = {
@@ -66,4 +69,50 @@ def test_another_schema_is_said_so_and_built_anew(moved, version):
     notes.embed()
     for query, path in FOUND.items():
         assert notes.found(query, mode="vector")[0] == path
+    notes.index.close()
+
+
+def old_vectors(folder: Path, notes: Notes) -> OldVectors:
+    """Return what can be had of the index in *folder*."""
+    return OldVectors([folder], DATABASE, model_id=notes.embedder.model_id, dim=notes.embedder.dim)
+
+
+def test_a_damaged_vector_is_not_taken_over(moved):
+    """Of an old index what has its checksum is taken, the rest is embedded."""
+    (moved / "state").rename(moved / "old")
+    [matrix] = (moved / "old").glob("vectors.*.f32")
+    raw = bytearray(matrix.read_bytes())
+    raw[4 * 64 + 5] ^= 1  # in the second row
+    matrix.write_bytes(raw)
+    notes = Notes(moved)
+    notes.indexer.apply(notes.compared().differing, budget_s=60)
+    old = old_vectors(moved / "old", notes)
+    shutil.rmtree(moved / "old")  # with something that was forgotten
+    waiting = notes.index.pending_count()
+    while adopt(notes.index, old, model_id=notes.embedder.model_id):
+        pass
+    assert 1 == notes.index.pending_count() < waiting
+    notes.embed()
+    for query, path in FOUND.items():
+        assert notes.found(query, mode="vector")[0] == path
+    assert notes.findings() == []
+    notes.index.close()
+
+
+@pytest.mark.parametrize("change", ["DROP TABLE vectors", "ALTER TABLE matrices RENAME dim TO width", ""])
+def test_nothing_is_taken_from_tables_that_are_not_understood(moved, change):
+    """Of a release that kept vectors in another way, or of no database at all."""
+    (moved / "state").rename(moved / "old")
+    path = moved / "old" / DATABASE
+    if change:
+        database = apsw.Connection(str(path))
+        database.execute(change)
+        database.close()
+    else:
+        path.write_bytes(b"no database")
+    notes = Notes(moved)
+    notes.indexer.apply(notes.compared().differing, budget_s=60)
+    waiting = notes.index.pending_count()
+    adopt(notes.index, old_vectors(moved / "old", notes), model_id=notes.embedder.model_id)
+    assert notes.index.pending_count() == waiting
     notes.index.close()

@@ -1,0 +1,89 @@
+"""The indexes of one workspace that were set aside: damaged ones, and those of another release of memd.
+
+Each is a folder beside the index, INDEX.damaged-TIME or INDEX.old-TIME. It holds what the notes said then,
+so it goes with what is forgotten; one of another release goes as soon as the new index is whole.
+"""
+
+import shutil
+import time
+from pathlib import Path
+from typing import Literal, get_args
+
+import structlog
+
+from memd.errors import StorageError
+from memd.registry import is_folder
+
+log = structlog.get_logger()
+
+Reason = Literal["damaged", "old"]  # old: it has the tables of another release
+
+KEPT = 2  # of each kind: damaged ones to be looked at, old ones for their vectors
+
+
+class SetAside:
+    """The folders of one workspace, counted when it is opened and when some are deleted."""
+
+    def __init__(self, index_dir: Path) -> None:
+        self.folders: list[Path] = []
+        self._index_dir = index_dir
+        self.count()
+
+    @property
+    def why(self) -> Literal["", "updated", "damaged"]:
+        """Why an index that is not whole yet is made anew; "": it is the first one."""
+        newest = max(self.folders, key=lambda folder: folder.name.rpartition("-")[2], default=None)
+        if newest is None:
+            return ""
+        return "updated" if newest in self.old else "damaged"
+
+    @property
+    def old(self) -> list[Path]:
+        """Those of another release, the newest first."""
+        return [folder for folder in reversed(self.folders) if folder.suffix.startswith(".old-")]
+
+    def count(self) -> None:
+        """Look which there are."""
+        self.folders = [folder for reason in get_args(Reason) for folder in _kept(self._index_dir, reason)]
+
+    def delete(self, folders: list[Path] | None = None) -> None:
+        """Delete some of them, or all.
+
+        Raises:
+            StorageError: one cannot be deleted.
+        """
+        try:
+            for folder in self.folders if folders is None else folders:
+                delete_index(folder)
+        finally:
+            self.count()
+
+
+def set_index_aside(folder: Path, reason: Reason = "damaged") -> None:
+    """Rename an index that cannot be read; the newest few of a kind are kept, none is overwritten."""
+    log.warning("index_set_aside", reason=reason)
+    kept = _kept(folder, reason)
+    for old in kept[: len(kept) + 1 - KEPT]:
+        delete_index(old)
+    try:
+        folder.rename(folder.with_name(f"{folder.name}.{reason}-{time.time_ns()}"))
+    except OSError as error:
+        raise StorageError(f"{folder} is {reason} and cannot be renamed: {error.strerror}") from error
+
+
+def delete_index(folder: Path) -> None:
+    """Delete an index, or what was set aside in its place."""
+    try:
+        if is_folder(folder) and not folder.is_symlink():
+            shutil.rmtree(folder)
+        else:
+            folder.unlink()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be deleted: {error.strerror}") from error
+
+
+def _kept(folder: Path, reason: Reason) -> list[Path]:
+    """Return the indexes that were set aside for a reason, the oldest first."""
+    return sorted(folder.parent.glob(f"{folder.name}.{reason}-*"))

@@ -1,0 +1,107 @@
+"""After an update of memd all goes on: the index, its vectors, and the daemon that runs."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from daemon_process import Daemon, until
+from model_server import ModelServer
+
+OTHER = 1  # a version of the tables that is not today's
+
+
+@pytest.fixture
+def server():
+    """A server with a model, which can be told to fail."""
+    server = ModelServer()
+    yield server
+    server.stop()
+
+
+def with_other_tables(daemon: Daemon) -> None:
+    """Stop the daemon and make its index one of another release."""
+    daemon.stop()
+    [path] = daemon.state.glob("*/index.db")
+    database = sqlite3.connect(path)
+    database.execute(f"PRAGMA user_version = {OTHER}")
+    database.close()
+
+
+def facts(daemon: Daemon) -> dict:
+    return daemon.call("status")["workspaces"][0]
+
+
+def copies(daemon: Daemon) -> list[str]:
+    """Return the endings of what was set aside."""
+    return sorted(path.suffix.partition("-")[0] for path in daemon.state.iterdir() if "-" in path.suffix)
+
+
+def test_vectors_are_taken_over_by_the_text_they_are_of(daemon, server, tmp_path):
+    """Only what changed meanwhile is embedded; the old index goes once the new one is whole."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    for number in range(30):
+        (root / f"{number}.md").write_text(f"# Note {number}\n\nThe heron has {number} feathers.\n")
+    workspace = daemon.add(root)
+    with_other_tables(daemon)
+    (root / "0.md").write_text("# Other\n\nThis is new.\n")
+    server.documents.clear()
+    daemon.start()
+    daemon.call("index", workspace=workspace)
+    assert facts(daemon)["vectors"] == 30
+    [embedded] = server.documents
+    assert "This is new" in embedded
+    assert daemon.found("heron 7 feathers", workspace=workspace, mode="vector")
+    until(lambda: copies(daemon) == [])
+    assert (facts(daemon)["set_aside"], facts(daemon)["renewed"]) == ([], "")
+
+
+def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
+    """Words answer at once, and the answer says why meaning follows; damage is called damage."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    (root / "heron.md").write_text("# Heron\n\nA grey bird by the weir.\n")
+    workspace = daemon.add(root)
+    with_other_tables(daemon)
+    (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
+    server.only_queries = True
+    daemon.start()
+    assert daemon.memctl("search", "-w", workspace, "--mode", "keyword", "weir").returncode == 0
+    assert copies(daemon) == [".old"]
+    said = "memd was updated: the index is made anew"
+    assert said in daemon.memctl("search", "-w", workspace, "weir").stderr
+    assert said in daemon.memctl("status").stdout
+    assert "old-" in daemon.memctl("status").stdout
+    server.only_queries = False
+    server.answer_again()
+    daemon.call("index", workspace=workspace)
+    until(lambda: copies(daemon) == [])
+    daemon.stop()
+    [path] = daemon.state.glob("*/index.db")
+    path.write_bytes(b"damaged " + path.read_bytes())
+    (root / "stork.md").write_text("# Stork\n\nIn April.\n")
+    server.only_queries = True
+    daemon.start()
+    until(lambda: facts(daemon).get("renewed") == "damaged")
+    assert copies(daemon) == [".damaged"]
+
+
+def test_what_is_forgotten_meanwhile_is_not_taken_over(daemon, server, tmp_path):
+    """The old index goes with it, and its other vectors are taken over all the same."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    for number in range(5):
+        (root / f"{number}.md").write_text(f"# Note {number}\n\nThe heron has {number} feathers.\n")
+    workspace = daemon.add(root)
+    fact = {"topic": "odd", "title": "Thing", "content": "The xylophantasm sings."}
+    path = daemon.call("extract_memory", workspace=workspace, **fact)["path"]
+    with_other_tables(daemon)
+    (root / "new.md").write_text("# New\n\nThis is new.\n")
+    server.only_queries = True
+    daemon.start()
+    until(lambda: facts(daemon).get("renewed") == "updated")
+    assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
+    assert copies(daemon) == []
+    until(lambda: facts(daemon)["vectors"] == 5)
+    files = [file for file in Path(daemon.state).rglob("*") if file.is_file()]
+    assert not any(b"ophantasm" in file.read_bytes().lower() for file in files)
