@@ -56,7 +56,9 @@ def arguments(parser: ArgumentParser) -> None:
         default="human",
         help="who says so; programs say agent (default: human)",
     )
-    parser.add_argument("--force", action="store_true", help="also where it looks like a secret")
+    parser.add_argument(
+        "--force", action="store_true", help="also where it looks like a secret, or an older memd wrote it"
+    )
     parser.add_argument("--json", action="store_true", help="one object: path, id, hash, indexed, similar")
     parser.epilog = """\
 The entry is on the disk when the command returns, and can be found unless it says otherwise. On stderr it
@@ -96,7 +98,7 @@ def run(args: Namespace) -> int:
         "daily": args.daily or None,
     }
     params = {name: value for name, value in params.items() if value is not None}
-    with common.daemon() as client:
+    with common.daemon() as client, common.shows_older(client, root):
         answer = common.ask(client, "extract_memory", params, timeout_s=WRITE_TIMEOUT_S)
     if args.json:
         common.print_json(answer)

@@ -3,6 +3,8 @@
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 from memctl import exits, relative_path, versions, workspaces
@@ -48,6 +50,20 @@ def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> 
             exits.WORKSPACE,
         ) from error
     return answer
+
+
+@contextmanager
+def shows_older(client: Client, root: str) -> Iterator[None]:
+    """Show the text of an entry that is left alone since an older memd wrote it: a person may say --force."""
+    try:
+        yield
+    except RpcError as error:
+        path, refused, why = error.message.partition(" was not ")
+        if error.code == "MEMD_CHANGED" and refused and "older memd" in why:
+            with suppress(RpcError):  # it is not indexed
+                text = client.call("get", {"workspace": root, "path": path})["text"]
+                print(safe(text), file=sys.stderr)
+        raise
 
 
 def whole_answer(client: Client, method: str, params: dict[str, Any], args: Namespace) -> dict[str, Any]:

@@ -67,7 +67,9 @@ def run(args: Namespace) -> int:
         for one in named:
             source = {"origin": "human", "client": "memctl"}
             params = {"workspace": root, "source": source, **one, **options}
-            _tell(common.ask(client, "forget", params, timeout_s=None), args)
+            with common.shows_older(client, root):
+                answer = common.ask(client, "forget", params, timeout_s=None)
+            _tell(answer, args)
     return exits.OK if named else exits.NONE
 
 

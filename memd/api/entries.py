@@ -155,7 +155,7 @@ def _written(
         return written, ()
     revised = asked.update and _noted(root, asked.update, "$.update", visible)
     named = {
-        key: [_noted(root, one, f"$.{key}", visible) for one in given] if given is not None else None
+        key: None if given is None else [_noted(root, one, f"$.{key}", visible) for one in _each(given)]
         for key, given in (("supersedes", asked.supersedes), ("related", asked.related))
     }
     if revised and revised in (named["supersedes"] or ()):
@@ -188,6 +188,11 @@ def _written(
         force=asked.force,
     )
     return written, named["supersedes"] or ()
+
+
+def _each(given: str | Sequence[str]) -> Sequence[str]:
+    """Return a list of names; one may be given alone, as in front matter."""
+    return [given] if isinstance(given, str) else given
 
 
 def _noted(root: Path, named: str, place: str, visible: Visibility | None) -> str:

@@ -121,12 +121,13 @@ class ExtractMemoryParams(Params, frozen=True, kw_only=True):
     topic: str | None = None  # needed for a new entry in a file of its own; else it stays as it is
     title: str | None = None  # as the topic
     tags: list[str] | None = None
-    supersedes: list[str] | None = None  # notes in whose place it holds: paths, or ids of entries
-    related: list[str] | None = None  # notes that it links to: paths, or ids of entries
+    supersedes: str | list[str] | None = None  # notes in whose place it holds: paths, or ids of entries
+    related: str | list[str] | None = None  # notes that it links to: paths, or ids of entries
     update: Path | None = None  # id or path of the entry to revise
     hash: str | None = None  # of the file to revise as `get` gave it; without: it is as memd wrote it last
     source: EntryOrigin = EntryOrigin()
-    force: bool = False  # a person says so: also with what looks like a secret; refused to an agent
+    # A person says so: also with what looks like a secret, or of an older memd's entry; refused to an agent.
+    force: bool = False
     daily: bool = False  # append it to memory/<today>.md, which ages, in place of a file of its own
 
 

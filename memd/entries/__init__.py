@@ -11,10 +11,10 @@ from memd.entries.entry import (
     find_entry,
     identity,
     ignore_file,
+    leftovers,
     revise_entry,
     write_entry,
 )
-from memd.entries.place import leftovers
 from memd.entries.slug import slug
 
 __all__ = [

@@ -12,6 +12,9 @@ import re
 from memd.entries.slug import ID_IN_NAME
 
 HASH_BYTES = 16
+BY_OLDER = (
+    "it was written by an older memd, without the checksum that tells whether somebody changed it since"
+)
 
 _LINE = re.compile(rb"\nsha256: ([0-9a-f]{64})\n---\n")
 _ID = re.compile(rb"\nid: '?([0-9a-f]{6,16})'?\n")  # quoted where YAML would take the digits for a number
@@ -34,10 +37,19 @@ def id_of(raw: bytes) -> str:
     return found[1].decode() if found else ""
 
 
+def is_older(raw: bytes, name: str) -> bool:
+    """Tell whether *raw* has the id of a file called *name* and no checksum: older releases wrote none."""
+    entry_id = id_of(raw)
+    has_checksum = b"\nsha256:" in raw.partition(b"\n---\n")[0]
+    return bool(entry_id) and not has_checksum and name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
+
+
 def flaw(raw: bytes, name: str) -> str:
     """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" where it is."""
     line = _LINE.search(raw)
     named = _ID.search(raw[: line.start() + 1]) if line else None
+    if is_older(raw, name):
+        return BY_OLDER
     if line is None or named is None:
         return "it has no id and checksum of memd's"
     # The line feed before the checksum and the fence behind it stay.

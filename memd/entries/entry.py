@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memd.entries import place as files
-from memd.entries.checksum import flaw, hash_of, id_of, with_checksum
+from memd.entries.checksum import BY_OLDER, flaw, hash_of, id_of, is_older, with_checksum
 from memd.entries.secrets import find_secrets
 from memd.entries.slug import ID_IN_NAME, RESERVED_TOPICS, entry_name, one_line, slug, utf8
 from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError, SecretError, StorageError
@@ -107,7 +107,7 @@ class Revision:
     tags: Sequence[str] | None = None
     supersedes: Sequence[str] | None = None
     related: Sequence[str] | None = None
-    force: bool = False  # a person says that it is written although it holds a secret
+    force: bool = False  # a person says so: although it holds a secret, or an older memd wrote the entry
 
 
 def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -> Written:
@@ -122,7 +122,7 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
     Raises:
         InvalidError: no entry can stand at *path*, a value is as `write_entry` says, or an agent would change
             what a person wrote.
-        ChangedError: the file there is another one than that.
+        ChangedError: the file there is another one than that, or an older memd wrote it, and not *force*.
         SecretError: as `write_entry`.
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
     """
@@ -138,7 +138,13 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
     kept: dict[str, object] = {}
 
     def revised(raw: bytes) -> bytes:
-        if (why := flaw(raw, name) if not seen else "") or (seen and hash_of(raw) != seen):
+        if is_older(raw, name) and not (source["origin"] == "human" and (seen or revision.force)):
+            raise ChangedError(
+                f"{path} was not revised: {BY_OLDER}. An agent writes a new entry that supersedes it; a "
+                "person looks at it and says that it is meant: memctl add --update --force"
+            )
+        meant = bool(seen) or is_older(raw, name)
+        if (why := "" if meant else flaw(raw, name)) or (seen and hash_of(raw) != seen):
             raise ChangedError(
                 f"{path} was not revised: {why or 'it is not what you have seen'}. "
                 "Read it (memctl get) and say its hash, or write a new entry that supersedes it"
@@ -226,9 +232,24 @@ def ignore_file(root: Path, path: str) -> None:
     files.add_line(root, IGNORE_FILE, pattern)
 
 
+def leftovers(root: Path) -> list[str]:
+    """Return the paths of what killed processes left of entries and settings, relative to *root*."""
+    return files.leftovers(root, _is_beginning)
+
+
 def clear_leftovers(root: Path) -> list[str]:
     """Remove what killed processes left; return the paths. A person's text gets its name back."""
-    return files.clear_leftovers(root, lambda raw, name: _check_untouched(raw, name, name))
+    return files.clear_leftovers(root, _is_beginning, lambda raw, name: _check_untouched(raw, name, name))
+
+
+def _is_beginning(raw: bytes, name: str) -> bool:
+    """Tell whether *raw* is the entry *name*, or what a killed process had written of it."""
+    head = b"---\ntitle: "
+    if raw[: len(head)] != head[: len(raw)]:
+        return False
+    if entry_id := id_of(raw):
+        return name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
+    return b"\n---\n" not in raw  # it was cut off before its id
 
 
 def _place_of(path: str, way_out: str) -> tuple[str, str]:
@@ -245,6 +266,11 @@ def _place_of(path: str, way_out: str) -> tuple[str, str]:
 
 
 def _check_untouched(raw: bytes, name: str, path: str) -> None:
+    if is_older(raw, name):
+        raise ChangedError(
+            f"{path} was not deleted: {BY_OLDER}. An agent leaves it alone; a person looks at it and says "
+            "that it is meant: memctl forget --force"
+        )
     if why := flaw(raw, name):
         raise ChangedError(
             f"{path} was not deleted: {why}. Look at it; then delete the file yourself, or say that you mean "

@@ -13,6 +13,7 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,6 +34,9 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK |
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # As `fsio.UNFINISHED`, of a deletion.
 _ASIDE = re.compile(r"\.memd-forget-[0-9a-f]{16}-(?P<name>[^/]+\.md)")
+# As older releases named what they wrote, with no lock on it.
+_OLDER = re.compile(r"\.(?P<name>[^/]+-[0-9a-f]{6}\.md)\.tmp")
+_OLDER_S = 24 * 3600.0  # arbitrary: a write takes milliseconds
 _NOT_A_FOLDER = frozenset({errno.ELOOP, errno.ENOTDIR})
 # What file systems without hard links (FAT, some network mounts) answer to link().
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -208,30 +212,38 @@ def memory_folder(root: Path) -> Iterator[int]:
         yield _keep(opened, _open_memory(root, base))
 
 
-def leftovers(root: Path) -> list[str]:
+def leftovers(root: Path, is_beginning: Callable[[bytes, str], bool]) -> list[str]:
     """Return the paths of what killed processes left of entries and settings, relative to *root*.
 
     A file whose writer lives is none. A folder that cannot be seen has none.
+
+    Args:
+        root: the workspace.
+        is_beginning: whether bytes are those of the entry of a name, or its beginning: older releases named
+            what they wrote so that somebody else may have done so, too.
     """
     found: list[str] = []
     with contextlib.suppress(OSError, MemdError):
         for folder, opened in _folders(root):
-            found += [f"{folder}/{name}" for name in _left_in(opened)]
+            found += [f"{folder}/{name}" for name in _left_in(opened, is_beginning)]
     return found
 
 
-def clear_leftovers(root: Path, check: Callable[[bytes, str], None]) -> list[str]:
+def clear_leftovers(
+    root: Path, is_beginning: Callable[[bytes, str], bool], check: Callable[[bytes, str], None]
+) -> list[str]:
     """Remove `leftovers`; return their paths.
 
     Args:
         root: the workspace.
+        is_beginning: as `leftovers` takes it.
         check: as that of `take_away`, with the file's name. Of a deletion that was cut short, what it
             refuses gets its name back: it is somebody's text.
     """
     cleared: list[str] = []
     with contextlib.suppress(OSError, MemdError):
         for folder, opened in _folders(root):
-            for name in _left_in(opened):
+            for name in _left_in(opened, is_beginning):
                 with contextlib.suppress(OSError, MemdError):  # the next one all the same
                     _clear(opened, name, check)
                     cleared.append(f"{folder}/{name}")
@@ -330,12 +342,29 @@ def _folders(root: Path) -> Iterator[tuple[str, int]]:
                 yield shown, _keep(inner, _open_folder(folder, memory, shown=shown))
 
 
-def _left_in(topic: int) -> list[str]:
+def _left_in(topic: int, is_beginning: Callable[[bytes, str], bool]) -> list[str]:
     return [
         name
         for name in sorted(os.listdir(topic))
-        if (fsio.UNFINISHED.fullmatch(name) or _ASIDE.fullmatch(name)) and _is_left(topic, name)
+        if (
+            fsio.UNFINISHED.fullmatch(name)
+            or _ASIDE.fullmatch(name)
+            or _is_older_write(topic, name, is_beginning)
+        )
+        and _is_left(topic, name)
     ]
+
+
+def _is_older_write(topic: int, name: str, is_beginning: Callable[[bytes, str], bool]) -> bool:
+    """Tell whether an older release wrote a file of that name, for an entry, and long ago."""
+    of_entry = _OLDER.fullmatch(name)
+    if of_entry is None:
+        return False
+    try:
+        age_s = time.time() - os.stat(name, dir_fd=topic, follow_symlinks=False).st_mtime
+        return age_s > _OLDER_S and is_beginning(_read(topic, name, name), of_entry["name"])
+    except (OSError, MemdError):
+        return False
 
 
 def _is_left(topic: int, name: str) -> bool:

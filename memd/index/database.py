@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import cast
@@ -29,6 +29,7 @@ WRITTEN_BACK_BYTES = (
     4 * 1024 * 1024
 )  # SQLite writes the log back from so many on, as by default with 4 KiB pages
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
+READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 Terms = Callable[[str], list[str]]
 
@@ -41,9 +42,7 @@ _LOST_HEAD = re.compile(r"(SQL logic error: )?(invalid fts5 file format|no such 
 
 def open_reader(path: Path) -> apsw.Connection:
     """Open the database read-only, with the tables of postings."""
-    database = apsw.Connection(
-        f"file:{_uri(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    )
+    database = apsw.Connection(f"file:{_uri(path)}?mode=ro", flags=READ_ONLY)
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     for statement in (schema.POSTINGS, schema.TERMS, schema.TRIGRAM_POSTINGS):
         database.execute(statement)
@@ -70,11 +69,18 @@ def open_writer(path: Path) -> apsw.Connection:
     return database
 
 
-def open_other(path: Path) -> apsw.Connection:
-    """Open the database of an index that nobody uses any more, read-only, whatever tables it has."""
-    return apsw.Connection(
-        f"file:{_uri(path)}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    )
+@contextmanager
+def open_other(path: Path) -> Iterator[apsw.Connection]:
+    """Open the database of an index that nobody uses any more, read-only, whatever tables it has.
+
+    Raises:
+        IndexDamagedError: it is none, or lacks a table or column that is asked for.
+    """
+    try:
+        with closing(apsw.Connection(f"file:{_uri(path)}?mode=ro", flags=READ_ONLY)) as database:
+            yield database
+    except apsw.Error as error:
+        raise damaged(path, error) from error
 
 
 def open_scratch() -> apsw.Connection:

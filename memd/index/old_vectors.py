@@ -10,12 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
-import apsw
 import structlog
 
 from memd.errors import MemdError
 from memd.fsio import Failure
-from memd.index.database import decoded, open_other
+from memd.index.database import open_other
 from memd.index.index import Index
 from memd.index.matrices import matrix_name
 from memd.index.vectors import FLOAT_BYTES, Matrix, Rows
@@ -45,7 +44,7 @@ class OldVectors:
         for folder in folders:
             try:
                 self._read(folder, folder / database, model_id, dim)
-            except (MemdError, apsw.Error, OSError, TypeError) as error:
+            except (MemdError, OSError) as error:
                 log.warning("old_vectors_not_usable", error=type(error).__name__)
 
     def of(self, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -60,19 +59,15 @@ class OldVectors:
         return found
 
     def _read(self, folder: Path, path: Path, model_id: str, dim: int) -> None:
-        with decoded(path):
-            database = open_other(path)
-            try:
-                for [number] in database.execute(MATRICES, (model_id, dim)).fetchall():
-                    matrix = Matrix(folder / matrix_name(cast("int", number)), dim=dim, failure=Failure())
-                    matrix.use(matrix.room)
-                    rows = matrix.rows
-                    matrix.close()
-                    for digest, row, crc in database.execute(VECTORS, (number,)):
-                        if type(digest) is bytes and type(row) is int and type(crc) is int:
-                            self._places.setdefault(digest, (rows, row, crc))
-            finally:
-                database.close()
+        with open_other(path) as database:
+            for [number] in database.execute(MATRICES, (model_id, dim)).fetchall():
+                matrix = Matrix(folder / matrix_name(cast("int", number)), dim=dim, failure=Failure())
+                matrix.use(matrix.room)
+                rows = matrix.rows
+                matrix.close()
+                for digest, row, crc in database.execute(VECTORS, (number,)):
+                    if type(digest) is bytes and type(row) is int and type(crc) is int:
+                        self._places.setdefault(digest, (rows, row, crc))
 
 
 def adopt(index: Index, old: OldVectors, *, model_id: str) -> bool:

@@ -221,3 +221,12 @@ def test_memctl_names_the_notes_that_are_like_what_was_added(workspace):
         "add", "-w", str(root), "--topic", "t", "--title", "W", "--origin", "agent", "Weirs.", "--json"
     )
     assert front_of((root / json.loads(said.stdout)["path"]).read_text())["source"]["origin"] == "agent"
+
+
+def test_a_note_that_is_superseded_may_be_named_alone(workspace):
+    """As in front matter: a text is as good as a list of one."""
+    daemon, root = workspace
+    fact = {"topic": "t", "title": "Bread", "content": "Sourdough rises twice.", "supersedes": "0.md"}
+    path = daemon.call("extract_memory", workspace=str(root), **fact, related="1.md")["path"]
+    front = front_of((root / path).read_text())
+    assert (front["supersedes"], front["related"]) == (["0.md"], ["1.md"])

@@ -1,11 +1,15 @@
 """After an update of memd all goes on: the index, its vectors, and the daemon that runs."""
 
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
 from model_server import ModelServer
+
+from memctl import exits
+from memctl.client import RpcError
 
 OTHER = 1  # a version of the tables that is not today's
 
@@ -105,3 +109,32 @@ def test_what_is_forgotten_meanwhile_is_not_taken_over(daemon, server, tmp_path)
     until(lambda: facts(daemon)["vectors"] == 5)
     files = [file for file in Path(daemon.state).rglob("*") if file.is_file()]
     assert not any(b"ophantasm" in file.read_bytes().lower() for file in files)
+
+
+def test_an_entry_without_a_checksum_is_left_to_a_person(daemon, tmp_path):
+    """Who reads its text may say that it is meant; an agent is told why it is refused."""
+    root = tmp_path / "notes"
+    (root / "memory").mkdir(parents=True)
+    workspace = daemon.add(root)
+    paths = []
+    for title in ("Thing", "Other"):
+        fact = {"topic": "odd", "title": title, "content": "The heron sings."}
+        paths.append(root / daemon.call("extract_memory", workspace=workspace, **fact)["path"])
+        paths[-1].write_bytes(re.sub(rb"\nsha256: .*", b"", paths[-1].read_bytes()))
+    daemon.call("sync", workspace=workspace)
+    first, second = (str(path.relative_to(root)) for path in paths)
+    before = paths[0].read_bytes()
+    with pytest.raises(RpcError, match=r"written by an older memd.* An agent leaves it alone"):
+        daemon.call("forget", workspace=workspace, path=first, agent=True)
+    with pytest.raises(RpcError, match=r"written by an older memd.* An agent writes a new entry"):
+        daemon.call("extract_memory", workspace=workspace, update=first, content="x", agent=True)
+    for command in (["forget", str(paths[0])], ["add", "--update", str(paths[0]), "x"]):
+        refused = daemon.memctl(*command, "-w", workspace)
+        assert refused.returncode == exits.REFUSED
+        assert "The heron sings." in refused.stderr
+        assert "written by an older memd" in refused.stderr
+        assert paths[0].read_bytes() == before
+    assert daemon.memctl("add", "-w", workspace, "--update", str(paths[0]), "--force", "New.").returncode == 0
+    assert daemon.memctl("forget", "-w", workspace, str(paths[0])).returncode == 0
+    assert daemon.memctl("forget", "-w", workspace, "--force", second, cwd=root).returncode == 0
+    assert list((root / "memory").glob("*/*.md")) == []
