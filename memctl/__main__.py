@@ -35,6 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:  # noqa: BLE001 (Python's own exit code for it, 1, would say "no hits" to a script)
         import traceback
 
+        from memctl.client import older_daemon
+        from memctl.versions import older_line
+
+        if holder := older_daemon():
+            return _fail(f"its answer is not understood: {older_line(holder)}", exits.INTERNAL)
+
         traceback.print_exc()
         return exits.INTERNAL
     return status
@@ -97,7 +103,8 @@ def _command(name: str, argv: list[str]) -> int:
     except RpcError as error:
         from memctl.versions import mismatch
 
-        hint = mismatch() if error.code in {"MEMD_METHOD", "MEMD_INVALID"} else None
+        is_told = "older than this memctl" in str(error)
+        hint = mismatch() if error.code in {"MEMD_METHOD", "MEMD_INVALID"} and not is_told else None
         return _fail(
             "\n".join(filter(None, [named_parameter(str(error), parser), hint])), exits.of(error.code)
         )

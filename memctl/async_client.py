@@ -15,11 +15,13 @@ from typing import Any, Self
 from memctl.client import (
     CONNECT_TIMEOUT_S,
     LATE_S,
+    RpcError,
     Unreachable,
     connected_socket,
     frame_of,
     request_of,
     result_of,
+    told_by_older,
 )
 from memctl.methods import CALL_TIMEOUT_S, AsyncMethods
 from memctl.protocol import ANSWERS, MAX_ID, Decoder, Message, Notification, ProtocolError, Response
@@ -86,6 +88,11 @@ class AsyncClient(AsyncMethods):
                 self._writer.write(frame)
                 async with asyncio.timeout(None if timeout_s is None else timeout_s + LATE_S):
                     return result_of(await answered)
+            except RpcError as error:
+                told = told_by_older(error, str(self._writer.get_extra_info("peername")))
+                if told is error:
+                    raise
+                raise told from error
             except TimeoutError as error:
                 raise Unreachable(
                     f"memd did not answer {method} in time. Is it well? memctl status"

@@ -19,10 +19,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from os import PathLike, environ, fspath
+from os import PathLike, environ, fspath, kill
 from os.path import dirname
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from memctl.methods import CALL_TIMEOUT_S, Methods
 from memctl.paths import (
@@ -32,9 +32,11 @@ from memctl.paths import (
     reason_and_cure,
     socket_place,
     state_dir,
+    state_place,
 )
 from memctl.protocol import (
     ANSWERS,
+    API_LEVEL,
     MAX_ID,
     Decoder,
     FrameTooLargeError,
@@ -45,6 +47,9 @@ from memctl.protocol import (
     Response,
     pack,
 )
+
+if TYPE_CHECKING:
+    from memctl.lock import Holder
 
 CONNECT_TIMEOUT_S = 5.0  # a Unix socket connects at once, or its queue is full
 # memd answers MEMD_TIMEOUT at the deadline itself; this is how much later it may arrive.
@@ -113,6 +118,11 @@ class Client(Methods):
         """
         return cls(connected_socket(path, timeout_s))
 
+    @property
+    def place(self) -> str:
+        """The path of the socket."""
+        return str(self._socket.getpeername())
+
     def call(
         self,
         method: str,
@@ -139,8 +149,11 @@ class Client(Methods):
         request = request_of(self._last_id, method, params, timeout_s, reports=on_progress is not None)
         try:
             return self._exchange(request, None if timeout_s is None else timeout_s + LATE_S, on_progress)
-        except RpcError:
-            raise
+        except RpcError as error:
+            told = told_by_older(error, self.place)
+            if told is error:
+                raise
+            raise told from error
         except BaseException:
             self.close()  # the answer may still come, and nobody waits for it
             raise
@@ -236,6 +249,37 @@ class Client(Methods):
             return self._reader.feed(received)
         except ProtocolError as error:
             raise Unreachable(f"what answers {method} does not speak memd's protocol: {error}") from error
+
+
+def older_daemon(place: str | None = None) -> "Holder | None":
+    """
+    Return what the daemon that holds the lock says of itself, where it is older than this client; else None.
+
+    Args:
+        place: only where it listens at the socket of this path; None: wherever it does.
+    """
+    from memctl.lock import holder_of
+
+    try:
+        holder = holder_of(state_place())
+        if holder is None or holder.api_level >= API_LEVEL or (place or holder.socket) != holder.socket:
+            return None
+        kill(holder.pid, 0)
+    except (PathError, OSError):  # nobody can say, or it is gone
+        return None
+    return holder
+
+
+def told_by_older(error: RpcError, place: str) -> RpcError:
+    """Return an error; where an older daemon does not know what it was asked, one that says so."""
+    if error.code != "MEMD_METHOD" and ": unknown parameter" not in error.message:
+        return error
+    holder = older_daemon(place)
+    if holder is None:
+        return error
+    from memctl.versions import older_line
+
+    return RpcError(error.code, f"it does not know what was asked: {older_line(holder)}", callers_fault=False)
 
 
 def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> socket.socket:

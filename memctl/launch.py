@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl import systemd
-from memctl.client import Client, MustMendError, NoDaemonError, Unreachable
-from memctl.lock import Holder, holder_of
+from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
+from memctl.lock import Holder, holder_of, installation
 from memctl.paths import PathError, make_private_dir, open_own, reason_and_cure, socket_path, state_dir
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
     """
     Return a connection to the daemon, starting it where none runs.
 
+    One that is older than this memctl is restarted, once, where a memctl of this installation started it and
+    it is idle.
+
     Args:
         command: what starts memd; gets `--ready-fd N` appended. None: this installation's memd.
         timeout_s: how long the daemon may take until it is ready.
@@ -64,7 +67,9 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
         Unreachable: it could not be started; the text is the daemon's own where it left one.
     """
     if connected := _connected():
-        return connected
+        if not _ended_older(connected):
+            return connected
+        connected.close()
     deadline = time.monotonic() + timeout_s
     if systemd.managed():
         return _start_by_systemd(deadline)
@@ -126,6 +131,22 @@ def _connected() -> Client | None:
     with suppress(NoDaemonError):
         return Client.connect()
     return None
+
+
+def _ended_older(client: Client) -> bool:
+    """End an older daemon that nobody but memctl of this installation looks after, if it is idle now."""
+    holder = older_daemon(client.place)
+    if holder is None or not holder.by_memctl or holder.installation != installation() or systemd.managed():
+        return False
+    try:
+        if not client.call("shutdown", {"if_idle": True}, timeout_s=STOP_TIMEOUT_S)["stopping"]:
+            return False
+    except RpcError as error:
+        if error.code != "MEMD_STOPPING":  # another memctl was faster
+            return False
+    except Unreachable:  # as above
+        pass
+    return _wait_for_end(holder.pid, STOP_TIMEOUT_S)
 
 
 def _start_by_systemd(deadline: float) -> Client:

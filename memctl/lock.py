@@ -4,15 +4,21 @@ The lock itself is flock's. What the file says is for clients whose environment 
 directory, as in cron, containers and after su, and for messages. Both sides import it.
 """
 
+from __future__ import annotations
+
 import os
+import sys
 import time
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.paths import check_private_dir, open_own
+from memctl.protocol import API_LEVEL
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LOCK_NAME = "lock"
-_MOST_BYTES = 1024  # far above a pid, a time and the path of a socket
+_MOST_BYTES = 16 << 10  # above a pid, a time, and three paths of the greatest length
 
 
 class Holder(NamedTuple):
@@ -22,6 +28,14 @@ class Holder(NamedTuple):
     start: int  # unix seconds
     socket: str = ""  # "" until it listens
     is_stopping: bool = False
+    api_level: int = 0  # of the protocol that it speaks; 0: it is older than this line
+    installation: str = ""  # as `installation` has it
+    by_memctl: bool = False  # a memctl started it, and no service and no person
+
+
+def installation() -> str:
+    """Return what tells this installation of memd from others: its Python's place and its own."""
+    return ascii((sys.prefix, os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120 - pathlib is slow
 
 
 def write(descriptor: int, holder: Holder) -> None:
@@ -29,6 +43,9 @@ def write(descriptor: int, holder: Holder) -> None:
     text = f"pid {holder.pid}\nstart {holder.start}\n"
     if holder.socket:
         text += f"socket {holder.socket}\n"
+    text += f"level {holder.api_level}\ninstallation {holder.installation}\n"
+    if holder.by_memctl:
+        text += "memctl\n"
     if holder.is_stopping:
         text += "stopping\n"
     # In one write, and cut afterwards: a reader never sees less than one of the two.
@@ -37,12 +54,14 @@ def write(descriptor: int, holder: Holder) -> None:
     os.ftruncate(descriptor, len(raw))
 
 
-def newly_taken(pid: int) -> Holder:
-    """Return what a daemon says before it listens."""
-    return Holder(pid, int(time.time()))
+def newly_taken(pid: int, *, by_memctl: bool = False) -> Holder:
+    """Return what a daemon of this installation says before it listens."""
+    return Holder(
+        pid, int(time.time()), api_level=API_LEVEL, installation=installation(), by_memctl=by_memctl
+    )
 
 
-def holder_of(state_dir: Path) -> Holder | None:
+def holder_of(state_dir: Path | str) -> Holder | None:
     """
     Return who took the lock last, and may be gone; None where nobody did.
 
@@ -51,7 +70,7 @@ def holder_of(state_dir: Path) -> Holder | None:
     """
     try:
         check_private_dir(state_dir)
-        descriptor = open_own(state_dir / LOCK_NAME, os.O_RDONLY)
+        descriptor = open_own(f"{state_dir}/{LOCK_NAME}", os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
@@ -67,6 +86,14 @@ def read(descriptor: int) -> Holder | None:
         name, _, value = line.partition(b" ")
         said[name] = os.fsdecode(value)
     try:
-        return Holder(int(said[b"pid"]), int(said[b"start"]), said.get(b"socket", ""), b"stopping" in said)
+        return Holder(
+            int(said[b"pid"]),
+            int(said[b"start"]),
+            said.get(b"socket", ""),
+            is_stopping=b"stopping" in said,
+            api_level=int(said.get(b"level", 0)),
+            installation=said.get(b"installation", ""),
+            by_memctl=b"memctl" in said,
+        )
     except (KeyError, ValueError):
         return None

@@ -64,9 +64,14 @@ def _runtime_dir() -> str:
 
 def state_dir() -> Path:
     """Return the folder of lock, registry, indexes and log."""
+    return _path(state_place())
+
+
+def state_place() -> str:
+    """Return the same as text."""
     if state := _from_env("XDG_STATE_HOME"):
-        return _path(state) / "memd"
-    return _home() / ("Library/Application Support/memd" if _MACOS else ".local/state/memd")
+        return f"{state.rstrip('/')}/memd"
+    return f"{_home_place()}/{'Library/Application Support/memd' if _MACOS else '.local/state/memd'}"
 
 
 def data_dir() -> Path:
@@ -159,7 +164,7 @@ def check_socket(path: Path | str) -> None:
             raise PathError(f"{path} is {_kind(mode)} and no socket: {_out_of_the_way(_path(path), mode)}")
 
 
-def open_own(path: Path, flags: int) -> int:
+def open_own(path: Path | str, flags: int) -> int:
     """
     Open a regular file of memd's own, and never wait: what stands in its place may be a FIFO.
 
@@ -182,7 +187,7 @@ def open_own(path: Path, flags: int) -> int:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise PathError(f"{path} is {_kind(mode)} and no file: {_out_of_the_way(path, mode)}")
+        raise PathError(f"{path} is {_kind(mode)} and no file: {_out_of_the_way(_path(path), mode)}")
     return descriptor
 
 
@@ -262,12 +267,14 @@ def _path(path: Path | str) -> Path:
 
 
 def _home() -> Path:
-    from pathlib import Path
+    return _path(_home_place())
 
-    try:
-        return Path.home()
-    except RuntimeError:  # no HOME, and no line for this user in /etc/passwd
-        raise PathError("there is no home directory for this user: export HOME=/a/folder/of/yours") from None
+
+def _home_place() -> str:
+    home = os.path.expanduser("~")  # noqa: PTH111 - as above
+    if home.startswith("~"):  # no HOME, and no line for this user in /etc/passwd
+        raise PathError("there is no home directory for this user: export HOME=/a/folder/of/yours")
+    return home
 
 
 def _from_env(name: str) -> str | None:

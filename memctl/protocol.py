@@ -13,6 +13,7 @@ import msgpack
 
 VERSION = 1
 
+API_LEVEL = 4  # counts up with every key or method that is added
 MAX_REQUEST_BYTES = 1 << 20  # an entry's content has at most 256 KiB; the rest is room for escapes and growth
 MAX_ANSWER_BYTES = 8 << 20  # twice the largest source; Neovim takes it in on its main thread in about 30 ms
 MAX_METHOD_CHARS = 64  # Neovim's own bound is 100; ours have at most 20

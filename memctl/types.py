@@ -938,4 +938,4 @@ class WorkspaceConfigureResult(TypedDict):
 class ShutdownResult(TypedDict):
     """The daemon ends."""
 
-    stopping: bool
+    stopping: bool  # false: it is not idle, and goes on

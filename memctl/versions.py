@@ -1,8 +1,26 @@
 """The comparison of memctl's installation with that of the running daemon.
 
 Asked only where it costs nothing: by `status`, `start` and `version`, and after an error that a
-difference would explain. Never ends or restarts a daemon: it may be busy for somebody else.
+difference would explain. Never ends or restarts a daemon: memctl.launch does, where nobody minds.
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memctl.lock import Holder
+
+
+def older_line(holder: "Holder") -> str:
+    """Return one line for stderr about a daemon that is older than this memctl: how to take the new one."""
+    from memctl import lock, systemd  # only where a daemon is older
+
+    if systemd.managed():
+        cure = f"restart it: systemctl --user restart {systemd.SERVICE}"
+    elif holder.installation != lock.installation():
+        cure = "it is another installation's, and memctl restart puts this one's in its place"
+    else:
+        cure = "restart it: memctl restart"
+    return f"the memd that runs (process {holder.pid}) is older than this memctl; {cure}"
 
 
 def own() -> str:

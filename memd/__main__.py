@@ -30,7 +30,7 @@ def main() -> int:
         from memd import daemon, logs  # noqa: PLC0415 - --help and --version load no libraries
 
     logs.configure(sys.stderr, terminal=sys.stderr.isatty(), verbose=arguments.verbose)
-    return daemon.run(daemon.starter(arguments.ready_fd))
+    return daemon.run(daemon.starter(arguments.ready_fd), by_memctl=arguments.ready_fd is not None)
 
 
 @contextmanager

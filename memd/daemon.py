@@ -155,15 +155,21 @@ SWITCH_S = 0.0005
 STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the stores survive it
 
 
-def run(tell_starter: Callable[[str], None]) -> int:
-    """Live; return the exit code. *tell_starter* gets "READY" or why there is no daemon."""
+def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
+    """Live; return the exit code.
+
+    Args:
+        tell_starter: gets "READY" or why there is no daemon.
+        by_memctl: a memctl started it, which may restart it after an update.
+    """
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_S)
     try:
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
         _refuse_shared_disk(state_dir)
-        lock = _lock(state_dir)
+        holder = lock_file.newly_taken(os.getpid(), by_memctl=by_memctl)
+        lock = _lock(state_dir, holder)
     except AlreadyRunningError as error:
         tell_starter(str(error))
         return EXIT_RUNNING
@@ -172,7 +178,7 @@ def run(tell_starter: Callable[[str], None]) -> int:
         return EXIT_UNSAFE
     runner = asyncio.Runner()
     try:
-        return runner.run(_live(state_dir, lock, tell_starter))
+        return runner.run(_live(state_dir, lock, holder, tell_starter))
     except (paths.PathError, MemdError) as error:
         tell_starter(str(error))
         return EXIT_UNSAFE
@@ -184,12 +190,14 @@ def run(tell_starter: Callable[[str], None]) -> int:
         os.close(lock)
 
 
-async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None]) -> int:
+async def _live(
+    state_dir: Path, lock: int, holder: lock_file.Holder, tell_starter: Callable[[str], None]
+) -> int:
     end: asyncio.Future[int] = asyncio.get_running_loop().create_future()  # the exit code
     logs.catch_the_rest(asyncio.get_running_loop())
     _on_signals(end)  # before any slow work: a stop during the start is a stop
     listeners, bound = _listen()
-    holder = lock_file.newly_taken(os.getpid())._replace(socket=str(listeners[0].getsockname()))
+    holder = holder._replace(socket=str(listeners[0].getsockname()))
     try:
         log.info(
             "start",
@@ -209,7 +217,15 @@ async def _live(state_dir: Path, lock: int, tell_starter: Callable[[str], None])
         reach = Reachability(
             listeners, lock=lock, lock_path=state_dir / LOCK_NAME, instance_id=workspaces.instance_id
         )
-        dispatcher = Dispatcher(workspaces, shut_down=lambda: _soon(lambda: _finish(end, EXIT_OK)))
+
+        def shut_down(*, if_idle: bool) -> bool:
+            """End, or, *if_idle*, only where nobody would miss it; tell whether it ends."""
+            if if_idle and (server.in_flight > 1 or not workspaces.is_idle):
+                return False
+            _soon(lambda: _finish(end, EXIT_OK))
+            return True
+
+        dispatcher = Dispatcher(workspaces, shut_down=shut_down)
         server = await serve(listeners, dispatcher.handle, deadline_s=deadline_s)
         systemd.ready(_summary(workspaces))
         lock_file.write(lock, holder)  # not before the socket answers
@@ -338,7 +354,7 @@ def _refuse_shared_disk(state_dir: Path) -> None:
         )
 
 
-def _lock(state_dir: Path) -> int:
+def _lock(state_dir: Path, holder: lock_file.Holder) -> int:
     """Take the lock of this state directory, for life.
 
     It stands beside the data and not beside the socket: two runtime directories must not share an index.
@@ -348,14 +364,14 @@ def _lock(state_dir: Path) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = lock_file.read(descriptor)
+        other = lock_file.read(descriptor)
         os.close(descriptor)
-        who = f"pid {holder.pid}, at {holder.socket or 'no socket yet'}" if holder else "it does not say who"
+        who = f"pid {other.pid}, at {other.socket or 'no socket yet'}" if other else "it does not say who"
         raise AlreadyRunningError(f"another memd runs on {state_dir} ({who})") from None
     except OSError as error:  # a file system without locks
         os.close(descriptor)
         raise paths.PathError(f"can't lock {path}: {paths.reason_and_cure(path, error)}") from error
-    lock_file.write(descriptor, lock_file.newly_taken(os.getpid()))
+    lock_file.write(descriptor, holder)
     return descriptor
 
 

@@ -73,6 +73,7 @@ def _methods(exchanges: Sequence[Exchange]) -> Iterator[str]:
         yield from _answer(method.result)
         yield from _example(*examples[name])
     yield f"\n### {methods.SHUTDOWN}\n\nStop the daemon: it answers, then ends.\n"
+    yield from _parameters(params.ShutdownParams)
     yield from _answer(results.ShutdownResult)
     yield from _example(*examples[methods.SHUTDOWN])
 

@@ -11,7 +11,7 @@ from memctl import exits, relative_path, versions, workspaces
 from memctl.arguments import (
     filters_of,
 )
-from memctl.client import Client, NoDaemonError, RpcError
+from memctl.client import Client, NoDaemonError, RpcError, older_daemon
 from memctl.exits import CommandError
 from memctl.filter_keys import OPTIONS
 from memctl.output import hits
@@ -24,13 +24,25 @@ SILENCE_S = 120.0  # progress comes each second; a daemon that is silent for so 
 
 
 def daemon() -> Client:
-    """Return a connection; starts a daemon where none runs."""
+    """Return a connection; starts a daemon where none runs, and says where one is older than this memctl."""
+    was_older = False
     try:
-        return Client.connect()
+        client = Client.connect()
+        was_older = older_daemon(client.place) is not None
+        if not was_older:
+            return client
+        client.close()
     except NoDaemonError:
-        from memctl import launch  # it loads subprocess and more; most calls find a daemon
+        pass
+    from memctl import launch  # it loads subprocess and more; most calls find a daemon
 
-        return launch.ensure_daemon()
+    client = launch.ensure_daemon()
+    if was_older:
+        holder = older_daemon(client.place)
+        note(
+            versions.older_line(holder) if holder else "the memd that ran was an older one: it was restarted"
+        )
+    return client
 
 
 def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> dict[str, Any]:

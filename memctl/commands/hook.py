@@ -153,7 +153,7 @@ def _workspace(folder: str) -> str | None:
 
 def _recalled(root: str, prompt: str | None) -> str:
     """Return what `recall` says to a prompt, or of the last days without one; "" where nothing is good."""
-    from memctl.client import Client, NoDaemonError
+    from memctl.client import Client, NoDaemonError, older_daemon
 
     params: dict[str, Any] = {"workspace": root, "agent": True, "budget_tokens": BUDGET_TOKENS, "wait": False}
     if prompt is None:
@@ -169,7 +169,11 @@ def _recalled(root: str, prompt: str | None) -> str:
         _in_background(_start_daemon)
         return ""
     with connected as memd:
-        answer = memd.call("recall", params, timeout_s=_left_s())
+        try:
+            answer = memd.call("recall", params, timeout_s=_left_s())
+        finally:
+            if older_daemon(memd.place):
+                _in_background(_start_daemon)  # anew, where it may be
     # A folder in a workspace may be one of its own that the daemon does not know: then the outer one answers.
     if answer["workspace"] != root or answer["confidence"] == "none" or not answer["sources"]:
         return ""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from memctl import exits, versions
 from memctl.arguments import seconds
-from memctl.client import Client, NoDaemonError, RpcError, Unreachable
+from memctl.client import Client, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
 from memctl.output.text import safe
 
@@ -66,7 +66,9 @@ def run(args: Namespace) -> int:
     else:
         common.show("status", seen.answer, as_json=False)
     if not seen.trouble:
-        common.note(versions.warning(str(seen.answer["server"].get("version") or "unknown")))
+        older = older_daemon()
+        version = str(seen.answer["server"].get("version") or "unknown")
+        common.note(versions.older_line(older) if older else versions.warning(version))
     return seen.status
 
 

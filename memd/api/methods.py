@@ -6,7 +6,7 @@ are made from it.
 
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -105,19 +105,25 @@ def deadline_s(method: str) -> float | None:
     return METHODS[method].deadline_s if method in METHODS else 1.0
 
 
+class ShutDown(Protocol):
+    """Ends the daemon."""
+
+    def __call__(self, *, if_idle: bool) -> bool:
+        """End it, or, *if_idle*, only where nothing is under way; tell whether it ends."""
+
+
 class Dispatcher:
     """Answers requests for one daemon."""
 
-    def __init__(self, workspaces: Workspaces, *, shut_down: Callable[[], None]) -> None:
+    def __init__(self, workspaces: Workspaces, *, shut_down: ShutDown) -> None:
         self._workspaces = workspaces
         self._shut_down = shut_down
 
     async def handle(self, name: str, given: Fields, call: Call) -> Packed[Any]:
         """Answer one request. Raises MemdError."""
         if name == SHUTDOWN:
-            params.convert(given, params.NoParams)
-            self._shut_down()
-            return results.packed(results.ShutdownResult(stopping=True))
+            asked = params.convert(given, params.ShutdownParams)
+            return results.packed(results.ShutdownResult(stopping=self._shut_down(if_idle=asked.if_idle)))
         if name not in METHODS:
             raise MethodError(f"there is no method {name!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
         method = METHODS[name]

@@ -233,6 +233,12 @@ class WorkspaceConfigureParams(Params, frozen=True, kw_only=True):
 Kind = TypeVar("Kind", bound=Params)
 
 
+class ShutdownParams(Params, frozen=True, kw_only=True):
+    """``shutdown``: stop the daemon."""
+
+    if_idle: bool = False  # only where it answers nobody, indexes nothing and holds nothing back
+
+
 def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
     """Return checked parameters; where one may be left out, null is as good as nothing.
 

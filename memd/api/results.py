@@ -725,7 +725,7 @@ class ResumeResult(Result, frozen=True, kw_only=True):
 class ShutdownResult(Result, frozen=True, kw_only=True):
     """The daemon ends."""
 
-    stopping: bool
+    stopping: bool  # false: it is not idle, and goes on
 
 
 # workspace.*

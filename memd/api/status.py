@@ -51,7 +51,6 @@ from memd.workspace.sync import WorkspaceSync
 from memd.workspace.workspaces import Workspaces
 
 PROTOCOL = 1
-API_LEVEL = 3  # counts up with every key or method that is added
 API_COMPATIBLE = 1  # the oldest level whose clients still understand the answers
 FEATURES = (
     "search", "recall", "extract_memory", "get", "index", "progress", "workspaces", "health",
@@ -76,7 +75,7 @@ async def hello(workspaces: Workspaces, asked: HelloParams, call: Call) -> Hello
     models = [queue.embedder_or_none() for queue in workspaces.embeddings]
     return HelloResult(
         protocol=PROTOCOL,
-        api_level=API_LEVEL,
+        api_level=protocol.API_LEVEL,
         api_compatible=API_COMPATIBLE,
         features=list(FEATURES),
         server_version=__version__,

@@ -105,6 +105,13 @@ class Workspaces:
         return self._context.pause
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way that a stop would cut short, or, as a pause, take back."""
+        known = len(self._opened) + len(self._faults)
+        rests = all(opened.sync.state in {"ready", "missing"} for opened in self._opened.values())
+        return rests and known >= len(self._roots) and not self._rebuilds and not self.pause.left_s
+
+    @property
     def embeddings(self) -> list[EmbeddingQueue]:
         """The models in use."""
         return self._providers.queues
