@@ -14,14 +14,6 @@ from typing import Any
 from memctl.client import Client, RpcError, Unreachable
 
 START_TIMEOUT_S = 30.0  # of a loaded machine; usually half a second
-RULE_CACHE = (
-    "KF_RULE_CACHE_DIR"  # of compiled shapes of secrets: 3 s that each home of a test would take anew
-)
-
-
-def rule_cache() -> str:
-    """Return the folder that all tests share for them."""
-    return f"{tempfile.gettempdir()}/memd-tests-{os.getuid()}-secret-rules"
 
 
 class Daemon:
@@ -40,7 +32,6 @@ class Daemon:
             "XDG_CONFIG_HOME": str(home / "config"),
             "XDG_RUNTIME_DIR": str(self.runtime),
             "LC_ALL": "C.UTF-8",
-            RULE_CACHE: rule_cache(),
         }
         self.process: subprocess.Popen[bytes] | None = None
         self.log_path = home / "log"

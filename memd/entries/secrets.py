@@ -1,50 +1,57 @@
 """Detection and masking of secrets in a text: keys, tokens, passwords in URLs and headers.
 
-The shapes are those of the kingfisher library, which has the catalogue of Betterleaks (the successor of
-gitleaks' rules) and compares all of them in one pass; `secrets.yml` adds those that it lacks. Precision over
-recall: what documentation quotes as an example passes, and so does a password in a sentence.
+The shapes are those of `secret_shapes.py`. Precision over recall: what documentation quotes as an example
+passes, and so does a password in a sentence. A text is searched in linear time: openings of tokens by one
+automaton, and each shape only behind its own opening or word.
 
-Nothing here asks a network: of the library only its scanner is used. For any thread. It must not know who
-wrote a text or what happens to it.
+For any thread; the first call compiles the shapes, in about 10 ms. It must not know who wrote a text or what
+happens to it.
 """
 
 import base64
 import binascii
 import json
-import os
 import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
+from itertools import pairwise
 
-from memctl import paths
+import re2
 
-if TYPE_CHECKING:
-    from kingfisher_sdk import Scanner
+from memd.entries.secret_shapes import FRAMES, SERVICES, TOKENS, WORDS
 
-RULES = Path(__file__).with_name("secrets.yml")
-CACHE_FOLDER = (
-    "secret-rules"  # in the state folder: the compiled shapes; without it each start takes 3 s more
-)
-_CACHE_VARIABLE = "KF_RULE_CACHE_DIR"  # the library's own, for who wants them elsewhere
+_CLASSES = {
+    "%a": "[A-Za-z0-9]",
+    "%l": "[a-z0-9]",
+    "%h": "[A-Fa-f0-9]",
+    "%u": "[A-Za-z0-9_-]",
+    "%b": "[A-Za-z0-9+/]",
+    "%i": "[A-Fa-f0-9]{8}-[A-Fa-f0-9]{4}-[A-Fa-f0-9]{4}-[A-Fa-f0-9]{4}-[A-Fa-f0-9]{12}",
+    "%!": "(?![A-Za-z0-9])",
+}
+_MACRO = re.compile("|".join(_CLASSES))
+# What may be in front of a token with a short opening: "%20ghp_" and "\nghp_" of escaped texts are no words.
+_NO_WORD_BEFORE = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
+# Of every shape; it spares prose and rows of openings a closer look.
+_BEHIND_OPENING = rb"[A-Za-z0-9_./+=!\\-]{5}"
+_MAX_TOKEN_BYTES = 1024  # that are compared with a shape; what goes on behind is a part of it
+_MAX_WEB_TOKEN_BYTES = 8 * 1024  # the second dot of one that holds many claims may be far away
+_MAX_RANDOM_CHARS = 256  # that are looked at: behind so many words begins no token
+_GOES_ON = re.compile(rb"[A-Za-z0-9_+/=.-]*")
+_VALUE_GOES_ON = re.compile(rb"(?:[:=][A-Za-z0-9_+/=~-]{5,})*")
+_IMAGE = re.compile(rb";base64,[A-Za-z0-9+/=]{100,}")  # has all openings of three letters
+# In a text that is made to hold up readers an opening follows the other. After so many in a block that begin
+# no token nobody compares shapes: what goes on behind an opening and looks random is taken for a secret.
+_BLOCK_BYTES = 64 * 1024
+_MAX_FAILED = 2000
+_LONG_RUN = re.compile(rb"[A-Za-z0-9_+/=.~-]{20,}")
 
-# Where rules are from, those with the clearest names first; "" is what a later catalogue may have.
-_ORIGINS = ("memd.", "betterleaks.", "veles.secrets/", "")
-# The catalogue is made for source code, where a token ends at a quote, a space or a line. Notes put commas,
-# brackets, stars and Han around it: those become spaces, a byte for a byte, and the text is scanned again.
-_ASCII = 0x80  # values below it
-_SPACES = bytes(32 if byte >= _ASCII or chr(byte) in ",()[]{}<>*|!?`" else byte for byte in range(256))
-
-# Tokens that are public: of AWS's, GitHub's and Azurite's documentation.
-_PUBLIC = frozenset(
-    {
-        "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a",
-        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq" + "/K1SZFPTOtr/KBHBeksoGMGw==",
-        "QWxhZGRpbjpvcGVuIHNlc2FtZQ==",  # RFC 7617
-    }
+# Tokens that are public: in the documentation of AWS, GitHub, Azurite, Stripe, Telegram, and in RFC 7617.
+_PUBLIC = re.compile(
+    "16C7e42F292c6912E7710c838347Ae178B4a|Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq"
+    "|4eC39HqLyjWDarjtT1zdp7dc|ABC-DEF1234ghIkl-zyx57W2v1u123ew11|QWxhZGRpbjpvcGVuIHNlc2FtZQ"
 )
 # What stands for a password where none is told; digits and signs around it do not make it one.
 _NO_PASSWORD = re.compile(
@@ -53,13 +60,32 @@ _NO_PASSWORD = re.compile(
     "|passw(?:or)?d|placeholder|postgres|qwerty|redacted|root|secret|string|test(?:ing)?|token|user|value)*"
 )
 _PLACEHOLDER = re.compile(r"^[$%]|[<>{}…]|\$[{(]|\.\.\.|(.)\1{3}|your|example", re.IGNORECASE)
-_BLANK = re.compile(r"([xX0.])\1{11}")  # where a token's random part would stand; keys have such runs of A
+# Where a token's random part would be; keys have such runs of A, and letters in order as often as any others.
+_BLANK = re.compile(
+    r"([xX0.*])\1{11}|example|your[_-]|placeholder|redacted|0123456789|123456:|abcdefghij", re.IGNORECASE
+)
+_NO_SECRET_NAME = re.compile(
+    r"publi[cs]|pub_?key|fingerprint|hash|sha\d|digest|checksum|identifier|ur[il]|path|file|name|version|commit|izer"
+    r"|(?:^|[^a-z])ids?[^a-z]*$"
+)
+_NO_SECRET_VALUE = re.compile(r"sha\d|md5|ssh|ecdsa|age1|eyJ|AAAA|data[./]", re.IGNORECASE)
+_STRONG_WORD = re.compile(WORDS.removesuffix("|key"))
+_HEX = re.compile("[0-9a-f]+|[0-9A-F]+")
 _ADDRESS = re.compile(r"://(?P<name>[^/\s:@]*):(?P<password>[^/\s@]+)@")
 _LETTERS_ALONE = re.compile(r"[^a-z]+")
+_SIGNS = re.compile(r"[^A-Za-z0-9]+")
+_OF_VALUE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/.~%-"  # = may follow
+_LONGEST_NAME = 40  # bytes of a value that may be the name of what is assigned next
 _LOADING = threading.Lock()
 MIN_PASSWORD_CHARS = 8
 LONG_PASSWORD_CHARS = 20  # of letters alone: words that documentation puts there are shorter
+MIN_DIFFERENT = 6  # characters of a token; documentation has rows of x
+MIN_RANDOM_CHARS = 10  # in a row, without a sign between them: the words of names are shorter
+MIN_DIGITS = 2  # of a random text; names in capital and small letters have none or one
 MIN_KEY_CHARS = 8  # different ones in a private key's body: documentation has lines of X
+MIN_SERVICE_CHARS = 14  # of what is assigned to the name of a service
+MIN_SECRET_CHARS = 20  # to a word as "token"
+MIN_KEY_VALUE_CHARS = 30  # to "key" alone, which is the name of much else
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +100,10 @@ class Secret:
 def find_secrets(text: str) -> list[Secret]:
     """Return every secret of a known shape in *text*, in order; no two of them overlap."""
     data = text.encode("utf-8", "replace")
+    if b";base64," in data:
+        data = _IMAGE.sub(lambda image: b" " * len(image[0]), data)
     kept: list[Secret] = []
-    for _, one in sorted(set(_found(data)), key=lambda found: (found[1].start, found[0], -found[1].end)):
+    for one in sorted([*_tokens(data), *_framed(data), *_assigned(data)], key=lambda found: found.start):
         if kept and one.start < kept[-1].end:
             kept[-1] = Secret(kept[-1].kind, kept[-1].start, max(kept[-1].end, one.end))
         else:
@@ -94,40 +122,185 @@ def mask(text: str) -> str:
 
 
 def replacements(text: str) -> list[tuple[int, int, str]]:
-    """Return where secrets stand in *text*, [start, end), and what `mask` puts there beside line breaks."""
+    """Return where secrets are in *text*, [start, end), and what `mask` puts there beside line breaks."""
     return [(one.start, one.end, f"[masked: {one.kind}]") for one in find_secrets(text)]
 
 
-def _scanner() -> "Scanner":
-    with _LOADING:  # else two threads that come at once would both read the shapes
+class _Token:
+    """A shape with an opening; its expression is compiled when its opening is met first."""
+
+    def __init__(self, kind: str, opening: str, rest: str) -> None:
+        self.kind = kind.lstrip("<~")
+        self.opening = opening.encode()
+        self.must_look_random = "~" in kind
+        self.max_bytes = _MAX_WEB_TOKEN_BYTES if self.kind == "jwt" else _MAX_TOKEN_BYTES
+        self._text = (_NO_WORD_BEFORE if "<" in kind else "") + re.escape(opening) + expanded(rest)
+
+    @cached_property
+    def shape(self) -> re.Pattern[bytes]:
+        return re.compile(self._text.encode())
+
+
+class _Frame:
+    """A shape that is known by what is around it; compiled where a text holds *holds*."""
+
+    def __init__(self, kind: str, holds: str, shape: str) -> None:
+        self.kind = kind.lstrip("~")
+        self.must_look_random = "~" in kind
+        self.holds = holds.encode()
+        self._text = expanded(shape)
+
+    @cached_property
+    def shape(self) -> "re2._Regexp":
+        return _compiled(self._text.encode())
+
+
+class _Shapes:
+    """The tables, ready to be compared with texts."""
+
+    def __init__(self) -> None:
+        # By the first two bytes, those with the longest opening first.
+        self.tokens: dict[bytes, list[_Token]] = {}
+        for row in TOKENS.strip().splitlines():
+            kind, *openings, rest = row.split()
+            for opening in openings:
+                self.tokens.setdefault(opening[:2].encode(), []).append(_Token(kind, opening, rest))
+        for tokens in self.tokens.values():
+            tokens.sort(key=lambda one: -len(one.opening))
+        first = b"|".join(re2.escape(one.opening) for tokens in self.tokens.values() for one in tokens)
+        self.openings = _compiled(b"(?:%s)%s" % (first, _BEHIND_OPENING))
+        self.frames = [_Frame(*row) for row in FRAMES]
+        services = "|".join(map(re2.escape, SERVICES.split()))
+        self.services = _compiled(f"(?i){services}".encode())
+        self.assigned = _compiled(
+            rf"(?i)(?:(?:^|[^a-z])(?:{services})|{WORDS})[ \t\w.-]{{0,20}}[\s'\"\\]{{0,3}}"
+            r"(?:=>|:{1,3}=|\|\||\?=|[=:>,])[\x60'\"\s=\\]{0,5}"
+            rf"[a-z0-9+/_-][a-z0-9_+/.~%-]{{{MIN_SERVICE_CHARS - 1},}}={{0,2}}".encode()
+        )
+
+
+def _shapes() -> _Shapes:
+    with _LOADING:  # else two threads that come at once would both compile them
         return _loaded()
 
 
 @cache
-def _loaded() -> "Scanner":
-    # 20 ms and 40 MB, with a quarter of a second to read the shapes: only where a text is looked through.
-    from kingfisher_sdk import Rules, Scanner  # noqa: PLC0415
-
-    folder = None if os.environ.get(_CACHE_VARIABLE) else paths.state_dir() / CACHE_FOLDER
-    # What is base64 of something else is not decoded: notes quote images and certificates.
-    return Scanner(Rules([RULES], cache_dir=folder), base64=False)
+def _loaded() -> _Shapes:
+    return _Shapes()
 
 
-def _found(data: bytes) -> Iterator[tuple[int, Secret]]:
-    """Yield secrets with places in bytes, and how good the name of each is; some more than once."""
-    bare = data.translate(_SPACES).replace(b". ", b"  ").replace(b".\n", b" \n")
-    for scanned in (data, bare):
-        for one in _scanner().scan(scanned):
-            rank, kind = _named(one.rule_id)
-            if one.visible and not _is_example(kind, one.secret):
-                yield rank, Secret(kind, one.location["start_offset"], one.location["end_offset"])
+def expanded(shape: str) -> str:
+    """Return a shape of the table as a regular expression."""
+    return _MACRO.sub(lambda found: _CLASSES[found[0]], shape)
 
 
-@cache
-def _named(rule_id: str) -> tuple[int, str]:
-    """Return the rank and the name of a rule: of "betterleaks.zoho-zapi-key.1" zoho-zapi-key."""
-    rank = next(number for number, origin in enumerate(_ORIGINS) if rule_id.startswith(origin))
-    return rank, re.sub(r"\.\d+$", "", rule_id.removeprefix(_ORIGINS[rank]))
+def _compiled(shape: bytes) -> "re2._Regexp":
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1  # bytes; UTF-8 has none of ASCII in its other characters
+    options.max_mem = 16 << 20
+    options.log_errors = False
+    return re2.compile(shape, options)
+
+
+def _tokens(data: bytes) -> Iterator[Secret]:
+    """Yield the tokens that begin with an opening of their issuer."""
+    shapes = _shapes()
+    at, block, failed = 0, 0, 0
+    while match := shapes.openings.search(data, at):
+        at = match.start()
+        if at >= block + _BLOCK_BYTES:
+            block, failed = at, 0
+        if failed > _MAX_FAILED:
+            run = _LONG_RUN.match(data, at, at + _BLOCK_BYTES)
+            if run and _looks_random(run[0].decode("ascii")):
+                yield Secret("token", at, run.end())
+            at = (run or match).end()
+        elif found := _token_at(shapes.tokens[data[at : at + 2]], data, at):
+            yield found
+            at = found.end
+        else:
+            failed += 1
+            at += 1
+
+
+def _token_at(tokens: Iterable[_Token], data: bytes, at: int) -> Secret | None:
+    for token in tokens:
+        if not data.startswith(token.opening, at):
+            continue
+        match = token.shape.match(data, at, at + token.max_bytes)
+        if match is None:
+            continue
+        rest = data[at + len(token.opening) : match.end()].decode("ascii", "replace")
+        if _is_blank(rest) or (token.must_look_random and not _looks_random(rest[:_MAX_RANDOM_CHARS])):
+            continue
+        if token.kind == "jwt" and _is_known_payload(match[0].decode("ascii")):
+            continue
+        end = match.end()
+        if end - at == token.max_bytes:
+            end = _GOES_ON.match(data, end).end()  # type: ignore[union-attr]  # it matches nothing, too
+        return Secret(token.kind, at, end)
+    return None
+
+
+def _framed(data: bytes) -> Iterator[Secret]:
+    """Yield the secrets that are known by what is around them."""
+    lower = data.lower()
+    for frame in _shapes().frames:
+        if frame.holds in lower:
+            for match in frame.shape.finditer(data):
+                start, end = match.span(1)
+                secret = data[start:end].decode("utf-8", "replace")
+                is_random = not frame.must_look_random or _looks_random(secret)
+                if is_random and not _is_example(frame.kind, secret):
+                    yield Secret(frame.kind, start, end)
+
+
+def _assigned(data: bytes) -> Iterator[Secret]:
+    """Yield random texts that are assigned to the name of a service or of a secret."""
+    shapes = _shapes()
+    at = 0
+    while match := shapes.assigned.search(data, at):
+        whole = match.group()
+        start = match.start() + len(whole.rstrip(b"=").rstrip(_OF_VALUE))
+        name, value = (
+            data[match.start() : start].decode("ascii", "replace").lower(),
+            data[start : match.end()],
+        )
+        value = value.rstrip(b".")
+        is_service = shapes.services.search(name.encode()) is not None
+        if _is_assigned_secret(name, value.decode("ascii"), is_service=is_service):
+            at = _VALUE_GOES_ON.match(data, start + len(value)).end()  # type: ignore[union-attr]
+            yield Secret("credential", start, at)
+        else:
+            at = max(start, match.end() - _LONGEST_NAME)
+
+
+def _is_assigned_secret(name: str, value: str, *, is_service: bool) -> bool:
+    """Tell whether a *value* with this *name* is a secret; random texts are identifiers and hashes, too."""
+    if _NO_SECRET_NAME.search(name) or _NO_SECRET_VALUE.match(value) or _is_blank(value):
+        return False
+    if not _looks_random(value):
+        return False
+    if is_service:
+        return True
+    if _STRONG_WORD.search(name):
+        return len(value) >= MIN_SECRET_CHARS
+    return len(value) >= MIN_KEY_VALUE_CHARS and not _HEX.fullmatch(value)
+
+
+def _looks_random(text: str) -> bool:
+    """Tell whether digits, small and capital letters change as in a random text, unlike words and dates."""
+    longest = max(_SIGNS.split(text), key=len)
+    if len(longest) < MIN_RANDOM_CHARS or sum(map(str.isdigit, text)) < MIN_DIGITS:
+        return False
+    kinds = ["0" if one.isdigit() else "a" if one.islower() else "A" for one in longest]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return changes >= max(3, len(longest) // 8)
+
+
+def _is_blank(text: str) -> bool:
+    """Tell whether a token is the place of one, or one that documentation shows."""
+    return len(set(text)) < MIN_DIFFERENT or bool(_BLANK.search(text) or _PUBLIC.search(text))
 
 
 def _in_characters(secrets: Iterable[Secret], data: bytes) -> Iterator[Secret]:
@@ -141,14 +314,14 @@ def _in_characters(secrets: Iterable[Secret], data: bytes) -> Iterator[Secret]:
 
 def _is_example(kind: str, secret: str) -> bool:
     """Tell whether a secret is one that documentation shows, or the place of one."""
-    if secret in _PUBLIC:
+    if secret.startswith("[masked:") or _PUBLIC.search(secret):
         return True
     if kind == "private-key":
         return len(set(secret.partition("-----")[2].rpartition("-----")[2])) < MIN_KEY_CHARS
-    if kind == "jwt":
-        return _is_known_payload(secret)
     name, password = _password_in(kind, secret)
-    return bool(_BLANK.search(secret)) or (password is not None and not _is_password(password, name))
+    if password is not None:
+        return not _is_password(password, name)
+    return _is_blank(secret)
 
 
 def _password_in(kind: str, secret: str) -> tuple[str, str | None]:
@@ -156,14 +329,16 @@ def _password_in(kind: str, secret: str) -> tuple[str, str | None]:
     if kind == "basic-authorization":
         name, _, password = _decoded(secret).partition(":")
         return name, password
-    if kind in {"generic-credential-uri", "netrc-password", "curl-auth-user"}:
-        return "", secret.rpartition(":")[2]
-    address = _ADDRESS.search(secret)
-    return (address["name"], address["password"]) if address else ("", None)
+    if kind == "curl-auth-user":
+        name, _, password = secret.partition(":")
+        return name, password
+    if kind in {"generic-credential-uri", "netrc-password", "nuget-config-password"}:
+        return "", secret
+    return "", None
 
 
 def _is_password(text: str, name: str = "") -> bool:
-    """Tell a password from a word that stands in its place."""
+    """Tell a password from a word that is in its place."""
     if len(text) < MIN_PASSWORD_CHARS or text == name or _PLACEHOLDER.search(text):
         return False
     letters = _LETTERS_ALONE.sub("", text.lower())

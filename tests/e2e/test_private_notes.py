@@ -1,7 +1,6 @@
 """What agents get of a workspace: no private note, by whatever they ask, and no secret of the others."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -205,17 +204,3 @@ def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
         assert "k3tchup9" not in told["text"]
         assert len(told["text"].encode()) <= 4 * budget
         assert told["tokens"] <= budget
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process has loaded")
-def test_the_library_that_finds_secrets_is_loaded_for_them_alone(daemon, tmp_path):
-    """A daemon that no agent asks, and that writes no entry, does without it."""
-    root = tmp_path / "notes"
-    root.mkdir()
-    (root / "note.md").write_text(f"Sourdough rises overnight. {TOKEN}\n")
-    daemon.add(root)
-    assert daemon.found("sourdough") == ["note.md"]
-    loaded = Path(f"/proc/{daemon.process.pid}/maps")
-    assert "kingfisher" not in loaded.read_text()
-    daemon.call("recall", query="sourdough")
-    assert "kingfisher" in loaded.read_text()
