@@ -29,6 +29,27 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="module")
+def module_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon for the tests of one file, which get it as `shared_daemon`."""
+    daemon = Daemon(tmp_path_factory.mktemp("shared"))
+    yield daemon
+    daemon.close()
+
+
+@pytest.fixture
+def shared_daemon(module_daemon: Daemon) -> Iterator[Daemon]:
+    """A running daemon without workspaces, as `daemon`, for tests that need no home of their own."""
+    if module_daemon.process is None or module_daemon.process.poll() is not None:
+        if module_daemon.listens():  # one that memctl has started is no process of ours
+            module_daemon.memctl("stop")
+        module_daemon.start()
+    for known in module_daemon.call("workspace.list")["workspaces"]:
+        module_daemon.call("workspace.remove", path=known["root"])
+    yield module_daemon
+    assert module_daemon.untruths() == []
+
+
+@pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, str]]:
     """A running daemon with the sample workspace, wholly indexed; for tests that only read."""
     home = tmp_path_factory.mktemp("sample")

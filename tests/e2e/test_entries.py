@@ -14,6 +14,12 @@ from memctl.client import RpcError
 HALF = 128 * 1024
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
 def front_of(text: str) -> dict:
     """Return the front matter as any other program would read it."""
     _, header, _ = text.split("---\n", 2)

@@ -37,6 +37,12 @@ def said(daemon, cwd, prompt=QUESTION, *, client="claude-code", env=PATIENT) -> 
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+@pytest.fixture
 def notes(daemon, tmp_path):
     """A workspace with a note that answers."""
     root = tmp_path / "notes"

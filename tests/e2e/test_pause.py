@@ -11,6 +11,12 @@ from memctl.client import RpcError
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+@pytest.fixture
 def root(daemon: Daemon, tmp_path: Path) -> Path:
     """A workspace with one note, wholly indexed."""
     root = tmp_path / "notes"

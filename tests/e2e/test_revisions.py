@@ -18,6 +18,12 @@ NEWER = {
 QUERY = "how is staging deployed"
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
 def error_of(daemon, method, **params):
     with pytest.raises(RpcError) as caught:
         daemon.call(method, **params)

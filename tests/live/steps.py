@@ -39,6 +39,7 @@ TOGETHER = (  # left out or done as one
 )  # fmt: skip
 DONE_SHARE = 0.4  # of the above, by each seed
 CHECKS = 0.02  # of all steps
+PLAIN_CHECKS = 0.1  # where a hint may be lost: before the same file is saved again
 PAUSES_MS = (0, 0, 0, 0, 0, 0, 1, 3, 15, 40)  # after a step; a hand is slower, a tool is not
 
 
@@ -64,7 +65,7 @@ def steps(seed: int, count: int, *, plain: bool = False) -> list[Step]:
     """Return so many steps, the last one a check; after *plain* ones memd scans for no other reason."""
     chance = random.Random(seed)
     kinds = SAVES | MOVES if plain else _kinds(chance)
-    kinds = kinds | {"check": sum(kinds.values()) * CHECKS}
+    kinds = kinds | {"check": sum(kinds.values()) * (PLAIN_CHECKS if plain else CHECKS)}
     drawn = chance.choices(list(kinds), list(kinds.values()), k=count - 1)
     return [
         Step(number, kind, _places(chance), chance.choice(PAUSES_MS)) for number, kind in enumerate(drawn)
