@@ -8,7 +8,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from daemon_process import RULE_CACHE, rule_cache
 from mcp import Client, StdioServerParameters
 
 from memctl import exits
@@ -27,7 +26,6 @@ def home(tmp_path):
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "state"),
-        RULE_CACHE: rule_cache(),
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "MEMD_SOCKET": str(tmp_path / "run" / "s"),
         "PYTHONPATH": str(Path(exits.__file__).parent.parent),
