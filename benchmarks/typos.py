@@ -20,7 +20,7 @@ from benchmarks.indexed import Indexed, indexed
 from benchmarks.scorer import evaluate
 from memd.index.snapshot import View
 from memd.search.query import parse
-from memd.search.spelling import plain_words, spelling
+from memd.search.spelling import MIN_LETTERS, plain_words, spelling
 
 SEED = 20260601
 HITS = 30  # 3 of a source at most
@@ -99,7 +99,7 @@ def right_words(built: Indexed, questions: Sequence[str]) -> Right:
     with built.index.view() as view:
         for text in questions:
             query = parse(text)
-            words = list(plain_words(query))
+            words = [word for word in plain_words(query) if len(word) >= MIN_LETTERS]
             unknown = [word for word in words if not _has(view, word)]
             terms = spelling(view, query, built.embedder.tokenizer, lambda: False).corrected
             found.words += len(words)

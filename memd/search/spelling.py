@@ -5,7 +5,8 @@ tokenizer cuts it into pieces. Then the nearest term of the vocabulary takes its
 two in a long word; of several at the same distance the one in most chunks. An edit is a letter that is
 another, missing or too much, or two that are exchanged. Never corrected is what may be meant as it stands:
 identifiers (what has digits, signs or capitals inside), what stands in quotes, excluded words, scripts
-without spaces between words. Measured by `benchmarks/typos.py`.
+without spaces between words. Nothing is corrected where half of the words or more stay unknown: then the query
+is of another language, or of another subject than the notes. Measured by `benchmarks/typos.py`.
 
 Of a query that is still being typed the last word is taken for the most frequent term that begins with it,
 where no chunk has it as it stands: looking for it inside the texts of 100,000 chunks would take longer than
@@ -30,6 +31,8 @@ MIN_LETTERS = 5
 # words of other subjects often have two. That costs next to nothing, and a third fewer of them are changed.
 LONG = 8
 MANY_PIECES = 3
+# Shorter words that the model knows are of every language: "ich" and "une" are, too.
+SAYING_LETTERS = 4
 MAX_WORDS = 16  # of one query that are looked up, at some 2 ms each: a pasted log has hundreds
 CANDIDATES = 8  # for the rest of a word: the first few may stand in dead chunks alone; arbitrary
 # How long a query waits for the vocabulary of a large index; that of 100,000 chunks is read in half a second.
@@ -67,7 +70,7 @@ def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[
     Raises:
         DeadlineError: it passed while the vocabulary was read.
     """
-    unknown = _unknown(view, query, tokenizer) if HAS_NUMPY else {}
+    unknown, strangers, count = _looked_up(view, query, tokenizer) if HAS_NUMPY else ({}, 0, 0)
     begun = _begun(view, query.begun) if HAS_NUMPY and query.begun else None
     if not unknown and begun is None:
         return NOTHING_UNKNOWN
@@ -75,11 +78,14 @@ def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[
     found = {}
     if begun is not None and (completed := _completed(view, begun)):
         found[query.begun] = completed
-    for word, (term, edits) in unknown.items():
-        nearest = None if word in found or expired() else _nearest(view, term, edits)
-        if nearest is not None:
-            found[word] = nearest
-    return Spelling(found, is_complete)
+    nearest = {
+        word: _nearest(view, term, edits)
+        for word, (term, edits) in unknown.items()
+        if word not in found and not expired()
+    }
+    corrections = {word: term for word, term in nearest.items() if term is not None}
+    strangers += len(unknown.keys() - found.keys() - corrections.keys())
+    return Spelling(found | corrections if 2 * strangers < count else found, is_complete)
 
 
 def corrected(query: Query, terms: Mapping[str, str]) -> Query:
@@ -95,28 +101,36 @@ def corrected(query: Query, terms: Mapping[str, str]) -> Query:
 
 
 def plain_words(query: Query) -> Iterator[str]:
-    """Yield the words of a query, as they were typed, that are long enough and no identifiers."""
+    """Yield the words of a query, as they were typed, that are no stop words and no identifiers."""
     for typed in query.words:
         for word in _LETTERS.findall(typed) if _PLAIN.fullmatch(typed) else ():
             has_capitals = word[1:] != word[1:].lower()
-            is_short = len(word) < MIN_LETTERS or word.casefold() in STOP_WORDS
-            if not (is_short or has_capitals or analysis.is_spaceless(word)):
+            if not (word.casefold() in STOP_WORDS or has_capitals or analysis.is_spaceless(word)):
                 yield word
 
 
-def _unknown(view: View, query: Query, tokenizer: Tokenizer) -> dict[str, tuple[str, int]]:
-    """Return the words that nobody knows: as typed → its term, and how many edits away others may be."""
+def _looked_up(
+    view: View, query: Query, tokenizer: Tokenizer
+) -> tuple[dict[str, tuple[str, int]], int, int]:
+    """Return the words that nobody knows: as typed → its term, and how many edits away others may be.
+
+    Then how many words nobody knows that are too short to be corrected, and how many words were looked up.
+    """
     found: dict[str, tuple[str, int]] = {}
+    strangers = count = 0
     for word in dict.fromkeys(plain_words(query)):
+        count += 1
         terms = view.reader.terms(analysis.prepare(word))
         if len(terms) != 1 or view.postings(terms[0], prefix=False).document_frequency:
             continue
         pieces = len(tokenizer.spans(word))
-        if pieces > 1:
+        if pieces > 1 and len(word) >= MIN_LETTERS:
             found[word] = (terms[0], 2 if len(word) >= LONG and pieces >= MANY_PIECES else 1)
+        elif pieces > 1 or len(word) < SAYING_LETTERS:
+            strangers += 1
         if len(found) == MAX_WORDS:
             break
-    return found
+    return found, strangers, count
 
 
 def _begun(view: View, word: str) -> str | None:

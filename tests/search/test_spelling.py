@@ -83,7 +83,7 @@ def test_a_word_that_nobody_knows_is_taken_for_the_nearest_term(notes, spelled, 
         ("about the brea", {"brea": "breast"}),
         ("Phosph", {"Phosph": "phosphorylation"}),
         ("k", {"k": "kinase"}),
-        ("canc breats", {"breats": "breast"}),  # the last word alone; it begins nothing, and is a slip
+        ("kinase canc breats", {"breats": "breast"}),  # the last word alone; it begins nothing, and is a slip
         ("breast", {}),  # a word of the notes
         ("kin ", {}),  # a space behind it ends it
         ('"kin', {"kin": "kinase"}),
@@ -112,6 +112,9 @@ def test_the_last_word_of_a_query_that_is_being_typed_is_completed(notes, pieces
         "brEats BReats",  # capitals inside
         "brst kinse",  # one of four letters; kinse is corrected elsewhere
         "zzzzzzzz qqqqqq",  # near to nothing
+        "wie lösche ich einen kinasse",  # of another language: more is unknown than known
+        "zzzzzzzz kinasse",  # half of it is
+        "une kinasse",  # also where the model knows a short word
         "乳房検診 유방암검진 มะเร็งเต้านม",
         "54081 10.4.23.7 3f2c9a1b",
         "",
@@ -121,6 +124,13 @@ def test_what_is_known_or_may_be_meant_is_left_alone(notes, spelled, text):
     """Whatever stands in the notes, in the model's vocabulary, in quotes, or is no plain word."""
     notes.save(MEDICAL | {"other.md": "kinse\n"})
     assert spelled(text) == {}
+
+
+@pytest.mark.parametrize("text", ["cancer zzzzzzzz kinasse", "wreath kinasse", "the kinasse", "zzz-2 kinasse"])
+def test_a_slip_among_words_that_are_mostly_known_is_corrected(notes, spelled, text):
+    """Those of the notes and of the model count as known, names of things and stop words not at all."""
+    notes.save(MEDICAL)
+    assert spelled(text) == {"kinasse": "kinase"}
 
 
 def test_of_several_terms_the_nearest_then_the_most_frequent_one_is_taken(notes, spelled):
