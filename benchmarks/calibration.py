@@ -26,15 +26,14 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from memctl.evaluation.choosing import choose
-from memctl.evaluation.held_out import hold_out, neutral_names
-
 from benchmarks import beir, report
 from benchmarks.beir import Beir, Query
 from benchmarks.indexed import Indexed, indexed
 from benchmarks.scorer import evaluate
 from memd import scripts
 from memd.embedding.onnx import OnnxEmbedder
+from memd.eval.headings import choose
+from memd.eval.holdout import hold_out, neutral_names
 from memd.search import source_scores
 from memd.search.confidence import Confidence
 from memd.search.score import Mode

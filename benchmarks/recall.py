@@ -112,7 +112,7 @@ def _rows(data: Beir, index: Indexed) -> list[dict[str, object]]:
 def recalled(index: Indexed, hits: list[Hit], budget: int) -> str:
     """Return what `recall` sends of hits."""
     with index.index.view() as view:
-        pieces = [piece_of(hit, partial(section, view, hit.chunk)) for hit in hits]
+        pieces = [piece_of(hit, "strong", partial(section, view, hit.chunk)) for hit in hits]
         return recall([], pieces, budget).text
 
 

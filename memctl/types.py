@@ -479,6 +479,8 @@ class RecallSource(TypedDict):
     end_line: int
     id: int
     score: float | None  # null: of the core, which goes first whatever is asked
+    # how good a match these lines are; null: of the core
+    confidence: Literal["strong", "weak", "none"] | None
     date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in a search
@@ -492,6 +494,8 @@ class RecallOmission(TypedDict):
     end_line: int
     id: int
     score: float | None  # null: of the core, which goes first whatever is asked
+    # how good a match these lines are; null: of the core
+    confidence: Literal["strong", "weak", "none"] | None
     date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in a search

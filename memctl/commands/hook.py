@@ -28,6 +28,24 @@ RECENT = {"query": "", "since": "7d", "path": ["MEMORY.md", "memory/*.md", "memo
 # docs/confidence.md: most questions about something else have no hit of this score, most in a note's own
 # words have. Beside most prompts, about code, no note belongs.
 MIN_SCORE = 0.3
+# A prompt of one or two of these asks for nothing: it moves the conversation on, whatever notes say.
+FEW_WORDS = 2
+COMMON_WORDS = frozenset(
+    """
+    a again all alright an and any apply are ask back be begin build but cancel change check clean code commit
+    continue cool correct debug do does done else enough exactly explain fine finish first fix for format from
+    go good got great hello help hey hi how i in is it its just keep last later let lets list look looks make
+    maybe me merge more my never new next nice no nope not nothing now of off ok okay on one open or out over
+    perfect plan please proceed push quit read ready redo refactor remove repeat restart resume retry revert
+    review right run same save see ship show simplify skip so sorry start status stop summarize summary sure
+    tell test tests thank thanks that thats the them then there these they thing think this those to too try
+    undo up update use very wait was we well what when where which who why with work works write wrong yeah
+    yep yes you your
+    bitte danke doch genau gut ja los mach nein nochmal weiter
+    allez continuez continuer daccord encore merci non oui
+    claro dale gracias otra sigue sí vale
+    """.split()  # noqa: SIM905 - readable as words
+)
 OUTPUT_CHARS = 9_500  # Claude Code takes 10,000 characters as they are, and makes a preview of much more
 STDIN_TIMEOUT_S = 30.0  # arbitrary: of a client that tells of an end and leaves stdin open
 BOOT_S = 10.0  # arbitrary: no start takes so long, so the system counts from another moment
@@ -181,13 +199,21 @@ def _recalled(root: str, prompt: str | None) -> str:
 
 
 def as_words(prompt: str) -> str:
-    """Return the words of a prompt: what looks like an operator of a query is none in a sentence."""
+    """Return the words of a prompt, in which nothing is an operator; none where it asks for nothing."""
     import re  # the json module has loaded it
 
     if len(prompt) > QUERY_HEAD_CHARS + QUERY_TAIL_CHARS:
         prompt = f"{prompt[:QUERY_HEAD_CHARS]} {prompt[-QUERY_TAIL_CHARS:]}"
     words = re.findall(r"\w[\w.+#/'-]*(?::+\w+)*", prompt)
+    if len(words) <= FEW_WORDS and all(_is_common(word) for word in words):
+        return ""
     return " ".join(re.sub(r"^(\w+):+", r"\1 ", word) for word in words)
+
+
+def _is_common(word: str) -> bool:
+    """Tell whether a word of a prompt says nothing alone; an answer of one letter or digit is one, too."""
+    bare = word.casefold().rstrip(".+#/'-").replace("'", "")
+    return len(bare) == 1 or bare in COMMON_WORDS
 
 
 def framed(text: str) -> str:

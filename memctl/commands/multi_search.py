@@ -63,7 +63,10 @@ def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace
             b"".join(dict.fromkeys(hits.files0(_alone(hit), cwd=ABSOLUTE) for hit in merged))
         )
     elif is_page(args):
-        show_page({"workspace": "", "hits": merged}, query, args, cwd=ABSOLUTE)
+        said = {answer["confidence"] for answer in answers if answer["hits"]}
+        best = next((word for word in ("strong", "weak") if word in said), "none")
+        answer = {"workspace": "", "hits": merged, "confidence": best}
+        show_page(answer, query, args, cwd=ABSOLUTE)
     else:
         sys.stdout.write(_output(merged, answers, args))
 

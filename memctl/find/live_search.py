@@ -189,8 +189,11 @@ def _merged(
 ) -> Found:
     """Return what several workspaces, or one, answered."""
     merged = [hit for group in groups(answers) for hit in group[:limit]]
-    # What a word was taken for changes with each key: a sentence about it would make the screen jump.
-    notes = [note for answer in answers if (note := hit_text.notes({**answer, "corrected": {}}))]
+    # What a word was taken for, and how good a match is, changes with each key: a sentence about it would
+    # make the screen jump.
+    steady = [answer | {"corrected": {}} for answer in answers]
+    steady = [one | {"confidence": "strong"} if hit_text.is_weak(one) else one for one in steady]
+    notes = [note for answer in steady if (note := hit_text.notes(answer))]
     notes += [str(error) for error in failures]
     corrected = [term for answer in answers for term in answer["corrected"].values()]
     return Found(

@@ -17,6 +17,7 @@ TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes
 NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
 SNIPPET_LINES = 2  # the first eight hits stand on a screen of 24
 RANK_COLUMNS = 4  # of "10  "
+WEAK_MATCH = "weak match"  # most questions about something else have one, too
 SAME_FILE = "  …"  # in place of a path that stands above already
 DATE_OF = {"name": "of", "updated": "updated", "created": "written", "changed": "changed"}
 
@@ -56,6 +57,8 @@ def people(answer: Answer, *, query: str, style: PageStyle) -> str:
     """Return the hits as a page, those of a file together; the words of *query* are marked in their text."""
     marker = Marker(" ".join([query, *(answer.get("corrected") or {}).values()]), colour=style.colour)
     entries, above = [], None
+    if is_weak(answer):
+        entries.append(f"{' ' * RANK_COLUMNS}{marker.paint(WEAK_MATCH, FAINT)}\n")
     for number, hit in enumerate(in_page_order(answer), 1):
         file = _file(answer, hit)
         entries.append(_entry(number, hit, file[0], marker, style, is_first=file != above))
@@ -155,6 +158,8 @@ def notes(answer: Answer) -> str | None:
         parts.append(_without(answer))
     if is_nearest(answer):
         parts.append("no good match: this is only the nearest there is")
+    elif is_weak(answer):
+        parts.append(WEAK_MATCH)
     if codes := answer.get("degraded"):
         prefix = "keyword only" if answer.get("mode") == "keyword" else "degraded"
         parts.append(f"{prefix}: {reasons(codes)}")
@@ -201,6 +206,12 @@ def _without(answer: Answer) -> str:
 def is_nearest(answer: Answer) -> bool:
     """Say whether an answer has hits and none of them is a good match."""
     return answer.get("confidence") == "none" and bool(answer.get("hits") or answer.get("sources"))
+
+
+def is_weak(answer: Answer) -> bool:
+    """Say whether an answer has hits and none of them is more than a weak match."""
+    found = answer.get("hits") or answer.get("sources") or ()
+    return answer.get("confidence") == "weak" and any(one["score"] is not None for one in found)
 
 
 def is_whole(answer: Answer) -> bool:

@@ -9,6 +9,7 @@ from memd.api.search import Answered, Question, answered_in
 from memd.index.snapshot import View
 from memd.rpc.context import Call
 from memd.rpc.encode import Packed
+from memd.search.confidence import Confidence
 from memd.search.recall import BYTES_PER_TOKEN, Piece, Recalled, piece_of
 from memd.search.recall import recall as fit
 from memd.search.score import SearchRequest
@@ -17,7 +18,12 @@ from memd.search.section import beginning, section
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-NO_GOOD_MATCH = "No good match: these are only the nearest notes."  # in front of what a prompt gets
+# In front of what a prompt gets, by the confidence of the answer.
+PREFACES: dict[Confidence, str] = {
+    "strong": "",
+    "weak": "Weak match: these notes may be beside the point.",
+    "none": "No good match: these are only the nearest notes.",
+}
 RECALL_HITS = 50  # candidates for a prompt, at most
 PIECE_TOKENS = 50  # as short pieces are: a small budget needs no more candidates than have room in it
 LEAST_HITS = 10  # some of them say what is sent already
@@ -48,22 +54,24 @@ def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
 
 def _fitted(view: View, question: Question[RecallParams], found: Answered) -> Recalled:
     asked, answer = question.params, found.answer
-    is_nearest = answer.confidence == "none"
-    hits = answer.hits if asked.nearest or not is_nearest else []
+    hits = answer.hits if asked.nearest or answer.confidence != "none" else []
     old = [hit for hit in hits if hit.superseded_by and not asked.superseded]
     wanted = [hit for hit in hits if asked.superseded or not hit.superseded_by]
     return fit(
         _core(view, question, found.asked.request) if asked.core else [],
-        [_piece(view, hit) for hit in wanted],
+        [_piece(view, hit, answer.confidence) for hit in wanted],
         asked.budget_tokens,
         style=asked.format,
-        preface=NO_GOOD_MATCH if is_nearest else "",
-        left_out=[(_piece(view, hit), f"superseded by {', '.join(hit.superseded_by)}") for hit in old],
+        preface=PREFACES[answer.confidence],
+        left_out=[
+            (_piece(view, hit, answer.confidence), f"superseded by {', '.join(hit.superseded_by)}")
+            for hit in old
+        ],
     )
 
 
-def _piece(view: View, hit: Hit) -> Piece:
-    return piece_of(hit, functools.partial(section, view, hit.chunk))
+def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:
+    return piece_of(hit, answer, functools.partial(section, view, hit.chunk))
 
 
 def _core(view: View, question: Question[RecallParams], request: SearchRequest) -> list[Piece]:
@@ -82,5 +90,7 @@ def _core(view: View, question: Question[RecallParams], request: SearchRequest) 
         chunk, own = beginning(view, source, budget_tokens * BYTES_PER_TOKEN)
         if chunk is not None:
             origin = chunk.origin or source.origin
-            pieces.append(Piece(chunk.id, path, view.source(source.id).title, source.day, origin, None, own))
+            pieces.append(
+                Piece(chunk.id, path, view.source(source.id).title, source.day, origin, None, None, own)
+            )
     return pieces

@@ -198,6 +198,7 @@ class RecallSource(Location, frozen=True, kw_only=True):
 
     id: int
     score: float | None  # null: of the core, which goes first whatever is asked
+    confidence: Confidence | None  # how good a match these lines are; null: of the core
     date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
     superseded_by: list[str]  # as in a search
@@ -855,6 +856,7 @@ def _recalled(one: Piece, shown: Passage) -> dict[str, Any]:
         "start_line": shown.start_line,
         "end_line": shown.end_line,
         "score": rounded(one.score),
+        "confidence": one.confidence,
         "date": one.day.isoformat(),
         "origin": one.origin,
         "superseded_by": list(one.superseded_by),

@@ -44,6 +44,9 @@ from memd.workspace.workspaces import Workspaces
 
 ENTRY_NOTES = 5  # that an agent is told of: enough to see a repetition, few enough to read
 ENTRY_CHUNKS = 20  # of them: a long note may have several
+# Cosine from which a note is worth a look: below, two notes on one subject say different things. Arbitrary;
+# docs/confidence.md calls a score of as much strong.
+ENTRY_MEANING = 0.6
 ENTRY_WORDS = 8  # that are named of those that both have; arbitrary
 # Of the words that say most about the shorter of two texts, so many in both are a reason. Arbitrary.
 WORDS_SHARE = 1 / 3
@@ -102,7 +105,10 @@ def _like_entry(
     if opened.embedding is not None and is_read and answer.mode == "keyword":
         return None
     best: dict[str, SimilarNote] = {}  # by path: one note is named once
+    is_by_meaning = answer.mode == "vector"
     for hit in answer.hits:
+        if is_by_meaning and hit.candidate.score < ENTRY_MEANING:
+            break  # the rest is less like it
         best.setdefault(hit.source.path, _similar_note(hit, chunk.text, answer.mode))
     return list(best.values())[:ENTRY_NOTES]
 

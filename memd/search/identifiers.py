@@ -13,6 +13,7 @@ import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from memd import analysis
 from memd.index.columns import take
@@ -48,6 +49,8 @@ MAX_WORDS = 32
 MAX_LITERAL_CHUNKS = 100
 # Chunks that the rarest term of a word may stand in. FTS5 reads the places of all of them, 0.1 µs each.
 MAX_CHUNKS = 20_000
+
+Reading = Literal["whole", "pieces", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +109,14 @@ def spelled(text: str, tokenizer: Tokenizer) -> tuple[Word, ...]:
     return tuple(found.values())
 
 
-def reads_some(text: str, words: Sequence[Word]) -> bool:
-    """Tell whether the model reads a word of a query's *text*, of which it spells those *words*."""
-    unread = {word.text for word in words if not word.is_read}
-    typed = (one.strip(string.punctuation) for one in text.split())
-    return not unread or any(one not in unread and one.casefold() not in STOP_WORDS for one in typed)
+def reading(text: str, words: Sequence[Word]) -> Reading:
+    """Return how well the model reads the best word of a query's *text*, of which it spells those *words*."""
+    typed = {one.strip(string.punctuation) for one in text.split()}
+    saying = {one for one in typed if one.casefold() not in STOP_WORDS}
+    spelled_out = {word.text for word in words}
+    if not spelled_out or saying - spelled_out:
+        return "whole"
+    return "pieces" if any(word.is_read for word in words) else "nothing"
 
 
 def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: VectorArm) -> Named:

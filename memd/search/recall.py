@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal, Protocol
 
+from memd.search.confidence import Confidence, of_hit
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
 from memd.search.passage import Line, Part, Passage, passage
 from memd.search.search import Hit
@@ -54,6 +55,7 @@ class Piece:
     day: date
     origin: str  # "human" or "agent"
     score: float | None  # None: of the core
+    confidence: Confidence | None  # how good a match it is; None: of the core
     own: Lines
     beside: Lines = field(default_factory=dict)  # with the neighbours that match, too
     section: Callable[[], Lines] = dict  # looks up what is around it in its source
@@ -88,8 +90,8 @@ class Recalled:
     omitted: tuple[tuple[Piece, str], ...]  # with the reason
 
 
-def piece_of(hit: Hit, section: Callable[[], Lines]) -> Piece:
-    """Return what may be sent of a hit."""
+def piece_of(hit: Hit, answer: Confidence, section: Callable[[], Lines]) -> Piece:
+    """Return what may be sent of a hit; *answer*: how good that is."""
     chunk, source = hit.chunk, hit.source
     return Piece(
         id=hit.candidate.id,
@@ -98,6 +100,7 @@ def piece_of(hit: Hit, section: Callable[[], Lines]) -> Piece:
         day=source.day,
         origin=chunk.origin or source.origin,
         score=hit.candidate.score,
+        confidence=of_hit(hit.candidate.merged, answer),
         own=hit.parts[0].lines,
         beside={line: text for part in hit.parts for line, text in part.lines.items()},
         section=section,
@@ -162,8 +165,9 @@ class Markdown:
         one, text = sent.piece, sent.passage.text
         fence = "`" * (max((len(run) for run in _TICKS.findall(text)), default=2) + 1)
         newer = f", superseded by {', '.join(one.superseded_by)}" if one.superseded_by else ""
+        weak = ", weak match" if one.confidence == "weak" else ""
         cut = ", cut" if sent.is_cut else ""
-        told = f"{one.day.isoformat()}, written by {_writer(one)}{newer}{cut}"
+        told = f"{one.day.isoformat()}, written by {_writer(one)}{newer}{weak}{cut}"
         place = f"{one.path}:{sent.passage.start_line}-{sent.passage.end_line}"
         lines = [_line(f"Source: {place} ({told})"), "", fence, text, fence]
         # What begins with its own heading needs no other.
@@ -191,6 +195,7 @@ class Xml:
             "origin": one.origin,
             "about": one.about,
             "superseded_by": ", ".join(one.superseded_by),
+            "match": "weak" if one.confidence == "weak" else "",
             "cut": "true" if sent.is_cut else "",
         }
         told = " ".join(_attribute(key, value) for key, value in values.items() if value)

@@ -13,7 +13,7 @@ from memd.records import Source
 from memd.search import fallback
 from memd.search.confidence import Confidence, confidence
 from memd.search.dedup import Dedup, fold
-from memd.search.identifiers import reads_some
+from memd.search.identifiers import reading
 from memd.search.passage import Line, Part, Passage, lines_of, passage
 from memd.search.ranking import Candidate, Candidates
 from memd.search.score import Judgement, Mode, SearchRequest, Words, judge, judge_words
@@ -132,7 +132,7 @@ def _answer(
     hits = _load(view, found, looked_for)
     timer.lap("load")
     mode: Mode = request.mode if has_vectors else "keyword"
-    reads = reads_some(request.query.text, request.spelled)
+    reads = reading(request.query.text, request.spelled)
     sure = confidence(candidates, alive, knows=knows, reads=reads)
     return Answer(hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms)
 

@@ -5,8 +5,8 @@ tokenizer cuts it into pieces. Then the nearest term of the vocabulary takes its
 two in a long word; of several at the same distance the one in most chunks. An edit is a letter that is
 another, missing or too much, or two that are exchanged. Never corrected is what may be meant as it stands:
 identifiers (what has digits, signs or capitals inside), what stands in quotes, excluded words, scripts
-without spaces between words. Nothing is corrected where half of the words or more stay unknown: then the query
-is of another language, or of another subject than the notes. Measured by `benchmarks/typos.py`.
+without spaces between words. Nothing is corrected where half of the words or more stay unknown: then the
+query is of another language, or of another subject than the notes. Measured by `benchmarks/typos.py`.
 
 Of a query that is still being typed the last word is taken for the most frequent term that begins with it,
 where no chunk has it as it stands: looking for it inside the texts of 100,000 chunks would take longer than
@@ -109,9 +109,7 @@ def plain_words(query: Query) -> Iterator[str]:
                 yield word
 
 
-def _looked_up(
-    view: View, query: Query, tokenizer: Tokenizer
-) -> tuple[dict[str, tuple[str, int]], int, int]:
+def _looked_up(view: View, query: Query, tokenizer: Tokenizer) -> tuple[dict[str, tuple[str, int]], int, int]:
     """Return the words that nobody knows: as typed → its term, and how many edits away others may be.
 
     Then how many words nobody knows that are too short to be corrected, and how many words were looked up.

@@ -66,6 +66,11 @@ def test_a_prompt_gets_the_notes_that_match_it(daemon, notes, client):
 def test_a_prompt_about_something_else_gets_nothing(daemon, notes):
     """No frame, no excuse: a conversation about code has no use for the nearest of all notes."""
     assert said(daemon, notes)  # the daemon is warm
+    (notes / "list.md").write_text("Continue the walk, go on to the weir, and run the tests again.\n")
+    daemon.call("sync", workspace=str(notes))
+    for prompt in ("continue", "Continue!", "go on", "run tests", "try again", "Yes, please."):
+        assert said(daemon, notes, prompt) == "", prompt
+    assert "list.md" in said(daemon, notes, "walk on")
     for prompt in ("Refactor this function to take a dict.", "ok, go on", "qqxyzzy", "", "   "):
         assert said(daemon, notes, prompt) == ""
 

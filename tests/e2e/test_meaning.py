@@ -42,7 +42,7 @@ def test_a_right_answer_by_meaning_alone_is_not_called_no_good_match(sample, que
     assert daemon.call("search", query=query, workspace=root, mode=mode)["confidence"] == "weak"
 
 
-@pytest.mark.parametrize("query", ["zzzqqq", "wmqwhzei vtcq", "QX-90417-ZZ"])
+@pytest.mark.parametrize("query", ["zzzqqq", "wmqwhzei vtcq", "asdfqwer zxcvpoiu", "QX-90417-ZZ"])
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
 def test_letters_that_mean_nothing_and_stand_nowhere_are_no_match(sample, query, mode):
     """Neither a note nor the model knows them."""
@@ -55,6 +55,44 @@ def test_few_questions_in_other_words_are_called_no_match(sample):
     daemon, root = sample
     said = [daemon.call("search", query=pair["query"], workspace=root)["confidence"] for pair in PAIRS]
     assert said.count("none") <= 0.03 * len(said)
+
+
+def test_no_question_whose_note_is_found_is_called_no_match(sample):
+    """Recall sends what it finds, marked as weak, and loses no right answer."""
+    daemon, root = sample
+    for pair in PAIRS:
+        answer = daemon.call("search", query=pair["query"], workspace=root)
+        is_found = pair["path"] in {hit["path"] for hit in answer["hits"]}
+        assert not is_found or answer["confidence"] != "none", pair
+
+
+def test_a_weak_match_is_marked_wherever_it_is_told(sample):
+    """In recall's text and JSON, on a page and below it; a strong one nowhere, and no piece of it that is."""
+    daemon, root = sample
+
+    def recall(query: str):
+        with daemon.client() as client:  # the first one of a daemon may take seconds
+            params = {"query": query, "workspace": root, "nearest": False}
+            return client.call("recall", params, timeout_s=60)
+
+    weak = recall("the paper about autism")
+    assert weak["text"].startswith("Weak match: ")
+    assert {one["confidence"] for one in weak["sources"]} == {"weak"}
+    assert weak["text"].count(", weak match)") == len(weak["sources"])
+    query = "Bring the shop's database back from the nightly dump"
+    strong = recall(query)
+    assert not strong["text"].startswith("Weak match")
+    said = {one["path"]: one["confidence"] for one in strong["sources"]}
+    assert said.pop("runbooks/restore-backup.md") == "strong"
+    assert set(said.values()) <= {"weak"}
+    assert strong["text"].count(", weak match)") == len(said)
+    page = daemon.memctl("search", "the paper about autism", cwd=root)
+    assert page.stdout.startswith("    weak match\n")
+    assert "weak match" in page.stderr
+    assert "weak match" not in "".join(
+        (shown := daemon.memctl("search", query, cwd=root)).stdout + shown.stderr
+    )
+    assert "weak match" in daemon.memctl("recall", "the paper about autism", cwd=root).stderr
 
 
 def test_a_question_in_a_notes_own_words_is_a_strong_match(sample):

@@ -191,10 +191,12 @@ def test_what_is_superseded_names_what_holds_in_its_place():
 
 
 def test_no_good_match_is_said_where_there_are_hits():
-    """In search and in recall; not where the match is weak, and not beside "no hits"."""
+    """In search and in recall, and so is a weak match; not beside "no hits"."""
     assert hits.notes(found(hit(), confidence="none")) == "no good match: this is only the nearest there is"
     assert hits.notes({"sources": [1], "confidence": "none"}).startswith("no good match")
-    assert hits.notes(found(hit(), confidence="weak")) is None
+    assert hits.notes(found(hit(), confidence="weak")) == "weak match"
+    assert hits.notes({"sources": [{"score": None}], "confidence": "weak"}) is None, "the core alone"
+    assert hits.notes(found(confidence="weak")) is None
     assert hits.notes(found(confidence="none")) is None
 
 
@@ -208,6 +210,14 @@ def test_a_verdict_names_its_note_as_it_is_seen_from_here():
     assert shown == "outranked: a.md is like old/notes/a.md and notes/a.mdx\nmemctl get a.md\n"
     outside = verdict | {"path": "/srv/a.md", "text": "/srv/a.md is outside", "advice": ""}
     assert why.people(outside, cwd="/srv", colour=False) == "outranked: /srv/a.md is outside\n"
+
+
+def test_a_page_of_weak_matches_says_so_once():
+    """Above the hits, apart from their numbers."""
+    shown = hits.people(found(hit(), hit(), confidence="weak"), query="x", style=PageStyle(CWD))
+    assert shown.startswith("    weak match\n 1  ")
+    assert shown.count("weak match") == 1
+    assert "weak match" not in hits.people(found(hit()), query="x", style=PageStyle(CWD))
 
 
 def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():

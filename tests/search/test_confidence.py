@@ -6,7 +6,7 @@ import pytest
 from tests_support import DAY
 
 from memd.config import Weights
-from memd.search.confidence import NEAR, STRONG, confidence
+from memd.search.confidence import NEAR, NEAR_IN_PIECES, STRONG, confidence
 from memd.search.ranking import Candidate, CandidateList
 
 FILLER = {f"filler/{number}.md": f"nothing of interest number{number} stands here\n" for number in range(60)}
@@ -17,7 +17,7 @@ def candidate(merged: float, *, weights: Weights = BOTH, meaning: float | None =
     return Candidate(1, 1, path, 1, meaning, 1, 0.0, "fts", 1.0, weights, merged, merged)
 
 
-def said(*candidates, knows=True, reads=True):
+def said(*candidates, knows=True, reads="whole"):
     return confidence(CandidateList(candidates), lambda _: True, knows=knows, reads=reads)
 
 
@@ -40,9 +40,16 @@ def test_without_a_word_the_meaning_must_be_near():
     assert said(candidate(0.2, meaning=0.9, weights=WORDS), knows=False) == "none", "that arm has no say"
 
 
+def test_what_the_model_reads_by_pieces_must_be_nearer():
+    """Its vector says less than that of words which the model has."""
+    below, at = (candidate(0.1, meaning=NEAR_IN_PIECES - less) for less in (0.01, 0.0))
+    assert said(below, knows=False) == said(at, knows=False, reads="pieces") == "weak"
+    assert said(below, knows=False, reads="pieces") == "none"
+
+
 def test_what_nobody_can_read_is_no_match():
     """Letters that no note has and that mean nothing to the model have a neighbour by chance alone."""
-    assert said(candidate(0.3, meaning=0.45), knows=False, reads=False) == "none"
+    assert said(candidate(0.3, meaning=0.45), knows=False, reads="nothing") == "none"
 
 
 def test_an_answer_is_as_good_as_its_best_candidate():
@@ -54,9 +61,10 @@ def test_an_answer_is_as_good_as_its_best_candidate():
 def test_what_left_the_disk_is_no_match():
     """The word is that of what can be read."""
     found = CandidateList([candidate(0.9, path="gone.md"), candidate(0.4)])
-    assert confidence(found, lambda path: path != "gone.md", knows=True, reads=True) == "weak"
+    assert confidence(found, lambda path: path != "gone.md", knows=True, reads="whole") == "weak"
     assert (
-        confidence(CandidateList(found[:1]), lambda path: path != "gone.md", knows=True, reads=True) == "none"
+        confidence(CandidateList(found[:1]), lambda path: path != "gone.md", knows=True, reads="whole")
+        == "none"
     )
 
 

@@ -77,7 +77,9 @@ def test_recall_has_no_line_twice(notes, how, query, budget, seed):
     fill(notes, seed)
     hits = notes.search(query, limit=50, min_score=0.0, **how).hits
     with notes.index.view() as view:
-        found = recall([], [piece_of(hit, partial(section, view, hit.chunk)) for hit in hits], budget)
+        found = recall(
+            [], [piece_of(hit, "strong", partial(section, view, hit.chunk)) for hit in hits], budget
+        )
     named = [word for word in found.text.split() if "x" in word and word[-1].isdigit()]
     assert len(named) == len(set(named))
     assert found.tokens <= budget

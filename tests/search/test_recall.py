@@ -27,7 +27,7 @@ def pieces(notes, query="zebra"):
     """Return what may be sent of the hits of a query."""
     found = notes.search(query, min_score=0.0, limit=50).hits
     with notes.index.view() as view:
-        made = [piece_of(hit, partial(section, view, hit.chunk)) for hit in found]
+        made = [piece_of(hit, "strong", partial(section, view, hit.chunk)) for hit in found]
         # Read now: a test has no view any more.
         return [dataclasses.replace(one, section=_known(one.section())) for one in made]
 
@@ -45,12 +45,13 @@ def piece(text, path="a.md", about="About", **more):
     """Return a piece of *text*, from its first line on."""
     shown = lines(text)
     facts = {"id": hash(text), "about": about, "day": DAY, "origin": "agent", "score": 0.5, "own": shown}
+    facts["confidence"] = "strong"
     return Piece(path=path, **{**facts, **more})
 
 
 def core_piece(text, path="MEMORY.md", **more):
     """Return a piece of the core."""
-    return piece(text, path, score=None, **more)
+    return piece(text, path, score=None, confidence=None, **more)
 
 
 def test_one_hit_that_is_too_long_does_not_end_it(notes):
@@ -169,6 +170,22 @@ def test_every_piece_names_its_source(notes):
         "superseded_by": "b.md",
     }
     assert note.text.strip() == "A fact."
+
+
+def test_a_weak_piece_says_so_in_either_form():
+    """Beside where it is from; one that matches well, or is always known, says nothing."""
+    found = [
+        core_piece("Tea."),
+        piece("A fact.", "b.md", id=2),
+        piece("Else.", "c.md", id=3, confidence="weak"),
+    ]
+    markdown = recall(found[:1], found[1:], 1000).text
+    assert [line for line in markdown.splitlines() if line.startswith("Source: ")] == [
+        f"Source: {path}:1-1 (2026-05-01, written by an agent{weak})"
+        for path, weak in (("MEMORY.md", ""), ("b.md", ""), ("c.md", ", weak match"))
+    ]
+    notes = ET.fromstring(recall(found[:1], found[1:], 1000, style="xml").text)
+    assert [note.get("match") for note in notes] == [None, None, "weak"]
 
 
 @pytest.mark.parametrize("style", ["markdown", "xml"])

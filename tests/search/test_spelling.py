@@ -126,7 +126,9 @@ def test_what_is_known_or_may_be_meant_is_left_alone(notes, spelled, text):
     assert spelled(text) == {}
 
 
-@pytest.mark.parametrize("text", ["cancer zzzzzzzz kinasse", "wreath kinasse", "the kinasse", "zzz-2 kinasse"])
+@pytest.mark.parametrize(
+    "text", ["cancer zzzzzzzz kinasse", "wreath kinasse", "the kinasse", "zzz-2 kinasse"]
+)
 def test_a_slip_among_words_that_are_mostly_known_is_corrected(notes, spelled, text):
     """Those of the notes and of the model count as known, names of things and stop words not at all."""
     notes.save(MEDICAL)
