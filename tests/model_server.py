@@ -16,6 +16,7 @@ class ModelServer:
         self.behaviour: Literal["answer", "hang", "fail"] = "answer"
         self.hanging = threading.Event()  # somebody waits
         self.only_queries = False  # what is to be embedded hangs, queries are answered
+        self.refuses_documents = False  # as an error, and answers queries
         self.documents: list[str] = []  # that were asked for, in order, by its readers' prefix
         self.rows: list[Any] | None = None  # instead of those of the OpenAI API
         self.authorizations: list[str | None] = []  # header of each POST
@@ -35,7 +36,7 @@ class ModelServer:
                 if server.behaviour == "hang" or (server.only_queries and documents):
                     server.hanging.set()
                     server._go_on.wait()
-                if server.behaviour == "fail":
+                if server.behaviour == "fail" or (server.refuses_documents and documents):
                     self.answer(
                         {"error": f"no vector for {asked}, {self.headers['Authorization']}"}, status=500
                     )

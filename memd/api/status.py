@@ -169,14 +169,17 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
 
 def _degraded(opened: OpenWorkspace) -> list[str]:
     """Return the code of everything that is not as it should be."""
+    vectors = opened.sync.vectors
+    trouble = _trouble(opened.embedding) if opened.embedding is not None else None
+    is_failing = vectors.failing and vectors.pending and not trouble  # the model is there; it is tried again
     codes = [
         None if HAS_NUMPY else NUMPY_MISSING,
-        _trouble(opened.embedding) if opened.embedding is not None else None,
+        trouble,
         "root-missing" if opened.sync.state == "missing" else None,
         "watch-limited" if opened.sync.watcher.trouble else None,
-        "vectors-incomplete" if opened.sync.vectors.fault is not None else None,
-        "vectors-building" if opened.sync.vectors.building else None,
-        EMBEDDING_PAUSED if opened.sync.vectors.held else None,
+        "vectors-incomplete" if vectors.fault is not None or is_failing else None,
+        "vectors-building" if vectors.building else None,
+        EMBEDDING_PAUSED if vectors.held else None,
     ]
     return list(dict.fromkeys(code for code in codes if code))
 

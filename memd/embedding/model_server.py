@@ -48,10 +48,12 @@ class ModelServer:
 
     def unit(self, row: Any, dim: int) -> bytes:
         """Return *row* as float32 of length 1. It must have *dim* numbers; 0: any, for none is known yet."""
+        if not isinstance(row, list) or not all(type(number) in (int, float) for number in row):
+            raise self.failure(f"gave an embedding for {self._model!r} that is not a list of numbers.")
         try:
             numbers = [float(number) for number in row]
-        except (TypeError, ValueError) as error:
-            raise self.failure(f"gave an embedding that is not a list of numbers: {error}") from error
+        except OverflowError as error:
+            raise self.failure(f"gave an embedding for {self._model!r} with a number without end.") from error
         if dim and len(numbers) != dim:
             raise self.failure(
                 f"gave {len(numbers)} dimensions for {self._model!r}, which had {dim} before: another "

@@ -46,9 +46,11 @@ class OpenAIEmbedder(ServerEmbedder):
 
     def _rows(self, texts: list[str]) -> object:
         rows = self._server.ask("POST", PATH, {"model": self._model, "input": texts}).get("data")
+        if not isinstance(rows, list) or len(rows) != len(texts):
+            return None
         by_index = {
             row["index"]: row.get("embedding")
-            for row in (rows if isinstance(rows, list) else [])
+            for row in rows
             if isinstance(row, dict) and type(row.get("index")) is int
         }
         wanted = range(len(texts))

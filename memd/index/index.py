@@ -188,6 +188,11 @@ class Index:
         with self._pool.apart(expired) as reader:
             yield View(self._same_moment(reader), reader, self._vocabulary)
 
+    def read_vocabulary(self) -> None:
+        """Read what is new of the vocabulary; much of it goes on in a thread. For any thread."""
+        with self.view() as view:
+            view.vocabulary.read(view.reader, view.snapshot.columns.count, 0.0)
+
     def owns(self, path: Path) -> bool:
         """Tell whether a file in the folder is one of the matrices, or a derived one that counts."""
         if any(keeper.owns(path) for keeper in self.derived):

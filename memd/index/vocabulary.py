@@ -1,8 +1,9 @@
 """The vocabulary of an index: its terms that are words of a language, for the correction of misspelled ones.
 
-FTS5's table of terms walks through every place of each, half a second for 100,000 chunks. So it is read when
-the first word is looked for that no chunk has: by that query where there are few chunks, else by a thread of
-its own, and the terms are kept, 0.1 kB each. Of chunks that come later the texts are read.
+FTS5's table of terms walks through every place of each, half a second for 100,000 chunks. So it is read
+where nothing waits to be indexed, or by a query for a word that no chunk has: at once where there are few
+chunks, else by a thread of its own. The terms are kept, 0.1 kB each. Of chunks that come later the texts are
+read.
 
 It may name terms of chunks that are dead by now: whoever uses one asks the postings about it.
 """

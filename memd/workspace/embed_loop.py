@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from memd.embedding import Embedder
+from memd.embedding.queue import PROBE
 from memd.errors import EmbedderError, MemdError, ModelMismatchError, NoSpaceError, StorageError
 from memd.index import old_vectors, sidecar_sync
 from memd.index.index import DATABASE
@@ -296,8 +297,8 @@ class EmbedLoop:
         except ModelMismatchError:  # no text is at fault: begin again with the model that there is now
             raise
         except EmbedderError:
-            if self._embedding.state != "ready":
-                raise
+            # Where it does not take any text, no text is at fault.
+            await self._embedded([PROBE], model_id)
         # The model lives, so one of the texts is at fault: it alone goes without a vector.
         vectors = {}
         for digest, text in batch.items():

@@ -5,7 +5,7 @@ Whoever waits for the task may have it tried at once.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import Any
@@ -25,6 +25,7 @@ async def again_and_again(
     stop: asyncio.Event,
     at_once: asyncio.Event,
     note: Callable[[Exception], None],
+    pauses_s: Sequence[float] = RETRY_S,
 ) -> None:
     """Run *loop* until *stop* is set; *note* hears of each failure, *at_once* ends a pause after one."""
     failures = 0
@@ -39,8 +40,8 @@ async def again_and_again(
             log.exception("upkeep_failed")  # not one of ours: its place is worth knowing
             note(error)
         # One that went well for longer than it was kept waiting is well again.
-        failures = 1 if time.monotonic() - began > max(pause_s, RETRY_S[0]) else failures + 1
-        pause_s = RETRY_S[min(failures, len(RETRY_S)) - 1]
+        failures = 1 if time.monotonic() - began > max(pause_s, pauses_s[0]) else failures + 1
+        pause_s = pauses_s[min(failures, len(pauses_s)) - 1]
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
                 await at_once.wait()

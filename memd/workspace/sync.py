@@ -6,7 +6,7 @@ thread, in slices, so that a save made during a long run is searchable after the
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from math import floor
 from typing import Any, Literal
@@ -20,13 +20,15 @@ from memd.workspace.embed_loop import EmbedLoop
 from memd.workspace.index_loop import IndexLoop
 from memd.workspace.maintenance import DamagedRows, Maintenance
 from memd.workspace.scanner import Scanner
-from memd.workspace.supervisor import ReopenReason, Troubles, again_and_again
+from memd.workspace.supervisor import RETRY_S, ReopenReason, Troubles, again_and_again
 from memd.workspace.watcher import Cookies, WorkspaceWatcher
 
 COOKIE_S = 2.0  # a watch that does not name a file of our own by then is blind
 HOPELESS_SCANS = 3  # failures in a row after which nobody is kept waiting
 POLL_S = 0.005  # between two looks at counters while a request waits; costs microseconds
 BULK_POLL_S = 0.05  # the same while thousands of files wait, and counting them takes a millisecond
+# After failures in a row to embed. To look whether the model is back costs nothing: it is loaded by itself.
+EMBED_RETRY_S = (1.0, 2.0, 5.0)
 REPORT_EVERY_S = 0.25  # progress notifications; at least one a second is promised
 
 
@@ -166,13 +168,16 @@ class WorkspaceSync:
             self.scanner.rules = await self.context.write(self.context.load_rules)
         loops = [self.watcher.run, self.scanner.run, self.index_loop.run]
         loops += [self.index_loop.run_large, self.maintenance.run, self._damaged_rows.run]
+        pauses_s: dict[Callable[[], Awaitable[None]], Sequence[float]] = dict.fromkeys(loops, RETRY_S)
         if self.vectors.wanted:
-            loops.append(self._keep_embedding)
+            pauses_s[self._keep_embedding] = EMBED_RETRY_S
         self._tasks = [
             asyncio.create_task(
-                again_and_again(loop, stop=self._stop, at_once=self._at_once, note=self._note)
+                again_and_again(
+                    loop, stop=self._stop, at_once=self._at_once, note=self._note, pauses_s=pauses
+                )
             )
-            for loop in loops
+            for loop, pauses in pauses_s.items()
         ]
 
     async def stop(self) -> None:
@@ -290,6 +295,8 @@ class WorkspaceSync:
         self._most = 0
         if not self._open_words and not self.scanner.running and self.scanner.last is not None:
             self.first_words = False
+            # Now, and not when the first word comes that no chunk has: it would go uncorrected.
+            await asyncio.to_thread(self.index.read_vocabulary)
         await self._note_if_complete()
 
     async def _keep_embedding(self) -> None:

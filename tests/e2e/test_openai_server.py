@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_process import Daemon
+from daemon_process import Daemon, until
 from model_server import ModelServer
 
 KEY = "sk-0123456789abcdef"
@@ -38,3 +38,30 @@ def test_search_has_vectors_and_stays_with_words_while_the_server_fails(
     assert "openai:nomic-embed-text@" in status
     assert KEY not in status + daemon.log()
     assert set(server.authorizations) == {f"Bearer {KEY}"}
+
+
+def test_after_a_server_refused_notes_they_are_soon_embedded_and_until_then_it_is_said(
+    server: ModelServer, daemon: Daemon, tmp_path: Path
+):
+    """Queries are answered, so nothing else tells; however often it failed, a try comes every few seconds."""
+    root = tmp_path / "notes"
+    server.make_workspace(daemon, root, provider="openai")
+    (daemon.home / "config/memd/config.toml").write_text(
+        f'[openai."{server.address}"]\ndocument_prefix = "search_document: "\n'
+    )
+    workspace = daemon.add(root)
+    server.refuses_documents = True
+    (root / "memory/a.md").write_text("# Editor\n\nTabs are four spaces wide.\n")
+    until(lambda: daemon.found("tabs", workspace=workspace))
+
+    def degraded() -> list[str]:
+        [status] = daemon.call("status")["workspaces"]
+        return status["degraded"]
+
+    until(lambda: degraded() == ["vectors-incomplete"])
+    assert daemon.call("search", query="tabs", workspace=workspace)["degraded"] == ["vectors-incomplete"]
+    tries = len(server.documents)
+    until(lambda: len(server.documents) >= tries + 12, 60)  # of a batch, and of a probe
+    server.refuses_documents = False
+    until(lambda: not degraded(), 14)
+    assert daemon.call("search", query="tabs", workspace=workspace, mode="vector")["hits"]

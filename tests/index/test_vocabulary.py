@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from daemon_process import until
 from tests_support import Notes
 
 from memd.index import vocabulary
@@ -41,6 +42,16 @@ def test_what_is_saved_later_is_read_by_itself(notes):
     notes.reopen()
     assert (done, found) == words(notes)
     assert found["sluice"] == 3
+
+
+def test_what_is_read_ahead_is_there_for_the_first_word(notes, many):
+    """No query has to wait for it; one that was is not read again."""
+    notes.save({f"{number}.md": f"heron {number}\n" for number in range(30)})
+    notes.reopen()
+    notes.index.read_vocabulary()
+    with notes.index.view() as view:
+        until(lambda: view.vocabulary.document_frequency("heron") == 30)
+        assert view.vocabulary.read(view.reader, view.snapshot.columns.count, 0.0)
 
 
 def test_terms_are_found_by_their_beginning_the_most_frequent_first(notes):

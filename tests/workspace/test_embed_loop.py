@@ -86,6 +86,30 @@ def test_a_text_that_the_model_refuses_keeps_no_other_out(notes):
     assert notes.found("poison") == ["p.md"]
 
 
+def test_where_the_model_takes_no_text_none_is_at_fault(notes):
+    """It says so and ends; once the model takes texts again, each gets its vector."""
+    faults = [EmbedderError("no")] * 40
+
+    class Moody:
+        def __getattr__(self, name):
+            return getattr(notes.embedder, name)
+
+        def embed_documents(self, texts):
+            if faults:
+                raise faults.pop()
+            return notes.embedder.embed_documents(texts)
+
+    notes.save({f"{number}.md": f"word{number}\n" for number in range(40)}, embed=False)
+    task, queue = vectorizing(notes, Moody())
+    failures = 0
+    while notes.index.pending_count() and failures < 100:
+        asyncio.run(until_done(task))
+        failures += task.failing
+    queue.close()
+    assert failures
+    assert (task.pending, task.failing, notes.index.pending_count()) == (0, False, 0)
+
+
 def test_the_model_has_the_next_texts_while_vectors_are_committed(notes):
     """It never stands still for the disk."""
     given = []
