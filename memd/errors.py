@@ -83,6 +83,10 @@ class BusyError(MemdError):
     code = "MEMD_BUSY"
 
 
+class InterruptedParseError(Exception):
+    """Something from outside ended the parsing of a note: it is worth another try. Names no word of it."""
+
+
 class IndexClosedError(BusyError):
     """The workspace is being reopened with another configuration: ask again."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structlog
 
-from memd.errors import IndexClosedError
+from memd.errors import IndexClosedError, InterruptedParseError
 from memd.index.index import Index
 from memd.index.source_rows import NewSource, prepare
 from memd.index.staging import STAGED_CHUNKS, Staged
@@ -122,6 +122,7 @@ class Applied:
     removed: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)  # still being written: look again
+    interrupted: list[str] = field(default_factory=list)  # of the skipped: worth another try in a while
     put_off: list[str] = field(default_factory=list)  # large: to be read again where there is time for it
     warned: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of what is indexed: what it warns of
     handled: int = 0  # of the paths that were given, from the front
@@ -140,6 +141,7 @@ class Reading:
     prepared: NewSource | None = None
     staged: Staged | None = None  # where it has very many chunks
     failed: bool = False
+    interrupted: bool = False  # it failed through no fault of its own
 
 
 class Indexer:
@@ -243,6 +245,8 @@ class Indexer:
                 reading.prepared = (parse or self._prepared)(reading.found, _kept_stamp(reading))
             except IndexClosedError:  # the daemon stops
                 raise
+            except InterruptedParseError:
+                reading.failed = reading.interrupted = True
             except Exception:  # one note that we fail on must not keep all others out
                 log.exception("note_failed")
                 reading.failed = True
@@ -331,6 +335,7 @@ class Indexer:
             done.warned[path] = reading.prepared.warnings
         elif reading.failed:
             done.skipped.append(Skipped(path, "failed"))
+            done.interrupted += [path] if reading.interrupted else []
             return
         else:  # the index knew these bytes when it was asked, and does not any more
             done.unsettled.append(path)

@@ -18,6 +18,8 @@ from memd.workspace.throughput import Throughput
 
 SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is up
 SETTLE_S = 0.2  # until a file that was still being written is looked at again
+# Until a note is parsed again whose parsing somebody ended: where memory is short that takes a while to pass.
+INTERRUPTED_S = 60.0
 MISSING_POLL_S = 0.5  # while the folder is away nothing is read from it
 TOLD_PATHS = 100  # named in one event; its count counts all
 
@@ -164,6 +166,8 @@ class IndexLoop:
             self._large_work.set()
         if done.unsettled:
             asyncio.get_running_loop().call_later(SETTLE_S, self.hint, done.unsettled)
+        if done.interrupted:
+            asyncio.get_running_loop().call_later(INTERRUPTED_S, self.hint, done.interrupted)
         for event, paths in (("indexed", done.indexed), ("removed", done.removed)):
             if paths:
                 self._context.publish({"event": event, "paths": paths[:TOLD_PATHS], "count": len(paths)})

@@ -4,6 +4,7 @@ A note that a process does not survive is parsed by the next one as plain text. 
 `close` for any.
 """
 
+import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import BinaryIO, cast
 import msgspec
 import structlog
 
-from memd.errors import IndexClosedError
+from memd.errors import IndexClosedError, InterruptedParseError
 from memd.index.source_rows import NewChunk, NewSource
 from memd.records import ChunkLimits, FileStamp, SourceText
 from memd.workspace.parse_worker import Job, Outcome, receive, send
@@ -24,6 +25,9 @@ log = structlog.get_logger()
 IDLE_S = 30.0  # kept for so long after a note: a start takes 0.2 s, and it holds 40 MB
 # By the clock: after that it is ended. Many times its processor time, for a machine with much to do.
 PATIENCE_S = 120.0
+ENDING_S = 5.0  # how long a process that sent its last byte may take to end; arbitrary
+# What somebody else sends: the system where memory is short, a person, the end of a session.
+FROM_OUTSIDE = frozenset({-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP})
 
 
 class ParseFailedError(Exception):
@@ -52,11 +56,17 @@ class ParseProcess:
 
         Raises:
             ParseFailedError: it failed both ways.
+            InterruptedParseError: somebody else ended the process, too; the note may be as good as any.
             IndexClosedError: the daemon stops.
         """
         why = ""
         for plain in (False, True):
-            made, why = self._ask(Job(source, stamp, tokenizer, limits, plain))
+            try:
+                made, why = self._ask(Job(source, stamp, tokenizer, limits, plain))
+            except InterruptedParseError as error:
+                if plain:
+                    raise
+                made, why = None, str(error)
             if made is not None:
                 return made
             log.warning("note_too_complex", why=why, plain=plain)
@@ -75,20 +85,34 @@ class ParseProcess:
     def _ask(self, job: Job) -> tuple[NewSource | None, str]:
         """Have one note parsed; return what came, or else why nothing did."""
         process = self._started()
-        patience = threading.Timer(PATIENCE_S, process.kill)
+        gave_up = threading.Event()
+
+        def give_up() -> None:
+            gave_up.set()
+            process.kill()
+
+        patience = threading.Timer(PATIENCE_S, give_up)
         patience.daemon = True
         patience.start()
         try:
             made, why = _exchange(process, job)
-        except (OSError, msgspec.MsgspecError) as error:
+        except OSError:  # it is not there any more
+            made, why = None, ""
+        except msgspec.MsgspecError as error:
             made, why = None, type(error).__name__
         finally:
             patience.cancel()
+        if made is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0 if why else ENDING_S)
+        is_interrupted = process.returncode in FROM_OUTSIDE and not gave_up.is_set()
         with self._lock:
             if self._closed:
                 raise IndexClosedError("memd stops")
             if made is None:
                 self._end()
+                if is_interrupted:
+                    raise InterruptedParseError(f"the process ended with {process.returncode}")
                 return None, why or f"the process ended with {process.returncode}"
             self._timer = threading.Timer(IDLE_S, self._end_if_idle, (process,))
             self._timer.daemon = True
