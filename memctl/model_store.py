@@ -4,12 +4,15 @@ A model is a folder below the user's data folder. Its memd.json says where each 
 reads of it: prefixes and scripts.
 """
 
+import fcntl
 import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from memctl.exits import CommandError
 
 RECORD = "memd.json"
 SHIPPED = "all-MiniLM-L6-v2"  # the model that comes with memd, which has no folder of the user's
+_STAGED = ".adding-"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # The one to prefer first, as memd looks for them.
 _GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
@@ -64,6 +68,32 @@ def wanted(names: set[str], repo: str) -> list[str]:
         raise CommandError(f"{repo} holds no {missing}: choose a repository with an ONNX export")
     beside = {name for name in names if name in _SETTINGS or _POOLING.fullmatch(name)}
     return sorted({graph, tokenizer} | beside | ({f"{graph}_data"} & names))
+
+
+@contextmanager
+def staging() -> Iterator[Path]:
+    """Yield a folder to download into, which goes at the end; those that killed processes left go first."""
+    above = paths.data_dir() / "models"
+    with ExitStack() as held:
+        with _locked(above):
+            for left in above.glob(f"{_STAGED}*"):
+                with suppress(BlockingIOError, NotADirectoryError), _locked(left, fcntl.LOCK_NB):
+                    shutil.rmtree(left, ignore_errors=True)
+            made = Path(tempfile.mkdtemp(dir=above, prefix=_STAGED))
+            held.enter_context(_locked(made))
+        held.callback(shutil.rmtree, made, ignore_errors=True)
+        yield made
+
+
+@contextmanager
+def _locked(folder: Path, flags: int = 0) -> Iterator[None]:
+    """Hold the lock of a folder, which ends with the process, too."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | flags)
+        yield
+    finally:
+        os.close(opened)
 
 
 def check_file(path: Path, size_bytes: int, sha256: str | None, blob: str | None) -> str:

@@ -2,10 +2,10 @@
 
 import json
 import os
-import shutil
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.text import one_line
 
+MAX_LISTING_BYTES = 32 * 1024 * 1024  # a list of 10,000 files has about 3 MB
+ANSWER_TIMEOUT_S = 30.0  # without a byte
 MEASURE_TIMEOUT_S = 300.0  # a large model on a small machine takes seconds a chunk, and six are embedded
 
 
@@ -56,23 +58,23 @@ def _add(args: Namespace) -> int:
     if folder.exists():
         raise CommandError(f"{folder} is there already: memctl models remove {folder.name}")
     hub = _hub()
-    from httpx2 import HTTPError  # what the hub's client speaks with; its own errors derive from it
-    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub import hf_hub_url
 
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        listed = hub.model_info(args.repo, files_metadata=True, token=False)
-        files = {each.rfilename: each for each in listed.siblings or []}
-        names = model_store.wanted(set(files), args.repo)
-        size_bytes = sum(files[name].size or 0 for name in names)
-        licence = str((listed.card_data or {}).get("license") or "not stated")
+    with _one_line_errors(args.repo):
+        with _unreadable_answers(args.repo):
+            listed = _listed(hub, args.repo)
+            files = {each.rfilename: each for each in listed.siblings or []}
+            names = model_store.wanted(set(files), args.repo)
+            size_bytes = sum(_size(files[name]) for name in names)
+            licence = str((listed.card_data or {}).get("license") or "not stated")
         if not args.yes and not _confirmed(args.repo, size_bytes, licence):
             return exits.NONE
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".adding-") as made:
-            staged = Path(made) / folder.name
+        with model_store.staging() as made:
+            staged = made / folder.name
             for name in names:
-                hub.hf_hub_download(args.repo, name, revision=listed.sha, local_dir=staged, token=False)
-            shutil.rmtree(staged / ".cache", ignore_errors=True)  # the client's own notes
+                url = hf_hub_url(args.repo, name, revision=listed.sha, endpoint=hub.endpoint)
+                _download(hub, url, staged / name, _size(files[name]))
             sums = {name: _checked(staged / name, files[name]) for name in names}
             record = {
                 "repo": args.repo, "revision": listed.sha, "license": licence, "size_bytes": size_bytes,
@@ -81,16 +83,85 @@ def _add(args: Namespace) -> int:
             _write_record(staged, record)
             _write_record(staged, record | _measured(staged))
             staged.rename(folder)
-    except (HTTPError, HFValidationError, OSError) as error:
-        raise CommandError(f"{args.repo} could not be downloaded: {one_line(str(error))}") from error
     print(f"added: {folder}\nuse it: memctl models use {folder.name} -w FOLDER")
     return exits.OK
 
 
+@contextmanager
+def _one_line_errors(repo: str) -> Iterator[None]:
+    from httpx2 import HTTPError  # what the hub's client speaks with; its own errors derive from it
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        yield
+    except (HTTPError, HFValidationError, OSError) as error:
+        raise CommandError(f"{repo} could not be downloaded: {one_line(str(error))}") from error
+
+
+@contextmanager
+def _unreadable_answers(repo: str) -> Iterator[None]:
+    """Turn what the hub's client raises of an answer that is no JSON, or of another shape, into one line."""
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        yield
+    except (HFValidationError, OSError):
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise CommandError(
+            f"{repo} could not be downloaded: the hub's answer is not that of a model hub "
+            f"({one_line(str(error)) or type(error).__name__}). HF_ENDPOINT names another one"
+        ) from error
+
+
+def _listed(hub: Any, repo: str) -> Any:
+    """Return what the hub lists of a repository."""
+    from huggingface_hub import hf_api
+    from huggingface_hub.utils import _validators
+
+    _validators.validate_repo_id(repo)
+    url = f"{hub.endpoint}/api/models/{repo}?blobs=true"
+    raw = b"".join(_body(hub, url, MAX_LISTING_BYTES, f"the list of files of {repo}"))
+    model_info: Any = hf_api.ModelInfo
+    return model_info(**json.loads(raw))
+
+
+def _download(hub: Any, url: str, path: Path, size_bytes: int) -> None:
+    """Download a file of which no more is kept than was agreed to."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for part in _body(hub, url, size_bytes, path.name):
+            file.write(part)
+
+
+def _body(hub: Any, url: str, most_bytes: int, what: str) -> Iterator[bytes]:
+    """Yield the body of an answer, which is bounded: the hub's own client takes as much as comes."""
+    from huggingface_hub.utils import _http
+
+    headers = {**hub._build_hf_headers(token=False), "Accept-Encoding": "identity"}  # noqa: SLF001 - its own
+    left = most_bytes
+    with _http.get_session().stream(
+        "GET", url, headers=headers, follow_redirects=True, timeout=ANSWER_TIMEOUT_S
+    ) as answer:
+        _http.hf_raise_for_status(answer)
+        for part in answer.iter_bytes():
+            left -= len(part)
+            if left < 0:
+                raise CommandError(
+                    f"{what} is not what the hub listed: more than {most_bytes:,} bytes. Nothing was kept",
+                    exits.STORAGE,
+                )
+            yield part
+
+
+def _size(listed: Any) -> int:
+    if type(listed.size) is not int or listed.size < 0:
+        raise ValueError(f"no size of {listed.rfilename}")
+    return listed.size
+
+
 def _hub() -> Any:
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-    if not sys.stderr.isatty():
-        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     try:
         from huggingface_hub import HfApi
     except ImportError:

@@ -59,9 +59,7 @@ class Found(NamedTuple):
     """A file of a client."""
 
     path: Path
-    folder: (
-        Path | None
-    )  # that was looked through, in which no link is followed; None: the file itself was named
+    folder: Path | None  # in which no link is followed; None: the user named the file itself
 
     def status(self) -> os.stat_result:
         """Return what the system says of it."""
@@ -81,7 +79,7 @@ def sources(order: Order) -> list[Found]:
         if not path.exists():
             raise NotFoundError(f"{path} is not there: name a file or folder of {order.client}'s")
     found = [
-        Found(file, None if file == path else path if file.is_relative_to(path) else file.parent)
+        Found(file, _folder_of(file, path, is_users=not client.follow))
         for path in named
         if path.exists()
         for file in client.files(path)
@@ -90,6 +88,13 @@ def sources(order: Order) -> list[Found]:
         where = ", ".join(map(str, named))
         raise NothingToImportError(f"no file of {order.client}'s in {where}: name one, or the folder of them")
     return list(dict.fromkeys(found))
+
+
+def _folder_of(file: Path, named: Path, *, is_users: bool) -> Path | None:
+    """Return the folder below which no link to a file is followed: a hook names files that an agent wrote."""
+    if file == named:
+        return None if is_users else file.parent
+    return named if file.is_relative_to(named) else file.parent
 
 
 def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:

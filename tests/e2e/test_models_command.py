@@ -1,5 +1,6 @@
 """`memctl models` downloads a model from a hub, sets it in a workspace and takes it away again."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon
-from model_hub import ModelHub
+from model_hub import REVISION, ModelHub
 
 from memd.embedding.model import MODEL_FILE, TOKENIZER_FILE
 from memd.embedding.model_folder import read_folder
@@ -182,3 +183,53 @@ def test_a_hub_that_is_not_there_is_one_line(daemon: Daemon, hub: ModelHub):
     assert done.returncode != 0
     assert "could not be downloaded" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["onnx/model.onnx", "config.json"])
+def test_a_body_without_an_end_is_given_up_at_the_size_that_was_agreed_to(
+    daemon: Daemon, hub: ModelHub, name: str
+):
+    """It does not fill the disk, and nothing of it is kept."""
+    hub.endless.add(f"/{REPO}/resolve/{REVISION}/{name}")
+    done = models(daemon, hub, "add", REPO, "--yes")
+    assert done.returncode == 74
+    assert f"{name.rpartition('/')[2]} is not what the hub listed: more than" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(store(daemon).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        b"<html>not json", b"[]", b"3", b"null", b"{}", b"[" * 100_000, b"\xff", b'{"id": "x"}',
+        b'{"id": "x", "siblings": 5}', b'{"id": "x", "siblings": [{}]}',
+        b'{"id": "x", "siblings": [{"rfilename": "model.onnx"}, {"rfilename": "tokenizer.json"}]}',
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_none_of_a_hub_is_one_line(daemon: Daemon, hub: ModelHub, listing: bytes):
+    """No JSON, or JSON of another shape; HF_ENDPOINT may name any server."""
+    hub.listing = listing
+    done = models(daemon, hub, "add", REPO, "--yes")
+    assert done.returncode not in {0, 70}
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert not store(daemon).exists() or list(store(daemon).iterdir()) == []
+
+
+def test_a_list_of_files_without_an_end_is_given_up(daemon: Daemon, hub: ModelHub):
+    """Before it takes the machine's memory."""
+    hub.endless.add(f"/api/models/{REPO}")
+    done = models(daemon, hub, "add", REPO, "--yes")
+    assert f"the list of files of {REPO} is not what the hub listed: more than" in done.stderr
+
+
+def test_what_a_killed_run_left_goes_with_the_next(daemon: Daemon, hub: ModelHub):
+    """That of one which is at work stays."""
+    dead, alive = (store(daemon) / f".adding-{name}" for name in ("dead", "alive"))
+    for left in (dead, alive):
+        (left / "small-model").mkdir(parents=True)
+        (left / "small-model" / "model.onnx").write_bytes(b"half")
+    opened = os.open(alive, os.O_RDONLY)
+    fcntl.flock(opened, fcntl.LOCK_EX)
+    assert models(daemon, hub, "add", REPO, "--yes").returncode == 0
+    os.close(opened)
+    assert {path.name for path in store(daemon).iterdir()} == {"small-model", ".adding-alive"}
