@@ -699,7 +699,7 @@ class Methods:
         agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WorkspaceListResult:
-        """The registered roots."""
+        """The registered roots; an agent is told of no counts, as in `status`."""
         given = {
             "workspace": workspace,
             "agent": agent,
@@ -1433,7 +1433,7 @@ class AsyncMethods:
         agent: bool | None = None,
         timeout_s: float | None = CALL_TIMEOUT_S,
     ) -> types.WorkspaceListResult:
-        """The registered roots."""
+        """The registered roots; an agent is told of no counts, as in `status`."""
         given = {
             "workspace": workspace,
             "agent": agent,

@@ -75,7 +75,8 @@ class Asking:
     ) -> dict[str, Any]:
         """Ask over a connection of its own: the daemon may have been restarted since the last one."""
         root = self._root()
-        given = params | {"agent": True, "timeout_ms": round(timeout_s * 1000)}
+        is_agents = method != "index"  # that is our own, and no agent reads its answer
+        given = params | {"agent": is_agents, "timeout_ms": round(timeout_s * 1000)}
         given |= {"workspace": root} if root else {}
         on_progress = _Progress(self._report).take if reports and self._report else None
         try:

@@ -22,7 +22,7 @@ from memd.api.elsewhere import elsewhere
 from memd.api.elsewhere import is_in_git as in_git
 from memd.api.params import EntryOrigin, ExtractMemoryParams, ForgetParams
 from memd.api.prepare import ANSWER_S
-from memd.api.resolve import below, unknown
+from memd.api.resolve import below, is_known, on_disk, unknown
 from memd.api.results import ExtractMemoryResult, ForgetResult, Location, SimilarNote
 from memd.api.similar import similar_to_entry
 from memd.entries import (
@@ -41,9 +41,7 @@ from memd.entries import (
     write_entry,
 )
 from memd.errors import InvalidError, MemdError, NotFoundError
-from memd.index.visibility import Visibility
 from memd.rpc.context import Call
-from memd.sources.privacy import HEAD_CHARS
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -52,7 +50,6 @@ log = structlog.get_logger()
 # For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
 INDEX_TIMEOUT_S = 5.0
 ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
-HEAD_BYTES = 8 * HEAD_CHARS  # of a note, that say whether it is private: as UTF-8, and before front matter
 NEEDED = ("topic", "title")  # of a new entry; of a daily one the last
 NOT_DAILY = ("update", "hash", "supersedes", "related")
 PERHAPS = "the entry may be written all the same: look before you try again"
@@ -89,10 +86,10 @@ async def _extract(
     origin = _origin(asked.source, call)
     journal_path = workspaces.place(root).journal_path
 
-    visible = (await workspaces.find(str(root))).visible_to_agents if asked.agent else None
+    opened = await workspaces.find(str(root))
 
     def write() -> Written:
-        written, superseded = _written(root, asked, origin, visible)
+        written, superseded = _written(opened, asked, origin)
         journal.record(
             journal_path,
             "write" if asked.update is None else "revise",
@@ -133,12 +130,10 @@ async def _extract(
 
 
 def _written(
-    root: Path, asked: ExtractMemoryParams, origin: dict[str, str], visible: Visibility | None
+    opened: OpenWorkspace, asked: ExtractMemoryParams, origin: dict[str, str]
 ) -> tuple[Written, Sequence[str]]:
-    """Write or revise the entry; return also the paths of what it supersedes. In a folder's thread.
-
-    *visible*: what the agent that asks may see; None: all.
-    """
+    """Write or revise the entry; return also the paths of what it supersedes. In a folder's thread."""
+    root, agent = opened.workspace.root, asked.agent
     now = datetime.now().astimezone()
     if asked.daily:
         assert asked.title is not None
@@ -153,9 +148,9 @@ def _written(
             force=asked.force,
         )
         return written, ()
-    revised = asked.update and _noted(root, asked.update, "$.update", visible)
+    revised = asked.update and _noted(opened, asked.update, "$.update", agent=agent)
     named = {
-        key: None if given is None else [_noted(root, one, f"$.{key}", visible) for one in _each(given)]
+        key: None if given is None else [_noted(opened, one, f"$.{key}", agent=agent) for one in _each(given)]
         for key, given in (("supersedes", asked.supersedes), ("related", asked.related))
     }
     if revised and revised in (named["supersedes"] or ()):
@@ -195,32 +190,30 @@ def _each(given: str | Sequence[str]) -> Sequence[str]:
     return [given] if isinstance(given, str) else given
 
 
-def _noted(root: Path, named: str, place: str, visible: Visibility | None) -> str:
+def _noted(opened: OpenWorkspace, named: str, place: str, *, agent: bool) -> str:
     """Return the path of a note that a request names by its path or by the id of an entry.
 
     On the disk and not in the index, which may lag behind what was written a moment ago.
     """
-    path = find_entry(root, named) if ENTRY_ID.fullmatch(named) else _note_at(root, named, place)
-    if visible is not None and visible.keeps(path, _head(root / path)):
-        raise NotFoundError(f"{place}: there is no note {named} in {root}; memctl search names paths")
-    return path
-
-
-def _head(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(HEAD_BYTES).decode("utf-8-sig", "replace")
-
-
-def _note_at(root: Path, named: str, place: str) -> str:
-    path = below(root, named)
-    if path is None or "\0" in path:
+    root = opened.workspace.root
+    is_id = ENTRY_ID.fullmatch(named) is not None
+    path = _entry_of(opened, named, agent=agent) if is_id else below(root, named)
+    if not is_id and (path is None or "\0" in path):
         raise InvalidError(f"{place}: {named!r} is not in the workspace {root}")
-    # What is hidden or outside is nobody's note: who asks must not learn what is there.
-    real = (root / path).resolve()
-    hidden = any(part.startswith(".") for part in path.split("/")) or not real.is_relative_to(root.resolve())
-    if hidden or not real.is_file():
-        raise NotFoundError(f"{place}: there is no note {path} in {root}; memctl search names paths")
+    is_any = place == "$.update" and not agent  # a person is told why no entry can be there
+    if path is None or (not is_any and on_disk(opened, path, agent=agent) is None):
+        raise NotFoundError(f"{place}: there is no note {path or named} in {root}; memctl search names paths")
     return path
+
+
+def _entry_of(opened: OpenWorkspace, entry_id: str, *, agent: bool) -> str | None:
+    """Return the path of the entry with an id; None where an agent asks and may know of none."""
+    root = opened.workspace.root
+    if not agent:
+        return find_entry(root, entry_id)
+    with suppress(NotFoundError):
+        return find_entry(root, entry_id, among=lambda path: on_disk(opened, path, agent=True) is not None)
+    return None
 
 
 async def _indexed(
@@ -314,22 +307,16 @@ async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetPar
 def _meant(opened: OpenWorkspace, asked: ForgetParams) -> str:
     """Return the path of what a request names; an agent names nothing that is kept from it."""
     root = opened.workspace.root
-    if asked.id is not None:
-        path: str | None = find_daily_entry(root, asked.id) or find_entry(root, asked.id)
-    else:
+    if asked.id is None:
         path = below(root, asked.path or "")
-    if path is None:
-        raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")
-    if asked.id is None and not asked.keep_file and daily.PATH.fullmatch(path):
-        raise InvalidError(f"$.path: {path} holds the entries of a day: name one of them by its id")
-    if asked.agent:
-        known = opened.index.snapshot.source_at(path)
-        with opened.view(lambda: False, agent=True) as view:
-            is_kept = known is not None and view.snapshot.source_at(path) is None
-        with suppress(OSError):
-            is_kept = is_kept or opened.visible_to_agents.keeps(path, _head(root / path))
-        if is_kept:
-            raise unknown(asked.path or asked.id or "", root)
+        if path is None:
+            raise InvalidError(f"$.path: {asked.path} is not in the workspace {root}")
+        if not asked.keep_file and daily.PATH.fullmatch(path):
+            raise InvalidError(f"$.path: {path} holds the entries of a day: name one of them by its id")
+    else:
+        path = find_daily_entry(root, asked.id) or _entry_of(opened, asked.id, agent=asked.agent)
+    if path is None or (asked.agent and not is_known(opened, path)):
+        raise unknown(asked.path or asked.id or "", root)
     return path
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memd.api.links import note_links
 from memd.api.params import GetParams
-from memd.api.resolve import chunk_of, source_of, unknown
+from memd.api.resolve import chunk_of, source_of, unknown, unknown_chunk
 from memd.api.results import GetResult, NoteLinks, packed
 from memd.errors import InvalidError, NotFoundError
 from memd.records import Source, SourceText
@@ -31,7 +31,7 @@ def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResul
     found = read_source(opened.workspace.root, path, now_ns=time.time_ns())
     if not isinstance(found, SourceText):
         raise NotFoundError(f"{path} cannot be read any more; the index will follow")
-    text = _for_agent(opened, found) if asked.agent else found.text
+    text = _for_agent(opened, found, asked) if asked.agent else found.text
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if end is not None and end < start:
         raise InvalidError(f"$.end_line: {end} is before start_line {start}")
@@ -66,10 +66,10 @@ class _Place:
     links: NoteLinks
 
 
-def _for_agent(opened: OpenWorkspace, found: SourceText) -> str:
+def _for_agent(opened: OpenWorkspace, found: SourceText, asked: GetParams) -> str:
     """Return the text without secrets; it may be private by now, and the index not know that yet."""
     if opened.visible_to_agents.keeps(found.path, found.text):
-        raise unknown(found.path, opened.workspace.root)
+        raise unknown_chunk(asked.id) if asked.id else unknown(found.path, opened.workspace.root)
     return opened.visible_to_agents.masked(found.text)
 
 

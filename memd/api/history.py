@@ -33,8 +33,8 @@ def _history(opened: OpenWorkspace, asked: HistoryParams, call: Call) -> Packed[
         source = source_of(view, opened.workspace.root, asked.path)
         chain = _by_day(snapshot, snapshot.supersession.chain(source.id))
         listed = chain[-MAX_NOTES:]
-        links = links_out(view.reader.each, source.id, source.path)
-        missed = [one for one in links if one.kind == "supersedes" and one.to not in snapshot.sources]
+        links = links_out(view.reader.each, source.id, source.path, snapshot.sources.__contains__)
+        missed = [one for one in links if one.kind == "supersedes" and one.to is None]
         result = HistoryResult(
             workspace=str(opened.workspace.root),
             path=source.path,

@@ -13,14 +13,14 @@ MAX_LINKS = 50  # of each direction that an answer names; arbitrary: an agent re
 def note_links(view: View, source: Source) -> NoteLinks:
     """Return the links of a live source, those of the front matter first, and those of others to it."""
     sources = view.snapshot.sources
-    outgoing = list(links_out(view.reader.each, source.id, source.path))
-    incoming = [one for one in links_in(view.reader.each, source.id) if one.source in sources]
+    outgoing = list(links_out(view.reader.each, source.id, source.path, sources.__contains__))
+    incoming = list(links_in(view.reader.each, source.id, sources.__contains__))
     return NoteLinks(
         outgoing=[
             LinkOut(
                 kind=one.kind,
                 target=one.target,
-                path=None if one.to is None or one.to not in sources else sources[one.to].path,
+                path=None if one.to is None else sources[one.to].path,
                 line=one.line,
             )
             for one in islice(outgoing, MAX_LINKS)

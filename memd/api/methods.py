@@ -30,7 +30,7 @@ from memd.api import workspaces as workspaces_api
 from memd.api.params import Params
 from memd.api.prepare import Fields
 from memd.api.results import Result, TimedResult
-from memd.errors import MethodError
+from memd.errors import InvalidError, MethodError
 from memd.rpc.context import Call
 from memd.rpc.encode import Packed
 from memd.workspace.open import OpenWorkspace
@@ -97,6 +97,10 @@ METHODS: dict[str, Method] = {
         workspaces_api.configure, params.WorkspaceConfigureParams, results.WorkspaceConfigureResult, 30.0
     ),
 }
+# What they tell of a whole index, of its files and settings, tells of the notes that are kept from agents.
+FOR_PEOPLE = frozenset(
+    {"check", "debug", "index", "subscribe", "workspace.add", "workspace.configure", "workspace.remove"}
+)
 SHUTDOWN = "shutdown"  # of the process and not of its workspaces, so `Dispatcher` has it from outside
 
 
@@ -122,12 +126,15 @@ class Dispatcher:
     async def handle(self, name: str, given: Fields, call: Call) -> Packed[Any]:
         """Answer one request. Raises MemdError."""
         if name == SHUTDOWN:
-            asked = params.convert(given, params.ShutdownParams)
-            return results.packed(results.ShutdownResult(stopping=self._shut_down(if_idle=asked.if_idle)))
+            end = params.convert(given, params.ShutdownParams)
+            return results.packed(results.ShutdownResult(stopping=self._shut_down(if_idle=end.if_idle)))
         if name not in METHODS:
             raise MethodError(f"there is no method {name!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
         method = METHODS[name]
-        result = await method.function(self._workspaces, params.convert(given, method.params), call)
+        asked = params.convert(given, method.params)
+        if asked.agent and name in FOR_PEOPLE:
+            raise InvalidError(f"$.agent: {name} is for people, and an agent asks")
+        result = await method.function(self._workspaces, asked, call)
         if isinstance(result, Packed):  # by the thread that found it
             return result
         if isinstance(result, TimedResult):

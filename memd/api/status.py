@@ -108,9 +108,9 @@ async def status(workspaces: Workspaces, asked: NoParams, _: Call) -> StatusResu
     """``status``: the server, and each workspace or the one that is named."""
     chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
     others = [] if asked.workspace else not_open(workspaces, WorkspaceStatus)
+    told = [_for_agent(one) if asked.agent else _workspace(workspaces, one) for one in chosen]
     return StatusResult(
-        server=_server(workspaces, loop_lag_ms=await _loop_lag_ms()),
-        workspaces=[*(_workspace(workspaces, opened) for opened in chosen), *others],
+        server=_server(workspaces, loop_lag_ms=await _loop_lag_ms()), workspaces=[*told, *others]
     )
 
 
@@ -128,6 +128,17 @@ def not_open(workspaces: Workspaces, kind: type[Summary]) -> list[Summary]:
         for root in workspaces.roots
         if root not in opened
     ]
+
+
+def _for_agent(opened: OpenWorkspace) -> WorkspaceStatus:
+    """Return what an agent is told of one workspace: no count and no name, which tell of kept notes, too."""
+    return WorkspaceStatus(
+        root=str(opened.workspace.root),
+        state=index_state(opened.sync.facts).state,
+        model_id=opened.index.snapshot.model_id,
+        provider=opened.config.provider,
+        degraded=_degraded(opened),
+    )
 
 
 def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus:

@@ -66,6 +66,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         refusal=seen.disk if isinstance(seen.disk, Refusal) else None,
         reason=_reason(opened, seen),
         close=seen.close,
+        is_for_agent=question.agent,
     )
     made = frame(
         opened,
@@ -108,8 +109,9 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
         return replace(seen, is_there=is_there)
     rules = Rules.load(root, opened.config.sources, opened.config.ignore)
     disk = look(root, path, rules, now_ns=time.time_ns())
-    if question.agent and seen.source is None and not isinstance(disk, Refusal):
-        is_kept = disk is None or opened.visible_to_agents.keeps(path, disk.text)
+    if question.agent and seen.source is None:
+        # A folder, too, tells of what is in it: to an agent there is what it may read, and nothing else.
+        is_kept = not isinstance(disk, SourceText) or opened.visible_to_agents.keeps(path, disk.text)
         return replace(seen, disk=disk, is_kept=is_kept)
     return replace(seen, disk=disk)
 

@@ -52,6 +52,7 @@ class Diagnosis:
     refusal: Refusal | None = None  # of not-a-source
     reason: str = ""  # of not-indexed
     close: tuple[str, ...] = ()  # of missing: sources with such a name
+    is_for_agent: bool = False  # who is not told which of the reasons it is
 
 
 def facts(finding: Diagnosis) -> WhyFacts:
@@ -152,7 +153,8 @@ def _outside(finding: Diagnosis) -> tuple[str, str]:
 
 def _missing(finding: Diagnosis) -> tuple[str, str]:
     close = f"Is it {' or '.join(finding.close)}?" if finding.close else "Paths are relative to the workspace"
-    return f"{finding.path} does not exist, and was not indexed", close
+    which = "or is not searched" if finding.is_for_agent else "and was not indexed"
+    return f"{finding.path} does not exist, {which}", close
 
 
 def _not_a_source(finding: Diagnosis) -> tuple[str, str]:

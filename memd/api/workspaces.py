@@ -75,10 +75,14 @@ async def configure(
     return WorkspaceConfigureResult(root=str(root), config=opened.config)
 
 
-async def list_all(workspaces: Workspaces, _asked: NoParams, _call: Call) -> WorkspaceListResult:
-    """``workspace.list``: the registered roots."""
+async def list_all(workspaces: Workspaces, asked: NoParams, _call: Call) -> WorkspaceListResult:
+    """``workspace.list``: the registered roots; an agent is told of no counts, as in `status`."""
     opened = [
-        WorkspaceSummary(root=str(one.workspace.root), state=index_state(one.sync.facts).state, **counts(one))
+        WorkspaceSummary(
+            root=str(one.workspace.root),
+            state=index_state(one.sync.facts).state,
+            **({} if asked.agent else counts(one)),
+        )
         for one in workspaces.opened
     ]
     return WorkspaceListResult(workspaces=[*opened, *not_open(workspaces, WorkspaceSummary)])

@@ -168,8 +168,10 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
     )
 
 
-def find_entry(root: Path, entry_id: str) -> str:
+def find_entry(root: Path, entry_id: str, among: Callable[[str], bool] = bool) -> str:
     """Return the path of the entry that has an id, of which six digits or more may be given.
+
+    *among*: which paths count.
 
     Raises:
         NotFoundError: there is none.
@@ -179,7 +181,7 @@ def find_entry(root: Path, entry_id: str) -> str:
     found = [
         f"memory/{folder}/{name}"
         for folder, name, raw in files.named(root, f"-{entry_id[:ID_IN_NAME]}.md")
-        if id_of(raw).startswith(entry_id)
+        if id_of(raw).startswith(entry_id) and among(f"memory/{folder}/{name}")
     ]
     if not found:
         raise NotFoundError(f"no entry in {root} has the id {entry_id}: memctl search finds entries")

@@ -38,6 +38,7 @@ SUPERSEDING = """
 """
 
 Run = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
+IsSeen = Callable[[int], object]  # whether a live source is there for who asks
 
 
 class Name(NamedTuple):
@@ -86,10 +87,11 @@ def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ..
 
 
 class Resolver:
-    """Resolves the targets of one moment; each name is looked up once."""
+    """Resolves the targets of one moment among the sources that are seen; each name is looked up once."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, is_seen: IsSeen) -> None:
         self._run = run
+        self._is_seen = is_seen
         self._known: dict[str, _Namesakes] = {}
 
     def resolve(self, target: str, path: str, *, alone: bool) -> Named | None:
@@ -121,7 +123,8 @@ class Resolver:
 
     def _namesakes(self, name: str) -> "_Namesakes":
         if name not in self._known:
-            self._known[name] = _Namesakes([Named(*row) for row in self._run(WHO, (name,))])
+            named = (Named(*row) for row in self._run(WHO, (name,)))
+            self._known[name] = _Namesakes(one for one in named if self._is_seen(one.id))
         return self._known[name]
 
 
@@ -150,31 +153,34 @@ class _Namesakes:
         return self._endings[parts].get(plain, [])
 
 
-def links_out(run: Run, source: int, path: str) -> Iterator[LinkOut]:
+def links_out(run: Run, source: int, path: str, is_seen: IsSeen) -> Iterator[LinkOut]:
     """Yield the links of a source, those of its front matter first, then by line."""
-    resolver = Resolver(run)
+    resolver = Resolver(run, is_seen)
     for kind, target, line in run(OUT, (source,)):
         to = resolver.resolve(target, path, alone=kind != "text")
         yield LinkOut(kind, target, line, to.id if to else None)
 
 
-def links_in(run: Run, source: int) -> Iterator[LinkIn]:
-    """Yield the links of other live sources to one, by path and line."""
-    resolver = Resolver(run)
+def links_in(run: Run, source: int, is_seen: IsSeen) -> Iterator[LinkIn]:
+    """Yield the links of other live sources that are seen to one, by path and line."""
+    resolver = Resolver(run, is_seen)
     for other, path, kind, target, line in run(IN, (source,)):
         to = resolver.resolve(target, path, alone=kind != "text")
-        if to is not None and to.id == source and other != source:
+        if to is not None and to.id == source and other != source and is_seen(other):
             yield LinkIn(other, kind, line)
 
 
-def supersession(run: Run) -> Supersession:
-    """Return which live sources hold in the place of which."""
-    resolver = Resolver(run)
+def supersession(run: Run, is_seen: IsSeen = lambda _: True) -> Supersession:
+    """Return which live sources that are seen hold in the place of which."""
+    resolver = Resolver(run, is_seen)
     edges, names = set(), set()
     for source, path, target, name, exact in run(SUPERSEDING, ()):
         names.add(name)
-        found = None if exact is not None else resolver.resolve(target, path, alone=True)
-        if exact is not None or found is not None:
+        if not is_seen(source):
+            continue
+        is_exact = exact is not None and is_seen(exact)
+        found = None if is_exact else resolver.resolve(target, path, alone=True)
+        if is_exact or found is not None:
             edges.add((source, found.id if found else exact))
     return Supersession.of(edges, names)
 

@@ -41,17 +41,15 @@ class Snapshot:
         holders.sort(key=lambda source: (-source.day.toordinal(), source.path))
         return tuple(source.path for source in holders)
 
-    def without(self, sources: AbstractSet[int]) -> "Snapshot":
-        """Return the same moment as it would be if some sources were gone."""
-        if not sources:
-            return self
+    def without(self, sources: AbstractSet[int], supersession: Supersession) -> "Snapshot":
+        """Return the same moment as it would be if some sources were gone, and *supersession* were left."""
         columns = self.columns.without(sources)
         return replace(
             self,
             sources=self.sources.changed(removed=sources, put={}),
             columns=columns,
             postings=self.postings.after(columns, self.postings.newest),
-            supersession=self.supersession.without(sources),
+            supersession=supersession,
         )
 
     def folders(self) -> frozenset[str]:

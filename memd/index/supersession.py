@@ -6,7 +6,6 @@ another, and all of them in that of what they supersede outside of the circle.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 # That are told of one source: a chain has one end, only branches and circles have more. Arbitrary.
@@ -47,12 +46,6 @@ class Supersession:
             step_of.update(dict.fromkeys(members, len(steps)))
             steps.append(_step(members, sorted(newer_steps), steps))
         return Supersession(pairs, frozenset(names), tuple(steps), step_of)
-
-    def without(self, sources: AbstractSet[int]) -> "Supersession":
-        """Return who supersedes whom where some sources are not there."""
-        if not any(one in self for one in sources):
-            return self
-        return Supersession.of((pair for pair in self.edges if sources.isdisjoint(pair)), self.names)
 
     def __bool__(self) -> bool:
         """Whether any source supersedes another one."""

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from memd.index.links import supersession
 from memd.index.reader import Reader, StoredChunk
 from memd.index.snapshot import Snapshot
 from memd.lru import LruCache
@@ -55,7 +56,7 @@ class Visibility:
         """Return what is seen of *snapshot*; *reader* is in a transaction of its generation."""
         with self._lock:
             if self._last is None or self._last[0] is not snapshot:
-                self._last = snapshot, snapshot.without(self._kept(snapshot, reader))
+                self._last = snapshot, self._seen(snapshot, reader)
             return self._last[1]
 
     def shown(self, chunks: Mapping[int, StoredChunk], reader: Reader) -> dict[int, StoredChunk]:
@@ -85,6 +86,15 @@ class Visibility:
             known = _replaced(text, self._find(text))
             self._masked.put(text, known)
         return known
+
+    def _seen(self, snapshot: Snapshot, reader: Reader) -> Snapshot:
+        kept = self._kept(snapshot, reader)
+        if not kept:
+            return snapshot
+        found = snapshot.supersession
+        if found.names:  # what is kept has names that other notes may have, too
+            found = supersession(reader.each, lambda source: source not in kept)
+        return snapshot.without(kept, found)
 
     def _kept(self, snapshot: Snapshot, reader: Reader) -> set[int]:
         """Return the ids of the sources that are kept from agents."""

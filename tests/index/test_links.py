@@ -11,7 +11,7 @@ def out(notes, path):
     """Return target → path of whom it names, of a note's links."""
     with notes.index.view() as view:
         source = view.snapshot.source_at(path)
-        found = links_out(view.reader.each, source.id, path)
+        found = links_out(view.reader.each, source.id, path, view.snapshot.sources.__contains__)
         paths = {number: one.path for number, one in view.snapshot.sources.items()}
         return {link.target: paths[link.to] if link.to else None for link in found}
 
@@ -20,7 +20,7 @@ def into(notes, path):
     """Return path, kind and line of each link to a note."""
     with notes.index.view() as view:
         sources = view.snapshot.sources
-        found = links_in(view.reader.each, view.snapshot.source_at(path).id)
+        found = links_in(view.reader.each, view.snapshot.source_at(path).id, sources.__contains__)
         return [(sources[link.source].path, link.kind, link.line) for link in found]
 
 
@@ -70,7 +70,9 @@ def test_a_key_of_the_front_matter_names_one_alone(notes):
     front = "---\nrelated: [weir, river/weir.md, stork]\n---\nSee [[weir]]."
     notes.save({**FOLDERS, "x.md": front}, embed=False)
     with notes.index.view() as view:
-        found = links_out(view.reader.each, view.snapshot.source_at("x.md").id, "x.md")
+        found = links_out(
+            view.reader.each, view.snapshot.source_at("x.md").id, "x.md", view.snapshot.sources.__contains__
+        )
         sources = view.snapshot.sources
         named = [(one.kind, one.target, sources[one.to].path if one.to else None) for one in found]
     assert named == [

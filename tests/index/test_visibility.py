@@ -189,3 +189,12 @@ def test_a_private_note_holds_in_the_place_of_none_that_agents_see(notes):
     [hit] = shown(notes, "mended May", visible())
     assert (hit.source.path, hit.superseded_by) == ("weir.md", ())
     assert {hit.superseded_by for hit in shown(notes, "mended weir", None)} == {(), ("newer.md",)}
+
+
+def test_a_name_that_a_private_note_has_too_means_the_other_one_to_agents(notes):
+    """What supersedes by a name of two notes supersedes nobody; to who sees one of them, that one."""
+    newer = "---\nsupersedes: weir\n---\n# Weir\n\nThe weir was mended in June.\n"
+    notes.save({"a/weir.md": NOTES["weir.md"], "b/weir.md": NOTES["pay.md"], "newer.md": newer})
+    found = {hit.source.path: hit.superseded_by for hit in shown(notes, "mended", visible())}
+    assert found == {"a/weir.md": ("newer.md",), "newer.md": ()}
+    assert not any(hit.superseded_by for hit in shown(notes, "mended", None))
