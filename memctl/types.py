@@ -141,6 +141,9 @@ class WorkspaceStatus(TypedDict):
     skipped_total: NotRequired[int]
     warnings: NotRequired[list[SourceWarning]]  # the first of them
     warnings_total: NotRequired[int]
+    copies: NotRequired[list[str]]  # conflict copies of sync programs, the first of them
+    copies_total: NotRequired[int]
+    templates: NotRequired[list[str]]  # folders of templates of Obsidian vaults, which are left out
     last_scan: NotRequired[float | None]  # unix seconds
     last_index: NotRequired[float | None]  # unix seconds: when everything was searchable
     last_health: NotRequired[ProbeOutcome | None]

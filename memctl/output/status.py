@@ -61,7 +61,7 @@ def workspace(known: dict[str, Any]) -> StatusSection:
         ("size", size(known.get("size_bytes"))),
     ]
     facts += [("degraded", reasons(known["degraded"]))] if known.get("degraded") else []
-    return StatusSection(one_line(known["root"]), facts + errors + _skipped(known) + _warnings(known))
+    return StatusSection(one_line(known["root"]), facts + errors + _beside(known))
 
 
 def row(known: dict[str, Any]) -> tuple[str, ...]:
@@ -228,6 +228,15 @@ def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
     facts = [("warning", f"{one_line(file['path'])} ({one_line(file['warning'])})") for file in warned]
     more = (known.get("warnings_total") or len(facts)) - len(facts)
     return [*facts, ("warning", f"{more} more: memctl status --json")] if more > 0 else facts
+
+
+def _beside(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the files that are not what they seem: left out, not as they could be, copies of others."""
+    folders = [("left out", f"{one_line(one)} (templates)") for one in known.get("templates") or ()]
+    copies = [("copy", f"{one_line(one)} (of a sync conflict)") for one in known.get("copies") or ()]
+    more = (known.get("copies_total") or 0) - SKIPPED_SHOWN
+    copies[SKIPPED_SHOWN:] = [("copy", f"{more} more: memctl status --json")] if more > 0 else []
+    return [*_skipped(known), *folders, *copies, *_warnings(known)]
 
 
 def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:

@@ -615,6 +615,9 @@ class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     skipped_total: int | UnsetType = UNSET
     warnings: list[SourceWarning] | UnsetType = UNSET  # the first of them
     warnings_total: int | UnsetType = UNSET
+    copies: list[str] | UnsetType = UNSET  # conflict copies of sync programs, the first of them
+    copies_total: int | UnsetType = UNSET
+    templates: list[str] | UnsetType = UNSET  # folders of templates of Obsidian vaults, which are left out
     last_scan: float | UnsetType | None = UNSET  # unix seconds
     last_index: float | UnsetType | None = UNSET  # unix seconds: when everything was searchable
     last_health: ProbeOutcome | UnsetType | None = UNSET

@@ -148,6 +148,8 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
     warnings = sorted(sync.index_loop.warnings.items())
     trouble_of_watch = sync.watcher.trouble
     rebuilding = workspaces.rebuilding(opened.workspace.root)
+    sources = opened.index.snapshot.sources
+    copies = sorted(map(sources.path, sources.copies))
     return WorkspaceStatus(
         root=str(opened.workspace.root),
         **counts(opened),
@@ -158,6 +160,9 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
         skipped_total=len(skipped),
         warnings=[SourceWarning(path=path, warning=text) for path, text in warnings[:SHOWN]],
         warnings_total=len(warnings),
+        copies=copies[:SHOWN],
+        copies_total=len(copies),
+        templates=sync.scanner.rules.templates() if sync.scanner.rules else [],
         last_scan=sync.scanner.last,
         last_index=sync.last_index,
         last_health=ProbeOutcome(**opened.last_health) if opened.last_health else None,

@@ -116,6 +116,7 @@ _WAYS_OUT = {
     "directory": "Name a file in it",
     "hidden": "Move or rename it: what is hidden is never searched",
     "ignored": "Take the pattern out, or put !PATH into memory/.memdignore",
+    "template": "If these are notes, put !PATH into memory/.memdignore",
     "build-output": "If these are notes, put !PATH into memory/.memdignore",
     "foreign": "If it is a workspace, ask there: --workspace DIR",
     "not-selected": "Add a pattern to sources in memory/config.toml",

@@ -5,7 +5,7 @@ A start with a million chunks has 200,000 sources: to read their rows takes 0.12
 """
 
 import json
-from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from datetime import date
 from functools import cache
@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 
 from memd.index.database import damaged
 from memd.records import Source
+from memd.sources.conflict import original_of
 
 SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin"
 
@@ -23,10 +24,14 @@ Row: TypeAlias = tuple[Any, ...]  # of SOURCE_COLUMNS
 class Sources(Mapping[int, Source]):
     """Records by id. Never changes, but for rows that become the record they stand for."""
 
-    def __init__(self, place: Path, known: dict[int, Source | Row]) -> None:
+    def __init__(
+        self, place: Path, known: dict[int, Source | Row], copies: Mapping[int, str] | None = None
+    ) -> None:
         """Take what is *known*; *place* is the database, for what is said of a value that cannot be there."""
         self._place = place
         self._known = known
+        # Those that are conflict copies by their names → the path of the original, which may not be there.
+        self.copies = _copies(self.paths()) if copies is None else copies
         self._made = False  # whether all of them are records
 
     def __getitem__(self, source_id: int) -> Source:
@@ -63,13 +68,20 @@ class Sources(Mapping[int, Source]):
         for source_id, found in list(self._known.items()):  # another thread may put a record there
             yield source_id, found[1] if isinstance(found, tuple) else found.path
 
+    def path(self, source_id: int) -> str:
+        """Return the path of one, which needs no record."""
+        found = self._known[source_id]
+        return cast("str", found[1]) if isinstance(found, tuple) else found.path
+
     def changed(self, *, removed: AbstractSet[int], put: Mapping[int, Source]) -> "Sources":
         """Return those of the next generation: without *removed*, with those that were *put*."""
         known = self._known.copy()
         for source_id in removed:
             known.pop(source_id, None)
         known.update(put)
-        return Sources(self._place, known)
+        copies = {one: original for one, original in self.copies.items() if one in known and one not in put}
+        copies |= _copies((one, source.path) for one, source in put.items())
+        return Sources(self._place, known, copies)
 
     def _records(self) -> dict[int, Source]:
         if not self._made:
@@ -78,6 +90,10 @@ class Sources(Mapping[int, Source]):
                     self._known[source_id] = source_of(found, self._place)
             self._made = True
         return cast("dict[int, Source]", self._known)
+
+
+def _copies(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
+    return {one: original for one, path in paths if (original := original_of(path)) is not None}
 
 
 _day = cache(date.fromisoformat)  # there are few days and many sources

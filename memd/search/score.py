@@ -114,7 +114,7 @@ def _judged(view: View, request: SearchRequest, words: Words, lap: Lap) -> Judge
     candidates: Candidates = fused(view.snapshot, request, vector, keyword, names)
     if newest.is_asked(request.query):
         candidates = newest.candidates(view, request.query)
-    ranked = lifted(candidates, view.snapshot.supersession)
+    ranked = lifted(candidates, view.snapshot)
     return Judgement(mask, vector, keyword, names, knows, ranked.candidates, ranked.ahead_of)
 
 

@@ -94,7 +94,7 @@ def search(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -> 
         return searched(view, request, begun)[0]
     timer = _Timer(request.expired)
     found, has_vectors = fallback.candidates(view, request)
-    candidates = lifted(found, view.snapshot.supersession).candidates
+    candidates = lifted(found, view.snapshot).candidates
     timer.lap("keyword")  # and vectors: they are read together
     knows = fallback.knows_a_word(view, request.query)
     looked_for = wanted(request.query, {})

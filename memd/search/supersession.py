@@ -8,6 +8,7 @@ the newer one there, however little that has of these words, and no answer loses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from memd.index.snapshot import Snapshot
 from memd.index.supersession import Supersession
 from memd.search.ranking import Candidates
 
@@ -20,11 +21,18 @@ class Lifted:
     ahead_of: Mapping[int, int]  # chunk that was lifted → the chunk whose place it took
 
 
-def lifted(candidates: Candidates, supersession: Supersession) -> Lifted:
-    """Lift the best candidate of each source to the place of the best one of all that it supersedes."""
-    if not supersession:
+def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
+    """Lift the best candidate of each source to the place of the best one of all that it supersedes.
+
+    And of the original to that of its conflict copies: a sync program wrote them, and nobody knows which text
+    is the right one.
+    """
+    supersession = snapshot.supersession
+    if not supersession and not snapshot.sources.copies:
         return Lifted(candidates, {})
     ids, sources = candidates.numbers()
+    if snapshot.sources.copies:
+        supersession = _with_copies(snapshot, set(sources))
     first: dict[int, int] = {}  # source → its best place
     for place, source in enumerate(sources):
         if source in supersession:
@@ -39,3 +47,14 @@ def lifted(candidates: Candidates, supersession: Supersession) -> Lifted:
     )
     ahead_of = {ids[place]: ids[better] for place, better in places.items()}
     return Lifted(candidates.placed(order, places), ahead_of)
+
+
+def _with_copies(snapshot: Snapshot, found: set[int]) -> Supersession:
+    """Return who comes before whom, also the original of each conflict copy that was found with it."""
+    known, sources = snapshot.supersession, snapshot.sources
+    copies = {one: sources.copies[one] for one in found if one in sources.copies}
+    if not copies:
+        return known
+    at = {sources.path(one): one for one in found}
+    pairs = {(at[original], copy) for copy, original in copies.items() if original in at}
+    return Supersession.of(known.edges | pairs, known.names) if pairs else known

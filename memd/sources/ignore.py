@@ -11,7 +11,9 @@ the caller must take it for "ignored". `Patterns` may be asked from any thread.
 
 import codecs
 import itertools
+import json
 import os
+import posixpath
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -224,21 +226,49 @@ def of_config(key: str, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _lines(path: Path) -> Sequence[str]:
     """Read an ignore file; what is not a regular file has no lines."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except OSError:
-        return []
-    try:
-        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        content = os.read(descriptor, MAX_RULE_BYTES + 1) if is_file else b""
-    except OSError:
-        return []
-    finally:
-        os.close(descriptor)
+    content = _content(path)
     if len(content) > MAX_RULE_BYTES:
         raise UnusableError
     text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+def _content(path: Path) -> bytes:
+    """Read as much of a file of rules as is used, and a byte more; of what is no regular file nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, MAX_RULE_BYTES + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+# What names the folder of templates in a vault of Obsidian, its own and that of the plugin Templater → the
+# key. Nothing else is read there.
+TEMPLATE_FILES: Final = {
+    ".obsidian/templates.json": "folder",
+    ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
+}
+
+
+def template_folders(root: Path, vault: str) -> Iterator[tuple[str, str]]:
+    """Yield the folders of templates of a vault ("a/b/", "" for the root), and the file that names each."""
+    if not os.path.isdir(f"{root}/{vault}.obsidian"):  # noqa: PTH112 - Path's raises where it may not look
+        return
+    for file, key in TEMPLATE_FILES.items():
+        content = _content(root / vault / file)
+        try:
+            settings = json.loads(content) if len(content) <= MAX_RULE_BYTES else None
+        except (ValueError, RecursionError):
+            continue
+        named = settings.get(key) if isinstance(settings, dict) else None
+        folder = posixpath.normpath(named.strip().strip("/")) if isinstance(named, str) else "."
+        if folder != "." and not folder.startswith(".."):
+            yield f"{vault}{folder}/", f"{vault}{file}"
 
 
 MEMORY: Final = "memory/"
@@ -267,6 +297,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "never-read": "has the name of an unsaved copy or of a secret",
     "not-selected": "is named by none of the patterns of sources",
     "own": "is memd's own",
+    "template": "is left out as a folder of templates",
     "unruled": "is below an ignore file that cannot be used, so that nothing says what is ignored",
 }
 
@@ -277,6 +308,11 @@ class Folder:
 
     path: str  # relative to the root with a "/" behind, "" for the root itself
     ignores: tuple[tuple[int, Patterns], ...] = ()  # length of the path to cut off, patterns
+    templates: tuple[tuple[str, str], ...] = ()  # of vaults around it: folder, the file that names it
+
+    def named_template(self, path: str) -> str:
+        """Return the file that names the folder at *path* as one of templates; "" where none does."""
+        return next((file for folder, file in self.templates if folder == path), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +332,7 @@ class Rules:
         self._suffixes = suffixes
         self._sources = sources
         self._own = own
-        self._folders: dict[str, Folder | None] = {"": self._folder("", ())}
+        self._folders: dict[str, Folder | None] = {"": self._folder("", None)}
 
     @classmethod
     def load(cls, root: Path, patterns: Sequence[str], ignore: Sequence[str]) -> "Rules":
@@ -356,15 +392,22 @@ class Rules:
     def refusal(self, path: str) -> Refusal | None:
         """Return why a file at *path*, relative to the root, is no source by its name; None where it is."""
         *above, name = path.split("/")
-        folder = self._folder("", ())  # what the disk says now, not what is remembered of it
+        folder = self._folder("", None)  # what the disk says now, not what is remembered of it
         for inner in above:
             place = f"{folder.path}{inner}/"
             if reason := self._closed(folder, inner):
-                return Refusal(reason, place, self._rule(folder, place) if reason in _RULED else "")
-            folder = self._folder(place, folder.ignores)
+                rule = folder.named_template(place) if reason == "template" else ""
+                return Refusal(reason, place, self._rule(folder, place) if reason in _RULED else rule)
+            folder = self._folder(place, folder)
         if reason := self._unwanted(folder, name):
             return Refusal(reason, path, self._rule(folder, path) if reason in _RULED else "")
         return None
+
+    def templates(self) -> list[str]:
+        """Return the folders of templates ("a/b/") that are left out, of the vaults that were met."""
+        folders = [folder for folder in list(self._folders.values()) if folder is not None]
+        named = {template for folder in folders for template, _ in folder.templates}
+        return sorted(one for one in named if not self.met(one) and (self._root / one).is_dir())
 
     def unusable(self, below: str = "") -> list[str]:
         """Return the ignore files that cannot be used, of those that were met in a folder ("a/b/")."""
@@ -412,7 +455,7 @@ class Rules:
     def _enter(self, parent: Folder, name: str) -> Folder | None:
         if self._closed(parent, name):
             return None
-        return self._folder(f"{parent.path}{name}/", parent.ignores)
+        return self._folder(f"{parent.path}{name}/", parent)
 
     def _closed(self, parent: Folder, name: str) -> str:
         """Return why a folder is not searched, a key of REFUSALS; "" where it is."""
@@ -437,14 +480,18 @@ class Rules:
             reason = "foreign"
         elif self._is_build_output(parent, name):
             reason = "build-output"
+        elif parent.named_template(path) and self._own.last_word(path) is not False:
+            reason = "template"
         return reason
 
-    def _folder(self, path: str, ignores: tuple[tuple[int, Patterns], ...]) -> Folder:
+    def _folder(self, path: str, above: Folder | None) -> Folder:
         if path.startswith(MEMORY):
             return Folder(path)
+        above = above or Folder("")
         file = f"{path}.gitignore"
         patterns = Patterns(of_file(self._root, file), file=file)
-        return Folder(path, (*ignores, (len(path), patterns)) if len(patterns) else ignores)
+        ignores = (*above.ignores, (len(path), patterns)) if len(patterns) else above.ignores
+        return Folder(path, ignores, (*above.templates, *template_folders(self._root, path)))
 
     def _is_foreign(self, path: str) -> bool:
         """Tell whether the folder is a virtual environment or a workspace of its own."""

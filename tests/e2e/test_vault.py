@@ -81,3 +81,24 @@ def test_other_kinds_of_text_are_sources_where_the_settings_say_so(vault):
     until(lambda: set(daemon.found("egrets", workspace=root, mode="keyword")) == set(texts))
     [known] = daemon.call("status")["workspaces"]
     assert (known["sources"], known["skipped"], known["warnings"]) == (6, [], [])
+
+
+def test_templates_and_conflict_copies_are_named(vault):
+    """Templates are no notes once the vault names their folder; a copy is found behind its original."""
+    daemon, root = vault
+    copy = "Weir (conflicted copy 2026-05-01).md"
+    (Path(root) / copy).write_text("The weir was mended. The weir. #project\n")
+    (Path(root) / "Templates").mkdir()
+    (Path(root) / "Templates" / "Daily.md").write_text("A template of the weir.\n")
+    daemon.call("sync", workspace=root)
+    assert "Templates/Daily.md" in daemon.found("template", workspace=root)
+    (Path(root) / ".obsidian" / "templates.json").write_text('{"folder": "Templates"}')
+    daemon.call("index", workspace=root)
+    assert "Templates/Daily.md" not in daemon.found("template", workspace=root)
+    why = daemon.call("why", workspace=root, path="Templates/Daily.md", query="weir")
+    assert (why["stage"], why["facts"]["reason"]) == ("not-a-source", "template")
+    assert "by .obsidian/templates.json" in why["text"]
+    assert daemon.found("the weir was mended", workspace=root)[:2] == ["Weir.md", copy]
+    page = daemon.memctl("status", cwd=root).stdout
+    assert "Templates/ (templates)" in page
+    assert f"{copy} (of a sync conflict)" in page

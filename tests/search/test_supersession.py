@@ -231,3 +231,18 @@ def test_the_check_finds_an_order_that_is_not_what_the_files_say(notes):
     notes.index._published = dataclasses.replace(seen, supersession=NOBODY)
     assert notes.findings() == ["published: queries see other notes superseded than the files say"]
     notes.index.publish_again()
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
+def test_a_conflict_copy_ranks_behind_its_original(notes, mode):
+    """Both stay notes, and none is said to supersede the other; without its original a copy is as others."""
+    copy = "to (conflicted copy 2026-05-01).md"
+    notes.save({copy: OLD, "other.md": OTHER})
+    assert ranked(notes, mode=mode)[0] == copy
+    notes.save({"to.md": NEW})
+    assert ranked(notes, mode=mode)[:2] == ["to.md", copy]
+    assert set(newer(notes, mode=mode).values()) == {()}
+    notes.reopen()
+    assert ranked(notes, mode=mode)[:2] == ["to.md", copy]
+    notes.remove("to.md")
+    assert ranked(notes, mode=mode)[0] == copy

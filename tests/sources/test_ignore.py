@@ -241,3 +241,45 @@ def test_what_re2_has_no_memory_for_is_not_taken_for_a_name_that_does_not_match(
     with pytest.raises(UnusableError):
         patterns.last_word("a.md")
     assert patterns.is_unusable
+
+
+VAULT = {
+    ".obsidian/templates.json": '{"folder": "Meta/Templates/"}',
+    "Meta/Templates/a.md": "",
+    "Meta/b.md": "",
+}
+TEMPLATER = ".obsidian/plugins/templater-obsidian/data.json"
+
+
+def test_the_folder_of_templates_of_a_vault_is_left_out(tmp_path):
+    """As Obsidian's own settings or those of Templater name it, in a vault below the root, too."""
+    made = {f"v/{TEMPLATER}": '{"templates_folder": "T", "x": 1}', "v/T/c.md": "", "v/d.md": "", "T/e.md": ""}
+    known = rules(tmp_path, VAULT | made)
+    chosen = ["Meta/b.md", "v/d.md", "T/e.md"]
+    assert [path for path in [*VAULT, *made] if known.selects(path)] == chosen
+    refused = known.refusal("v/T/c.md")
+    assert (refused.reason, refused.place, refused.rule) == ("template", "v/T/", f"v/{TEMPLATER}")
+    assert known.templates() == ["Meta/Templates/", "v/T/"]
+    again = rules(tmp_path, ignore=["!v/T/"])
+    assert again.selects("v/T/c.md")
+    assert (again.refusal("v/T/c.md"), again.templates()) == (None, ["Meta/Templates/"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["", "{", "[]", '{"folder": 1}', '{"folder": ""}', '{"folder": "/"}', '{"folder": "."}',
+     '{"folder": "../x"}', '{"folder": "Meta/.."}', "[" * 100_000,
+     '{"folder": "Meta"}' + " " * MAX_RULE_BYTES],
+)  # fmt: skip
+def test_settings_of_a_vault_that_name_no_folder_leave_nothing_out(tmp_path, settings):
+    """Broken, hostile, too large, or the vault itself."""
+    assert rules(tmp_path, VAULT | {".obsidian/templates.json": settings}).selects("Meta/b.md")
+
+
+def test_nothing_else_of_a_vault_is_read(tmp_path):
+    """No settings behind a link, and no other file."""
+    rules(tmp_path, VAULT | {".obsidian/app.json": '{"folder": "Meta"}'})
+    settings = tmp_path / ".obsidian" / "templates.json"
+    settings.unlink()
+    settings.symlink_to("app.json")
+    assert rules(tmp_path).selects("Meta/b.md")
