@@ -81,7 +81,7 @@ def test_recall_and_the_tools_are_an_agents_whoever_asks(kept):
         ("get", {"path": "hidden/notes.md"}),
         ("get", {"path": "diary/notes.md"}),
         ("why_memory", {"path": "hidden/notes.md", "query": "same sentence"}),
-        ("extract_memory", {"topic": "t", "title": "About", "content": "The same sentence, zephyrine."}),
+        ("extract_memory", {"topic": "t", "title": "About", "content": "The same sentence, and heronword."}),
         ("search_memory", {"query": "same sentence", "agent": False}),
     )
     for result in results:
