@@ -119,6 +119,11 @@ def pack_value(value: Any) -> bytes:
     return packed
 
 
+def unpack_value(packed: bytes) -> Any:
+    """Return a value of one's own that was packed for a message."""
+    return msgpack.unpackb(packed, unicode_errors="surrogateescape")
+
+
 def pack_answer(id_: int, result: bytes) -> bytes:
     """
     Return the frame of a Response whose *result* is MessagePack already.

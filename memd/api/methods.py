@@ -27,6 +27,7 @@ from memd.api import (
     why,
 )
 from memd.api import workspaces as workspaces_api
+from memd.api.masking import masked_answer
 from memd.api.params import Params
 from memd.api.prepare import Fields
 from memd.api.results import Result, TimedResult
@@ -131,12 +132,14 @@ class Dispatcher:
         if name not in METHODS:
             raise MethodError(f"there is no method {name!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
         method = METHODS[name]
-        asked = params.convert(given, method.params)
-        if asked.agent and name in FOR_PEOPLE:
+        wanted = params.convert(given, method.params)
+        if wanted.agent and name in FOR_PEOPLE:
             raise InvalidError(f"$.agent: {name} is for people, and an agent asks")
-        result = await method.function(self._workspaces, asked, call)
-        if isinstance(result, Packed):  # by the thread that found it
-            return result
+        result = await method.function(self._workspaces, wanted, call)
         if isinstance(result, TimedResult):
             result = msgspec.structs.replace(result, took_ms=call.age_ms())
-        return results.packed(result)
+        # The thread that found much has packed it already.
+        answer = result if isinstance(result, Packed) else results.packed(result)
+        if wanted.agent or name == "recall":  # that is text for a prompt, whoever asks
+            return await self._workspaces.read(masked_answer, answer)
+        return answer

@@ -204,3 +204,22 @@ def test_recall_keeps_its_budget_where_what_is_masked_grows(kept):
         assert "k3tchup9" not in told["text"]
         assert len(told["text"].encode()) <= 4 * budget
         assert told["tokens"] <= budget
+
+
+def test_agents_get_no_secret_of_links_tags_and_headings(kept):
+    """In no answer of any method; the path of a file that is named so stays."""
+    daemon, root = kept
+    head = f"---\ntags: [{TOKEN}]\nsupersedes: {TOKEN}\n---\n"
+    (Path(root) / "linked.md").write_text(
+        f"{head}# Key {TOKEN}\n\nThe heronword of [[{TOKEN}]], see {TOKEN}.\n"
+    )
+    daemon.call("sync", workspace=root)
+    asked = [(method, params) for method, params in calls(root, "heronword") if method in READS]
+    for path in ("linked.md", "open/notes.md"):
+        asked += [(method, {"path": path}) for method in ("get", "similar", "history")]
+        asked += [
+            ("why", {"path": path, "query": f"heronword {word}"}) for word in ("key", "nothing -heronword")
+        ]
+    for method, params in asked:
+        assert TOKEN not in answer(daemon, root, method, **params | {"agent": True}), (method, params)
+    assert TOKEN in answer(daemon, root, "get", path="linked.md")

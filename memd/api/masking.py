@@ -1,0 +1,45 @@
+"""Masking of secrets where an agent's answer leaves: once, over every text that may come from a note.
+
+What was masked before stays as it is. In a reading thread: an answer may hold megabytes.
+"""
+
+from typing import Any
+
+from memctl import protocol
+from memd.entries.secrets import find_secrets, mask
+from memd.rpc.encode import Packed
+
+# The keys whose texts pass: names of files and folders, by which an agent asks again (a token in the name of
+# a file stays), and what memd makes itself. Texts below any other key are masked.
+PASSES = frozenset({
+    "path", "root", "workspace", "workspaces", "within", "config", "close", "place", "not_utf8",
+    "superseded_by", "supersedes", "next", "paths", "id", "entry", "hash", "model_id", "conversation",
+    "degraded", "state", "date", "created", "updated", "time", "kind", "origin", "estimator", "stage",
+    "tier",
+})  # fmt: skip
+
+
+def masked_answer(answer: Packed[Any]) -> Packed[Any]:
+    """Return an answer, which is a map, with what stands in the place of its secrets."""
+    told = protocol.unpack_value(answer.result)
+    # All at once: a hundred short texts are looked through in the time of one, and mostly none has a secret.
+    if not find_secrets("\n".join(_texts(told))):
+        return answer
+    return Packed(protocol.pack_value(_masked(told)))
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts that may come from a note."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for key, one in value.items() if key not in PASSES for text in _texts(one)]
+    return [text for one in value for text in _texts(one)] if isinstance(value, list) else []
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {key: one if key in PASSES else _masked(one) for key, one in value.items()}
+    return [_masked(one) for one in value] if isinstance(value, list) else value
