@@ -250,6 +250,11 @@ def count(raw: str) -> int:
     return int(raw[:10])
 
 
+def count_or_none(raw: str) -> int:
+    """A whole number from 0."""
+    return 0 if raw == "0" else count(raw)
+
+
 def score(raw: str) -> float:
     """A score."""
     try:

@@ -92,7 +92,9 @@ class Document:
     front_matter: dict[str, object]  # every key as text, lists and maps of text; {} without
     chunks: tuple[Chunk, ...]
     warnings: tuple[str, ...] = field(default=())
-    aliases: tuple[str, ...] = field(default=())  # other names of the note
+    aliases: tuple[str, ...] = field(
+        default=()
+    )  # other names of the note: what its front matter says is one, and its title there
     entry_id: str = ""  # of the front matter
     links: tuple[Link, ...] = field(default=())  # each target once a kind
 

@@ -8,6 +8,7 @@ from typing import Any
 from memctl import last_hits, workspaces
 from memctl.arguments import (
     count,
+    count_or_none,
     filter_options,
     nearest_option,
     workspaces_option,
@@ -107,8 +108,8 @@ def output_options(parser: ArgumentParser) -> None:
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
     )
     parser.add_argument(
-        "--lines", type=count, metavar="N", default=SNIPPET_LINES,
-        help=f"lines of text of each hit, on a page (default: {SNIPPET_LINES})",
+        "--lines", type=count_or_none, metavar="N", default=SNIPPET_LINES,
+        help=f"lines of text of each hit, on a page; 0: none (default: {SNIPPET_LINES})",
     )  # fmt: skip
     parser.add_argument("--no-pager", action="store_true", help="never show a page through $PAGER")
 

@@ -2,15 +2,18 @@
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from memd.api.links import note_links
 from memd.api.params import GetParams
-from memd.api.resolve import chunk_of, source_of, unknown, unknown_chunk
+from memd.api.resolve import chunk_of, source_of, titled, unknown, unknown_chunk
 from memd.api.results import GetResult, NoteLinks, packed
 from memd.errors import InvalidError, NotFoundError
+from memd.index.snapshot import View
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.rpc.encode import Packed
+from memd.search.spelling import near_paths
 from memd.sources.scan import read_source
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -69,8 +72,21 @@ class _Place:
 def _for_agent(opened: OpenWorkspace, found: SourceText, asked: GetParams) -> str:
     """Return the text without secrets; it may be private by now, and the index not know that yet."""
     if opened.visible_to_agents.keeps(found.path, found.text):
-        raise unknown_chunk(asked.id) if asked.id else unknown(found.path, opened.workspace.root)
+        raise unknown_chunk(asked.id) if asked.id else unknown(asked.path or "", opened.workspace.root)
     return opened.visible_to_agents.masked(found.text)
+
+
+def _named(view: View, root: Path, name: str, *, agent: bool) -> Source:
+    """Return the source that is at a path, else the one that has it as its title."""
+    try:
+        return source_of(view, root, name)
+    except NotFoundError as error:
+        if source := titled(view, name):
+            return source
+        # An agent gets one error for what there is not and what is kept from it.
+        if agent or not (paths := near_paths(view, name)):
+            raise
+        raise NotFoundError(f"{error}; near it are {', '.join(paths)}") from None
 
 
 def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
@@ -82,6 +98,6 @@ def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
             lines: tuple[int, int | None] = chunk.start_line, chunk.end_line
         else:
             assert asked.path is not None
-            source = source_of(view, opened.workspace.root, asked.path)
+            source = _named(view, opened.workspace.root, asked.path, agent=asked.agent)
             lines = asked.start_line, asked.end_line
         return _Place(source, *lines, view.snapshot.superseded_by(source.id), note_links(view, source))

@@ -47,6 +47,15 @@ def source_of(view: View, root: Path, path: str) -> Source:
     return view.source(source.id)
 
 
+def titled(view: View, title: str) -> Source | None:
+    """Return the live source that alone has a title, as it is shown and in any case."""
+    wanted = title.casefold()
+    found = [one.id for one in view.snapshot.sources.values() if one.title.casefold() == wanted]
+    shown = view.source(found[0]) if len(found) == 1 else None
+    # A secret in a title is masked: it must not be confirmed by the note that it names.
+    return shown if shown is not None and shown.title.casefold() == wanted else None
+
+
 def unknown(path: str, root: Path) -> NotFoundError:
     """Return the error of a path that is no source, or none that may be seen: it tells nothing of which."""
     named = below(root, path) or path

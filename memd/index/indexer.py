@@ -34,7 +34,7 @@ SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the s
 # file systems tick in steps of up to 2 s (FAT), 10 ms (ext4).
 RACY_NS = 2_000_000_000
 RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
-CHUNKER = 5  # counts up when the same text would be cut or prepared in another way
+CHUNKER = 6  # counts up when the same text would be cut or prepared in another way
 # A longer note, or one of more lines, may take more time than a save should wait for one before it: 50 ms for
 # the worst there is of so many lines, half a second for 32 kB of "-". Nearly all notes are smaller.
 TAME_CHARS = 32_768

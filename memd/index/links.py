@@ -1,6 +1,7 @@
 """Resolution of links: which source a target names, as Obsidian resolves it, and the tables that tell.
 
-A source is named by its path, by the end of it, by its file's name, by an alias or by an entry's id. The rows
+A source is named by its path, by the end of it, by its file's name, by an alias, by the title in its front
+matter or by an entry's id. The rows
 are of those names and of the links as they are written: what a link means changes with every file that comes
 or goes, so it is resolved when somebody asks. For any thread.
 """
@@ -98,7 +99,7 @@ class Resolver:
         """Return the source that *target* names in the note at *path*.
 
         A path from the root comes first, then the folder of the note itself, then what has the target as the
-        end of its path, the shortest path first; then aliases, then the ids of entries.
+        end of its path, the shortest path first; then aliases and titles, then the ids of entries.
 
         Args:
             target: as it is written.

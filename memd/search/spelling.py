@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from memd import analysis
@@ -35,6 +35,8 @@ MANY_PIECES = 3
 SAYING_LETTERS = 4
 MAX_WORDS = 16  # of one query that are looked up, at some 2 ms each: a pasted log has hundreds
 CANDIDATES = 8  # for the rest of a word: the first few may stand in dead chunks alone; arbitrary
+NEAR_PATHS = 3  # that are suggested for one that is not there
+NEAR_SCORE = 80.0  # of 100; below, they are other names
 # How long a query waits for the vocabulary of a large index; that of 100,000 chunks is read in half a second.
 READ_S = 0.03
 
@@ -98,6 +100,13 @@ def corrected(query: Query, terms: Mapping[str, str]) -> Query:
     ]
     text = " ".join([*words, *query.phrases])
     return replace(query, text=text, pieces=tuple(analysis.pieces(text)), corrected=terms)
+
+
+def near_paths(view: View, path: str) -> list[str]:
+    """Return the paths of sources that are written nearly as *path*, the nearest first."""
+    paths = [one.path for one in view.snapshot.sources.values()]
+    found = process.extract(path, paths, scorer=fuzz.WRatio, limit=NEAR_PATHS, score_cutoff=NEAR_SCORE)
+    return [one for one, _, _ in found]
 
 
 def plain_words(query: Query) -> Iterator[str]:

@@ -448,7 +448,7 @@ def parse(
         front.values,
         chunks,
         front.warnings + warnings,
-        front.aliases,
+        tuple(filter(None, (*front.aliases, front.title))),
         front.entry_id,
         () if plain else read_links(lines, found, front),
     )

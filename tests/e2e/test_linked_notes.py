@@ -2,6 +2,8 @@
 
 import pytest
 
+from memctl.client import RpcError
+
 NOTES = {
     "birds/heron.md": "---\naliases: [grey bird]\n---\n# Heron\n\n"
     "It fishes at the [[weir|old weir]].\n\nSee `[[code]]`.\n",
@@ -154,3 +156,28 @@ def test_of_very_many_links_the_first_are_named_and_all_are_counted(vault):
     links = daemon.call("get", workspace=str(root), path="n00.md")["links"]
     assert (len(links["outgoing"]), links["outgoing_total"]) == (50, 71)
     assert "in   10 more\n" in daemon.memctl("get", "--links", "hub.md", cwd=root).stdout
+
+
+def test_get_takes_a_title_and_names_near_paths(vault):
+    """By the title that one note alone has; an agent gets the error alone."""
+    daemon, root = vault
+    assert daemon.call("get", workspace=str(root), path="heron")["path"] == "birds/heron.md"
+    with pytest.raises(RpcError, match=r"near it are river/weir\.md") as caught:
+        daemon.call("get", workspace=str(root), path="river/wier.md")
+    assert caught.value.code == "MEMD_NOT_FOUND"
+    with pytest.raises(RpcError) as caught:
+        daemon.call("get", workspace=str(root), path="river/wier.md", agent=True)
+    assert "near" not in str(caught.value)
+
+
+def test_a_title_in_the_front_matter_names_a_note_after_its_file_is_renamed(vault):
+    """A link by it goes on to mean the same note."""
+    daemon, root = vault
+    (root / "links.md").write_text("See [[The Long Dam]].\n")
+    (root / "dam.md").write_text("---\ntitle: The Long Dam\n---\nOf 1850.\n")
+    daemon.call("sync", workspace=str(root))
+    (root / "dam.md").rename(root / "river" / "1850.md")
+    daemon.call("sync", workspace=str(root))
+    assert links_of(daemon.call("get", workspace=str(root), path="links.md"))[0] == [
+        ("text", "The Long Dam", "river/1850.md", 1)
+    ]

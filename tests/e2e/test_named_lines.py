@@ -61,3 +61,11 @@ def test_page_lists_and_json_name_the_line_of_the_match(lined, query, path, word
     page = said().split("\n 2 ")[0]
     assert f"{path}:{number}" in page
     assert words in page
+
+
+def test_no_lines_of_text_are_a_line_a_hit(lined):
+    """`--lines 0` shows number, place, score and title alone."""
+    daemon, root = lined
+    page = daemon.memctl("search", "--lines", "0", "-w", root, "rebase", cwd=root).stdout.splitlines()
+    assert page
+    assert all(line.lstrip()[0].isdigit() for line in page)

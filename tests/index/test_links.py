@@ -32,6 +32,9 @@ FOLDERS = {
     "river/lower/weir.md": "lower weir",
     "Über.md": "umlaut",
     "a.b.md": "dots",
+    "river/2024.md": "---\ntitle: The Old Weir\n---\ntext",
+    "Mist.md": "fog",
+    "fog.md": "---\ntitle: Mist\n---\nfog",
 }
 
 
@@ -51,6 +54,8 @@ FOLDERS = {
         ("x.md", "ower/weir", None),
         ("x.md", "adebar", "birds/stork.md"),
         ("x.md", "birds/adebar", None),
+        ("x.md", "the old weir", "river/2024.md"),  # the title in the front matter, whatever the file's name
+        ("x.md", "Mist", "Mist.md"),  # a file's name before it
         ("x.md", "3f2a915b7c80d1e4", "birds/stork.md"),
         ("x.md", "U\u0308ber", "Über.md"),
         ("x.md", "a.b", "a.b.md"),
