@@ -79,7 +79,7 @@ class Answered:
     asked: Asked
     answer: Answer
     waited_ms: float  # until its thread had a view
-    without_minus: WithoutMinus | None = None  # where there are no hits because of it
+    without_minus: WithoutMinus | None = None  # where no hit may answer because of it
 
     def frame(self, opened: OpenWorkspace, waited: Waited) -> Fields:
         """Return what an answer says beside its hits."""
@@ -136,12 +136,18 @@ def _without_minus(
     limit: int | None,
 ) -> WithoutMinus | None:
     """Return what the query finds if what it excludes is looked for; None where there is no need to ask."""
-    if answer.hits or not asked.request.query.excluded:
+    if _answers(answer) or not asked.request.query.excluded:
         return None
     other, begun, _ = _asked(view, question, limit, lambda _: False)
     with question.threads.turn():
-        hits = pipeline.search(view, other.request, begun).hits
+        found = pipeline.search(view, other.request, begun)
+    hits = found.hits if _answers(found) else []
     return WithoutMinus(hits=len(hits), best=_place(hits[0]) if hits else None)
+
+
+def _answers(answer: Answer) -> bool:
+    """Return whether there is a hit that may answer: where none is a good match, there is nothing."""
+    return bool(answer.hits) and answer.confidence != "none"
 
 
 def _place(hit: Hit) -> Location:

@@ -92,6 +92,20 @@ def test_an_answer_names_what_it_is_without(manual):
     assert "without: draft (that leaves nothing; the same without the minus finds 1 hit" in told.stderr
 
 
+def test_what_is_no_good_match_is_nothing_beside_a_minus(manual):
+    """The nearest by meaning is not what was asked for: the answer says what there is without the minus."""
+    daemon, root = manual
+    answer = daemon.call("search", workspace=root, query="zzzqqq -draft", min_score=0.0)
+    assert answer["hits"]
+    assert answer["confidence"] == "none"
+    assert answer["without_minus"]["best"]["path"] == "draft.md"
+    neither = daemon.call("search", workspace=root, query="wmqwhzei -zzzqqq", min_score=0.0)
+    assert neither["without_minus"] == {"hits": 0, "best": None}
+    told = daemon.memctl("search", "--", "zzzqqq", "-draft", cwd=root)
+    assert (told.returncode, told.stdout) == (1, "")
+    assert "without: draft (that leaves nothing; the same without the minus finds " in told.stderr
+
+
 @pytest.mark.parametrize(
     "raw",
     [
