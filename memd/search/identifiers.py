@@ -62,6 +62,11 @@ class Word:
     is_read: bool  # the pieces are long enough to mean something
 
     @property
+    def says_something(self) -> bool:
+        """Whether the model reads it better than most random letters, which have two characters a piece."""
+        return self.is_read and (self.pieces < MANY_PIECES or len(self.text) > READ_FROM * self.pieces)
+
+    @property
     def is_name(self) -> bool:
         """Whether it is written as no word of a language is: `start_at`, `query.sql`, `EventTypes`."""
         return _NAME.search(self.text) is not None
@@ -116,7 +121,7 @@ def reading(text: str, words: Sequence[Word]) -> Reading:
     spelled_out = {word.text for word in words}
     if not spelled_out or saying - spelled_out:
         return "whole"
-    return "pieces" if any(word.is_read for word in words) else "nothing"
+    return "pieces" if any(word.says_something for word in words) else "nothing"
 
 
 def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: VectorArm) -> Named:

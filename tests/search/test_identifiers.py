@@ -12,7 +12,7 @@ from benchmarks.indexed import Indexed, indexed
 from memd.config import Weights
 from memd.embedding.model import TOKENIZER_FILE
 from memd.embedding.tokenizer import WordPieces
-from memd.search.identifiers import FEW, Word, spelled
+from memd.search.identifiers import FEW, Word, reading, spelled
 from memd.search.ranking import weights_read
 
 TESTS = Path(__file__).parents[1]
@@ -63,6 +63,18 @@ def test_what_falls_into_letters_is_not_read(pieces, text):
 def test_what_falls_into_syllables_or_words_is_read(pieces, text):
     """The model knows such words by their pieces."""
     assert [(word.text, word.is_read) for word in spelled(text, pieces)] == [(text, True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "how_well"),
+    [
+        ("velvet harbour", "whole"), ("velvet zxcvpoiu", "whole"), ("the overpronate", "pieces"),
+        ("modem zxcvpoiu", "pieces"), ("zxcvpoiu", "nothing"), ("asdfqwer zxcvpoiu", "nothing"),
+    ],
+)  # fmt: skip
+def test_a_query_is_read_as_well_as_its_best_word(pieces, text, how_well):
+    """Two characters a piece are what letters by chance have, too: that is not read."""
+    assert reading(text, spelled(text, pieces)) == how_well
 
 
 @pytest.mark.parametrize("text", ["velvet harbour", "the of 47", "会議 OPS会", "Žluťoučký кот", "", "?! --"])
