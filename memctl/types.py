@@ -137,6 +137,7 @@ class WorkspaceStatus(TypedDict):
     left_s: NotRequired[LeftSeconds]
     vectors: NotRequired[int]  # chunks that the vector arm can see
     unreadable: NotRequired[int]  # chunks that it never will: in a script that the model does not read
+    beyond: NotRequired[int]  # chunks beyond the first 1,500 of a note: they get no vector, either
     skipped: NotRequired[list[SkippedFile]]  # the first of them
     skipped_total: NotRequired[int]
     warnings: NotRequired[list[SourceWarning]]  # the first of them
@@ -335,7 +336,9 @@ class Explained(TypedDict):
     vector: VectorPart | None  # None: see `unseen`
     keyword: KeywordPart | None
     # why the weights are not those that were asked for
-    unseen: list[Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector-yet", "script"]]
+    unseen: list[
+        Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector-yet", "script", "long"]
+    ]
     named: NamedPart | None  # None: the query does not name it
     merged: float  # the sum of the parts, or the score of the words that name it where that is more
     decay: Decay

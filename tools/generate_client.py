@@ -169,6 +169,8 @@ def _class(kind: type) -> Iterator[str]:
         line = f"    {field.name}: {f'NotRequired[{annotation}]' if field.optional else annotation}"
         whole = f"{line}  # {field.comment}" if field.comment else line
         above = textwrap.indent(textwrap.fill(field.comment, LINE_CHARS - 6), "    # ")
+        if len(line) > LINE_CHARS:  # as ruff breaks a list
+            line = line.removesuffix("]").replace("list[", "list[\n        ", 1) + "\n    ]"
         yield f"{whole}\n" if len(whole) <= LINE_CHARS else f"{above}\n{line}\n"
 
 

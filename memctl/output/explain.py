@@ -26,6 +26,7 @@ OFF = {
 _UNSEEN = {
     "no-vector-yet": "its vector is not there yet: words alone count",
     "script": "the model does not read its script: words alone count",
+    "long": "it is beyond the first parts of a long note: words alone count",
     "vector-arm-did-not-run": "nothing was looked for by meaning: words alone count",
     "keyword-arm-did-not-run": "words were not looked for: meaning alone counts",
 }

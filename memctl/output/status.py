@@ -52,7 +52,7 @@ def workspace(known: dict[str, Any]) -> StatusSection:
         ("state", _state(known)),
         ("content", ", ".join(amounts)),
         ("pending", _pending(known)),
-        *_unreadable(known),
+        *_left_out(known),
         *([("model", model_of(known))] if model_of(known) else []),
         *_unusual(known),
         ("last scan", moment(known.get("last_scan"))),
@@ -166,10 +166,13 @@ def _pending(known: dict[str, Any]) -> str:
     return f"{counted(files, 'file')}, {counted(vectors, 'vector')}{share}"
 
 
-def _unreadable(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return how much is found by its words alone because of its script; nothing where all is read."""
-    count = known.get("unreadable")
-    return [("unreadable", f"{counted(count, 'chunk')}: {NOT_READ}")] if count else []
+def _left_out(known: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return how much is found by its words alone, and why; nothing where all gets vectors."""
+    return [
+        (label, f"{counted(count, 'chunk')}: {why}")
+        for label, why in (("unreadable", NOT_READ), ("beyond", TOO_FAR))
+        if (count := known.get(label))
+    ]
 
 
 def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
@@ -249,6 +252,7 @@ def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 SET_ASIDE = "an older index, with what notes said then; memctl index --purge deletes it"
 NOT_READ = "the model does not read their script, words find them"
+TOO_FAR = "behind the first parts of a long note, words find them"
 _LABEL_WIDTH = 12  # the longest label and two spaces
 
 

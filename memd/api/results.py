@@ -611,6 +611,7 @@ class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     left_s: LeftSeconds | UnsetType = UNSET
     vectors: int | UnsetType = UNSET  # chunks that the vector arm can see
     unreadable: int | UnsetType = UNSET  # chunks that it never will: in a script that the model does not read
+    beyond: int | UnsetType = UNSET  # chunks beyond the first 1,500 of a note: they get no vector, either
     skipped: list[SkippedFile] | UnsetType = UNSET  # the first of them
     skipped_total: int | UnsetType = UNSET
     warnings: list[SourceWarning] | UnsetType = UNSET  # the first of them

@@ -101,8 +101,8 @@ def _like_entry(
         if chunk is None:
             return None
         answer = most_similar(view, chunk, request)
-        is_read = not view.reader.is_unreadable(chunk.id)
-    if opened.embedding is not None and is_read and answer.mode == "keyword":
+        is_left_out = view.reader.left_out(chunk.id) is not None
+    if opened.embedding is not None and not is_left_out and answer.mode == "keyword":
         return None
     best: dict[str, SimilarNote] = {}  # by path: one note is named once
     is_by_meaning = answer.mode == "vector"
@@ -145,13 +145,13 @@ def _similar(
         superseded_by = view.snapshot.superseded_by(chunk.source)
         links = note_links(view, view.snapshot.sources[chunk.source])
         answer = most_similar(view, chunk, request)
-        is_read = not view.reader.is_unreadable(chunk.id)
+        is_left_out = view.reader.left_out(chunk.id) is not None
         heading = view.shown([chunk.id])[chunk.id].heading
     degraded = answer.degraded
     if answer.mode == "keyword" and not degraded:
         if opened.embedding is None:
             degraded = ("no-provider",)
-        elif is_read:  # what the model does not read gets no vector: nothing is missing
+        elif not is_left_out:  # else it gets no vector: nothing is missing
             degraded = ("vectors-building",)
     made = frame(
         opened,

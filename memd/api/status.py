@@ -156,6 +156,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
         **msgspec.structs.asdict(index_state(sync.facts)),
         vectors=sync.vector_count,
         unreadable=sync.vectors.unreadable,
+        beyond=sync.vectors.beyond,
         skipped=[SkippedFile(path=path, reason=reason) for path, reason in skipped[:SHOWN]],
         skipped_total=len(skipped),
         warnings=[SourceWarning(path=path, warning=text) for path, text in warnings[:SHOWN]],

@@ -7,6 +7,7 @@ from typing import Any
 
 from memd.api import results
 from memd.api.results import SCORE_DIGITS, LastHit, WhyFacts
+from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Source
 from memd.search import filters
 from memd.search.explain import Explained
@@ -131,14 +132,18 @@ _WAYS_OUT = {
 
 _RANKED = frozenset({"folded", "per-source", "outranked", "returned"})
 _RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
-WORDS_ALONE = "words alone count for it: the model does not read its script"
+# Why a chunk gets no vector, by the codes of `unseen`.
+LEFT_OUT = {
+    "script": "the model does not read its script",
+    "long": f"it is beyond the first {EMBEDDED_CHUNKS:,} parts of a long note",
+}
 
 
 def told(finding: Diagnosis) -> dict[str, Any]:
     """Return stage, sentence, advice and facts as they travel."""
     text, advice = _SAYINGS[finding.stage](finding)
-    if finding.stage in _RANKED_LOW and "script" in _explained(finding).unseen:
-        text += f"; {WORDS_ALONE}"
+    if finding.stage in _RANKED_LOW and (reason := _left_out(finding)):
+        text += f"; words alone count for it: {reason}"
     if finding.superseded_by:
         text += f"; superseded by {' and '.join(finding.superseded_by)}"
         text += ", which comes before it" * (finding.stage in _RANKED)
@@ -276,9 +281,14 @@ def _meaning(finding: Diagnosis) -> str:
         return f"nothing of the meaning ({explained.vector.score:.3f})"
     if "no-vector-yet" in explained.unseen:
         return "no vector yet"
-    if "script" in explained.unseen:
-        return "the model does not read its script"
+    if reason := _left_out(finding):
+        return reason
     return f"nothing was looked for by meaning ({_OFF.get(finding.off, finding.off)})"
+
+
+def _left_out(finding: Diagnosis) -> str:
+    """Return why the chunk gets no vector; "" where that is not why words alone count."""
+    return next((LEFT_OUT[code] for code in _explained(finding).unseen if code in LEFT_OUT), "")
 
 
 def _explained(finding: Diagnosis) -> Explained:

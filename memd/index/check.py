@@ -29,6 +29,7 @@ from memd.index.matrices import matrix_name
 from memd.index.reader import Reader
 from memd.index.signature import signature
 from memd.index.snapshot import View
+from memd.index.source_rows import is_beyond
 from memd.index.vector_table import WITHOUT
 from memd.index.vectors import Matrix
 from memd.records import FileStamp, SourceText
@@ -353,21 +354,23 @@ def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> I
 
 def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterator[Texts]:
     """Yield what full-text search should know of each chunk; collect whose facts differ."""
-    seen = set()
+    seen: Counter[int] = Counter()  # source → chunks
     rows = view.reader.each(
         """
-        SELECT chunks.id, source, path, heading, context, text, chunks.hash, signature, length, chunks.scripts
+        SELECT chunks.id, source, path, heading, context, text, chunks.hash, signature, length, beyond,
+            chunks.scripts
         FROM chunks CROSS JOIN sources ON sources.id = source ORDER BY chunks.id
         """
     )
     for number, source, path, heading, context, text, *stored in rows:
         ends()
         read = chunk_text.read_by_model(context, text)
-        words, trigrams = chunk_text.full_texts(read, path, first=source not in seen)
-        seen.add(source)
+        words, trigrams = chunk_text.full_texts(read, path, first=not seen[source])
+        beyond = is_beyond(seen[source])
+        seen[source] += 1
         length = len(view.reader.indexed_terms(words))
         scripts = " ".join(scripts_of(read))
-        if [chunk_text.hash_of(read), signature(heading, text), length, scripts] != stored:
+        if [chunk_text.hash_of(read), signature(heading, text), length, beyond, scripts] != stored:
             wrong.add(path)
         yield number, words, trigrams
         counts["chunks"] += 1

@@ -320,6 +320,10 @@ class Index:
         """Return how many chunks get none: they are in a script that the model does not read."""
         return self._matrices.ledger.unreadable_count()
 
+    def beyond_count(self) -> int:
+        """Return how many chunks get none: they are beyond the first ones of a long source."""
+        return self._matrices.ledger.beyond_count()
+
     def gone_count(self) -> int:
         """Return how many sources are gone from the disk and kept for a while."""
         return self._writer.gone_count()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import apsw
 
@@ -53,6 +53,10 @@ SEARCHED = """
         chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
     FROM chunks CROSS JOIN sources ON sources.id = source WHERE chunks.id IN (SELECT value FROM json_each(?))
 """
+LEFT_OUT = """
+    SELECT 'script' FROM unreadable WHERE chunk = ?1 UNION ALL SELECT 'long' FROM beyond WHERE chunk = ?1
+"""
+LeftOut = Literal["script", "long"]  # why a chunk gets no vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +230,11 @@ class Reader:
             last = cast("bytes", found[-1][0]) if found else digest
             return last, [_pair(row, crc) for _, row, crc in found]
 
-    def is_unreadable(self, chunk_id: int) -> bool:
-        """Tell whether a chunk gets no vector: it is in a script that the model does not read."""
+    def left_out(self, chunk_id: int) -> LeftOut | None:
+        """Return why a chunk gets no vector; None where it has one, or waits for it."""
         with decoded(self._path):
-            found = self._db.execute("SELECT 1 FROM unreadable WHERE chunk = ?", (chunk_id,))
-            return bool(found.fetchall())
+            found = self._db.execute(LEFT_OUT, (chunk_id,)).fetchall()
+            return cast("LeftOut", found[0][0]) if found else None
 
     def each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a statement, for the check."""

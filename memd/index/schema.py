@@ -8,7 +8,7 @@ there is. So one text is embedded once, a second matrix is built without touchin
 from one to the other is one value in `meta`: "active", "building".
 """
 
-VERSION = 4  # of these tables; another one means that the index is built anew
+VERSION = 5  # of these tables; another one means that the index is built anew
 
 # unicode61 keeps letters and digits; with Mn and Mc the vowel signs of Indic scripts stay in their words.
 # remove_diacritics 2 also sees the ones that are stored as one code point with their letter.
@@ -72,6 +72,7 @@ CREATE TABLE chunks (
     context TEXT NOT NULL,                 -- what the model reads in front of it
     hash BLOB NOT NULL,                    -- of what the model reads
     length INTEGER NOT NULL,               -- in terms
+    beyond INTEGER NOT NULL,               -- 1: beyond the first chunks of a long source, it gets no vector
     scripts TEXT NOT NULL,                 -- of what the model reads, parted by spaces; "" without letters
     entry TEXT NOT NULL,                   -- id of the daily entry that it is from; "" of none
     origin TEXT NOT NULL                   -- who wrote that entry; "": the source says so
@@ -107,7 +108,11 @@ CREATE TABLE waiting (
     chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
 ) STRICT;
 
-CREATE TABLE unreadable (                  -- ... and those in a script that the model does not read
+CREATE TABLE unreadable (                  -- ... those in a script that the model does not read, ...
+    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE beyond (                      -- ... and those beyond the first chunks of a long source
     chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
 ) STRICT;
 """

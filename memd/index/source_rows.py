@@ -4,7 +4,7 @@ Pure: no file, no clock, no database; it runs in any thread or process.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
@@ -18,7 +18,12 @@ from memd.scripts import scripts_of
 from memd.sources.privacy import is_private
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
+# Chunks of one source that get a vector; words alone find the others. 1,500 are 1.4 MB of prose,
+# 225,000 words, more than a page of an archive has (1 MiB), and a minute of the shipped model at most. 4 MiB
+# that are made to be slow are 8,000 to 29,000 chunks: 5 to 18 minutes of processor time at each save.
+EMBEDDED_CHUNKS = 1_500
 _ARCHIVES = "memory/archives/"  # conversations that were imported
+LONG_NOTE = "long-note"  # begins the warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class NewChunk:
     signature: bytes
     words: str  # prepared for the words table
     trigrams: str  # prepared for the trigram table
+    beyond: bool  # the first EMBEDDED_CHUNKS of its source: it gets no vector
     entry: str = ""  # this and the next as in a chunk
     origin: str = ""
 
@@ -90,21 +96,39 @@ def prepare(
         day_of=day_of,
         origin=_origin(document),
         front_matter=document.front_matter,
-        warnings=document.warnings,
+        warnings=document.warnings + _length_warning(document.chunks),
         private=is_private(source.text),
         chunks=tuple(
-            _prepared_chunk(chunk, source.path, first=number == 0)
-            for number, chunk in enumerate(document.chunks)
+            _prepared_chunk(chunk, source.path, number) for number, chunk in enumerate(document.chunks)
         ),
         names=names_of(source.path, document.aliases, document.entry_id),
         links=document.links,
     )
 
 
-def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
+def is_beyond(number: int) -> bool:
+    """Tell whether the chunk of this number in its source, from 0, is one too many to get a vector."""
+    return number >= EMBEDDED_CHUNKS
+
+
+def shown_warning(warnings: Sequence[str]) -> str:
+    """Return what `status` shows of a source's warnings: the first one, and that it is long."""
+    first, *others = map(str, warnings)
+    return "; ".join([first, *(text for text in others if text.startswith(LONG_NOTE))])
+
+
+def _length_warning(chunks: Sequence[Chunk]) -> tuple[str, ...]:
+    if len(chunks) <= EMBEDDED_CHUNKS:
+        return ()
+    start_line = chunks[EMBEDDED_CHUNKS].start_line
+    beyond = f"from line {start_line} on, beyond its first {EMBEDDED_CHUNKS:,} parts"
+    return (f"{LONG_NOTE}: {beyond}, it is found by words alone",)
+
+
+def _prepared_chunk(chunk: Chunk, path: str, number: int) -> NewChunk:
     """Derive what the tables need."""
     read = chunk.embed_text
-    words, trigrams = chunk_text.full_texts(read, path, first=first)
+    words, trigrams = chunk_text.full_texts(read, path, first=number == 0)
     return NewChunk(
         start_line=chunk.start_line,
         end_line=chunk.end_line,
@@ -117,6 +141,7 @@ def _prepared_chunk(chunk: Chunk, path: str, *, first: bool) -> NewChunk:
         signature=signature(chunk.heading, chunk.text),
         words=words,
         trigrams=trigrams,
+        beyond=is_beyond(number),
         entry=chunk.entry,
         origin=chunk.origin,
     )

@@ -1,9 +1,9 @@
 """The SQL of vectors: which row of which matrix has the vector of which text, and which chunks have none.
 
-Every statement about matrices, their rows and the chunks without one: those that wait for it, and those in a
-script that the model does not read. The *target* is the matrix that new
-vectors go to: the one that is being built, else the active one. Those that change something are called
-inside a transaction.
+Every statement about matrices, their rows and the chunks without one: those that wait for it, those in a
+script that the model does not read, and those beyond the first ones of a long source. The *target* is the
+matrix that new vectors go to: the one that is being built, else the active one. Those that change something
+are called inside a transaction.
 """
 
 import json
@@ -29,9 +29,11 @@ READ = """
         (SELECT 1 FROM json_each((SELECT matrices.scripts FROM matrices WHERE number = ?1))
         WHERE instr(' ' || chunks.scripts || ' ', ' ' || value || ' ')))
 """
+EMBEDDED = f"({READ} AND NOT chunks.beyond)"  # whether it is to have a vector there
 WITHOUT = (
-    ("waiting", READ),
+    ("waiting", EMBEDDED),
     ("unreadable", f"NOT {READ}"),
+    ("beyond", f"({READ} AND chunks.beyond)"),
 )  # of the chunks without a vector, where which are
 
 NewRow = tuple[int, bytes, int]  # row, hash, CRC-32
@@ -255,12 +257,18 @@ class VectorTable:
             )
 
     def served(self, digest: bytes) -> list[int]:
-        """Note that a text has its vector now; return the chunks that waited for it."""
-        done = self._store.run(
-            "DELETE FROM waiting WHERE chunk IN (SELECT id FROM chunks WHERE hash = ?) RETURNING chunk",
-            (digest,),
-        )
-        return [chunk[0] for chunk in done]
+        """Note that a text has its vector now; return the chunks that get it.
+
+        A chunk beyond the first ones of a long source gets it, too, where another one waited for it.
+        """
+        return [
+            chunk[0]
+            for table in ("waiting", "beyond")
+            for chunk in self._store.run(
+                f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE hash = ?) RETURNING chunk",
+                (digest,),
+            )
+        ]
 
     def refill(self, target: int | None) -> None:
         """Find out anew which chunks have no vector in *target*, and which of them wait for one."""
@@ -282,6 +290,10 @@ class VectorTable:
     def unreadable_count(self) -> int:
         """Return how many chunks are in a script that the model does not read."""
         return int(self._store.run("SELECT count(*) FROM unreadable")[0][0])
+
+    def beyond_count(self) -> int:
+        """Return how many chunks are beyond the first ones of a long source."""
+        return int(self._store.run("SELECT count(*) FROM beyond")[0][0])
 
     def waiting_texts(self, limit: int, *, first: Sequence[str]) -> dict[bytes, tuple[str, str]]:
         """Return hash → context and text of up to *limit* texts: of the sources *first*, then the newest."""
@@ -327,12 +339,12 @@ class VectorTable:
     def waiting_sources(self, chunks: int, target: int | None) -> dict[int, list[tuple[bytes, bool]]]:
         """Return, of the sources of the newest *chunks* that wait, each chunk's (hash, whether it waits).
 
-        Without those that the model of *target* does not read.
+        Without those that are to have no vector.
         """
         rows = self._store.run(
             f"""
             SELECT source, hash, EXISTS (SELECT 1 FROM waiting WHERE chunk = chunks.id) FROM chunks
-            WHERE {READ} AND source IN
+            WHERE {EMBEDDED} AND source IN
                 (SELECT source FROM waiting JOIN chunks ON id = chunk ORDER BY chunk DESC LIMIT ?2)
             ORDER BY source, id
             """,
@@ -349,24 +361,24 @@ class VectorTable:
         return cast("list[tuple[int, bytes]]", found)
 
     def source_rows(self, source: int, matrix: int) -> list[tuple[bytes, int, int]]:
-        """Return (hash, row of *matrix* or -1, CRC-32 or -1) of a source's chunks that its model reads."""
+        """Return (hash, row of *matrix* or -1, CRC-32 or -1) of those of a source that are to have a row."""
         found = self._store.run(
             f"""
             SELECT chunks.hash, ifnull(row, -1), ifnull(crc, -1) FROM chunks
             LEFT JOIN vectors ON matrix = ?1 AND vectors.hash = chunks.hash
-            WHERE source = ?2 AND {READ} ORDER BY id
+            WHERE source = ?2 AND {EMBEDDED} ORDER BY id
             """,
             (matrix, source),
         )
         return cast("list[tuple[bytes, int, int]]", found)
 
     def chunk_hashes(self, target: int | None) -> list[tuple[int, bytes]]:
-        """Return (source, hash) of every chunk that the model of *target* reads, by source and id.
+        """Return (source, hash) of every chunk that is to have a vector in *target*, by source and id.
 
         Of sources that are gone, too.
         """
         found = self._store.run(
-            f"SELECT source, hash FROM chunks WHERE {READ} ORDER BY source, id", (target,)
+            f"SELECT source, hash FROM chunks WHERE {EMBEDDED} ORDER BY source, id", (target,)
         )
         return cast("list[tuple[int, bytes]]", found)
 

@@ -35,7 +35,7 @@ from memd.index.database import (
     terms_of,
     told,
 )
-from memd.index.source_rows import NewChunk, NewSource
+from memd.index.source_rows import NewChunk, NewSource, shown_warning
 from memd.index.sources import SOURCE_COLUMNS, Sources, source_of
 from memd.index.supersession import Supersession
 from memd.records import FileStamp, Source
@@ -52,6 +52,7 @@ LOOKED_THROUGH = (
     "columns",
     "waiting",
     "unreadable",
+    "beyond",
 )
 # Pages of 4 KiB in the log at which it is written back. By ourselves, after the commit: what SQLite does of
 # its own there passes over a disk that fails, and more and more is acknowledged that only the log holds.
@@ -320,10 +321,10 @@ class Writer(Store):
         return links.supersession(self.run)
 
     def warnings(self) -> dict[str, str]:
-        """Return path → its first warning, of the live sources that have one."""
+        """Return path → what is shown of its warnings, of the live sources that have one."""
         found = self.run("SELECT path, warnings FROM sources WHERE warnings != '[]' AND gone_at IS NULL")
         with decoded(self._path):
-            return {path: str(json.loads(warnings)[0]) for path, warnings in found}
+            return {path: shown_warning(json.loads(warnings)) for path, warnings in found}
 
     def gone_count(self) -> int:
         """Return how many sources are gone."""
@@ -424,12 +425,12 @@ class Writer(Store):
             """
             INSERT INTO chunks
                 (id, source, start_line, end_line, start_byte, signature, heading, text, context, hash,
-                 length, scripts, entry, origin)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                 length, beyond, scripts, entry, origin)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             (
                 chunk_id, source_id, new.start_line, new.end_line, new.start_byte, new.signature, new.heading,
-                new.text, new.context, new.hash, length, " ".join(new.scripts),
+                new.text, new.context, new.hash, length, new.beyond, " ".join(new.scripts),
                 new.entry, new.origin,
             ),
         )  # fmt: skip

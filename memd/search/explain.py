@@ -26,7 +26,7 @@ from memd.search.source_scores import Shares
 from memd.search.vector import VectorArm
 
 # Why an arm had no say of a chunk; the service knows why an arm did not run at all.
-Unseen = Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector-yet", "script"]
+Unseen = Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector-yet", "script", "long"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,9 @@ def explain_chunk(view: View, request: SearchRequest, judged: Judgement, chunk_i
         keyword = _keyword_part(judged.keyword, columns, chunk_id, weights.keyword)
     unseen: list[Unseen] = []
     if vector is None:
-        unseen.append(_no_vector(view, chunk_id) if judged.vector else "vector-arm-did-not-run")
+        unseen.append(
+            (view.reader.left_out(chunk_id) or "no-vector-yet") if judged.vector else "vector-arm-did-not-run"
+        )
     if keyword is None:
         unseen.append("keyword-arm-did-not-run")
     named = _named_part(judged, chunk_id)
@@ -250,10 +252,6 @@ def explain_chunk(view: View, request: SearchRequest, judged: Judgement, chunk_i
         ahead_of=None if behind is None else sources[take(columns.source, [behind])[0]].path,
         order=order,
     )
-
-
-def _no_vector(view: View, chunk_id: int) -> Unseen:
-    return "script" if view.reader.is_unreadable(chunk_id) else "no-vector-yet"
 
 
 def filters_of(query: Query) -> tuple[Filter, ...]:

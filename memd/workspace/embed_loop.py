@@ -52,6 +52,7 @@ class EmbedLoop:
     def __init__(self, context: WorkspaceContext, backlog: Backlog) -> None:
         self.pending = 0  # chunks that wait for a vector; 0 without a model: then none does
         self.unreadable = 0  # chunks that get none: in a script that the model does not read
+        self.beyond = 0  # chunks that get none: beyond the first ones of a long source
         self.total = 0  # the most there were since the last time there were none
         self.fault: MemdError | None = None  # why vectors cannot be stored
         self.failing = False  # who waits for vectors must not wait for ever
@@ -74,6 +75,11 @@ class EmbedLoop:
     def wanted(self) -> bool:
         """Whether there is a model at all."""
         return self._embedding is not None
+
+    @property
+    def left_out(self) -> int:
+        """How many chunks get no vector."""
+        return self.unreadable + self.beyond
 
     @property
     def held(self) -> bool:
@@ -108,7 +114,7 @@ class EmbedLoop:
         """How far the vectors of another model are, that are made beside the old ones."""
         if not self.wanted or not self._index.building:
             return None
-        total = self._index.snapshot.columns.count - self.unreadable
+        total = self._index.snapshot.columns.count - self.left_out
         return {"model_id": self._index.building, "done": max(total - self.pending, 0), "total": total}
 
     async def run(self, note_complete: Callable[[], Awaitable[None]]) -> None:
@@ -162,15 +168,17 @@ class EmbedLoop:
             await asyncio.sleep(LOADING_POLL_S)
         return self._embedding.embedder()
 
-    def _counts(self) -> tuple[int, int]:
-        return self._index.pending_count(), self._index.unreadable_count()
+    def _counts(self) -> tuple[int, int, int]:
+        index = self._index
+        return index.pending_count(), index.unreadable_count(), index.beyond_count()
 
-    def _note_counts(self, waiting: int, unreadable: int) -> None:
+    def _note_counts(self, waiting: int, unreadable: int, beyond: int) -> None:
         self.unreadable = unreadable
+        self.beyond = beyond
         self.pending = waiting - len(self._refused)
         self.total = max(self.total, self.pending)
 
-    def _begin(self, embedder: Embedder) -> tuple[int, int]:
+    def _begin(self, embedder: Embedder) -> tuple[int, int, int]:
         self._index.begin_model(embedder.model_id, embedder.dim, embedder.scripts)
         if old := self._context.aside.old:
             self.old = OldVectors(old, DATABASE, model_id=embedder.model_id, dim=embedder.dim)

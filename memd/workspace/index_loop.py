@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from memd.errors import MemdError
 from memd.index.indexer import Applied
+from memd.index.source_rows import shown_warning
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import LoopListener, WorkspaceContext
 from memd.workspace.scanner import Scanner
@@ -180,4 +181,4 @@ class IndexLoop:
         for path, warnings in done.warned.items():
             self.warnings.pop(path, None)
             if warnings:
-                self.warnings[path] = warnings[0]
+                self.warnings[path] = shown_warning(warnings)

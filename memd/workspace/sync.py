@@ -122,10 +122,10 @@ class WorkspaceSync:
 
     @property
     def _embedded_share(self) -> float | None:
-        """Which share of the chunks that the model reads the vector arm can see; None without a model."""
+        """Which share of the chunks that are to have a vector has it; None without a model."""
         if not self.vectors.wanted:
             return None
-        chunks = self.index.snapshot.columns.count - self.vectors.unreadable
+        chunks = self.index.snapshot.columns.count - self.vectors.left_out
         # Downwards: 1 is said of a whole index alone.
         return floor(self.vector_count / chunks * 1000) / 1000 if chunks else 1.0
 
@@ -134,7 +134,7 @@ class WorkspaceSync:
         """How many chunks the vector arm can see; 0 without a model."""
         if not self.vectors.wanted or self.vectors.building:
             return 0
-        return self.index.snapshot.columns.count - self.vectors.unreadable - self.vectors.pending
+        return self.index.snapshot.columns.count - self.vectors.left_out - self.vectors.pending
 
     @property
     def _dirty_since(self) -> float | None:

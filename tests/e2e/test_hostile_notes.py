@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from model_server import ModelServer
 
 from benchmarks.pathological import text
+from memd.index.source_rows import EMBEDDED_CHUNKS
 
 MIB = 1024 * 1024
 
@@ -89,7 +91,46 @@ def test_a_parser_that_dies_costs_the_note_its_structure_at_most(hostile):
     os.kill(until(lambda: worker(daemon)), signal.SIGKILL)
     until(lambda: daemon.found("zebra", mode="keyword"), timeout_s=60)
     [warning] = until(lambda: facts(daemon)["warnings"])
-    assert warning["warning"] == "too-complex: all is indexed as plain text"
+    assert warning["warning"].startswith("too-complex: all is indexed as plain text; long-note: from line ")
+
+
+def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, tmp_path):
+    """The rest is found by its words; status, why and check know of it, and nothing is incomplete."""
+    server, root = ModelServer(), tmp_path / "notes"
+    server.make_workspace(daemon, root)
+    with (root / "memory" / "config.toml").open("a") as config:
+        config.write("chunk_words = 20\nchunk_overlap = 0\n")
+    parts = [f"{f'heron{number} ' * 20}\n\n" for number in range(EMBEDDED_CHUNKS + 90)] + ["zebra " * 20]
+    (root / "long.md").write_text("".join(parts))
+    try:
+        daemon.add(root)
+        known = until(
+            lambda: (now := facts(daemon)).get("beyond") and not now["pending"] and now, timeout_s=120
+        )
+        asked = len(server.documents)
+        assert known["vectors"] == asked == EMBEDDED_CHUNKS
+        assert known["beyond"] == known["chunks"] - EMBEDDED_CHUNKS > 0
+        assert (known["state"], known["embedded"], known["degraded"]) == ("ready", 1.0, [])
+        [warning] = known["warnings"]
+        assert warning["warning"].startswith("long-note: from line ")
+        page = daemon.memctl("status").stdout
+        assert f"beyond      {known['beyond']} chunks: behind the first parts of a long note" in page
+        hit = daemon.call("search", query="zebra", explain=True)["hits"][0]
+        assert (hit["start_line"], hit["explanation"]["unseen"]) == (2 * len(parts) - 1, ["long"])
+        told = daemon.call("why", query="kingfisher", path="long.md", line=2 * len(parts) - 1)
+        assert told["facts"]["explanation"]["unseen"] == ["long"]
+        assert told["text"].endswith("beyond the first 1,500 parts of a long note")
+        answer = daemon.call("similar", path="long.md", line=2 * len(parts) - 1)
+        assert (answer["mode"], answer["degraded"]) == ("keyword", [])
+        assert daemon.memctl("check", cwd=root).returncode == 0
+        (root / "long.md").write_text("".join(parts).replace("heron7 ", "otter "))
+        until(lambda: len(server.documents) > asked and not facts(daemon)["pending"], timeout_s=60)
+        assert len(server.documents) <= asked + 3  # what did not change is not embedded again
+        assert daemon.memctl("index", "--rebuild", cwd=root).returncode == 0
+        until(lambda: facts(daemon).get("embedded") == 1.0 and not facts(daemon)["rebuilding"], timeout_s=120)
+        assert (facts(daemon)["beyond"], facts(daemon)["degraded"]) == (known["beyond"], [])
+    finally:
+        server.stop()
 
 
 def test_a_stop_does_not_wait_for_a_hostile_note(hostile):

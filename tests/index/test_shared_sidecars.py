@@ -9,7 +9,7 @@ import pytest
 from tests_support import LatinEmbedder, Notes, WordHashEmbedder
 
 from memd.errors import ModelMismatchError
-from memd.index import sidecar_sync
+from memd.index import sidecar_sync, source_rows
 from memd.index.sidecars import KEPT_S, SidecarFolder
 
 TEXTS = {f"{number}.md": f"# Note {number}\n\nword{number} and more\n" for number in range(12)}
@@ -300,3 +300,21 @@ def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines
     assert second.notes.index.pending_count() == 1
     assert second.adopt() == 1
     assert (second.notes.index.pending_count(), second.notes.index.unreadable_count()) == (0, 3)
+
+
+def test_a_long_note_travels_with_the_chunks_that_are_embedded(machines, monkeypatch):
+    """Those beyond keep no sidecar from being written, nor from being taken."""
+    monkeypatch.setattr(source_rows, "EMBEDDED_CHUNKS", 1)
+    note = {
+        "long.md": "".join(
+            f"# {word}\n\n{f'The {word} by the weir. ' * 40}\n\n" for word in ("heron", "otter")
+        )
+    }
+    first = machines()
+    first.notes.save(note)
+    assert first.notes.index.beyond_count() == 1
+    assert first.export() == 1
+    second = machines(first)
+    second.notes.save(note, embed=False)
+    assert second.adopt() == 1
+    assert (second.notes.index.pending_count(), second.notes.index.beyond_count()) == (0, 1)

@@ -112,6 +112,10 @@ def test_what_age_takes_is_said(floor, said):
     [
         ({"vector": None, "unseen": ["no-vector-yet"]}, "its vector is not there yet: words alone count"),
         ({"vector": None, "unseen": ["script"]}, "the model does not read its script: words alone count"),
+        (
+            {"vector": None, "unseen": ["long"]},
+            "beyond the first parts of a long note: words alone count",
+        ),
         ({"vector": None, "unseen": ["vector-arm-did-not-run"]}, "nothing was looked for by meaning"),
         ({"keyword": None, "unseen": ["keyword-arm-did-not-run"]}, "words were not looked for"),
         ({"unseen": ["brand-new"]}, "brand-new"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests_support import LatinEmbedder, Notes
 
 from memd.config import Weights
+from memd.index import source_rows
 from memd.search.keyword import POOL
 from memd.search.query import parse, restricted
 from memd.search.search import search
@@ -100,6 +101,19 @@ def test_a_source_in_a_script_that_the_model_does_not_read_says_so(tmp_path):
     verdict = verdict_on(notes, "a.md", "heron", mode="hybrid")
     assert (verdict.stage, verdict.explained.unseen) == ("unmatched", ("script",))
     notes.index.close()
+
+
+def test_a_chunk_beyond_the_first_of_a_long_note_says_so(monkeypatch, notes):
+    """No vector is late, either."""
+    monkeypatch.setattr(source_rows, "EMBEDDED_CHUNKS", 1)
+    notes.save(
+        {
+            "b.md": "heron\n",
+            "a.md": "".join(f"# {word}\n\n{f'{word} ' * 150}\n\n" for word in ("pond", "weir")),
+        }
+    )
+    verdict = verdict_on(notes, "a.md", "heron", line=5, mode="hybrid")
+    assert (verdict.stage, verdict.explained.unseen) == ("unmatched", ("long",))
 
 
 def test_outside_of_both_pools_has_its_rank_in_each(notes):
