@@ -16,10 +16,11 @@ BLANKS = " \t\r\n"
 _INDENT = "  "  # where a file shows none
 _BLANK = re.compile(r"[ \t\r\n]*")
 _FIRST_INDENTED = re.compile(r"\n([ \t]+)[^\s]")
-# What JSON does not have, and what must be passed over to find it: strings in group 1 stay.
+# What JSON does not have, and what must be passed over to find it: strings in group 1 stay. What is left open
+# reaches to the end of the text, or each opening would look for its end once more.
 _LOOSE = re.compile(
-    r"""("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'|//[^\n]*|/\*.*?\*/"""
-    r"""|,(?=(?>\s+|//[^\n]*|/\*.*?\*/)*+[}\]])|([\w$+.-]+)(\s*:)?""",
+    r"""("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|'((?:[^'\\]|\\.)*+)(?:'|\\?\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)"""
+    r"""|,(?=(?>\s+|//[^\n]*|/\*.*?(?:\*/|\Z))*+[}\]])|([\w$+.-]+)(\s*+:)?""",
     re.DOTALL,
 )
 _WORD = re.compile(r"true|false|-?\d+(\.\d+)?([eE][+-]?\d+)?")

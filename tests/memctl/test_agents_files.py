@@ -282,6 +282,13 @@ def commented(chance, text):
     return "\n".join(["// first", *lines, last])
 
 
+@pytest.mark.parametrize("opening", ["/*", ",/*", "'\\", '"\\', ",//x\n", ", ", "{'a':"])
+def test_what_is_opened_and_never_closed_is_read_once(opening):
+    """Text that is no JSON is refused in linear time: 1 MB took hours."""
+    with pytest.raises(EditError):
+        JSON.has('{"a": [' + opening * (1_000_000 // len(opening)))
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
