@@ -146,9 +146,14 @@ def _sweep(client: str, current: str, root: str) -> None:
 
     name, pattern = SESSIONS[client]
     above, found, _ = current.rpartition(f"/{name}/")
+    folder = Path(above + found)
+    real = folder.resolve()
     now = time.time()
     sessions = []
-    for path in Path(above + found).glob(pattern) if found else ():
+    for path in folder.glob(pattern) if found else ():
+        # As the import does, no link out of the folder is followed, nor a pipe waited for.
+        if path.resolve() != real / path.relative_to(folder) or not path.is_file():
+            continue
         is_over = QUIET_S < now - path.stat().st_mtime < UNTOLD_S and str(path) != current
         began = _began_in(str(path)) if is_over else None
         if began and _workspace(began) == root:

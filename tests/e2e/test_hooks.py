@@ -200,6 +200,29 @@ def test_a_start_archives_what_ended_without_a_word(daemon, notes, tmp_path, cli
     assert archived(other) == []
 
 
+def test_a_start_follows_no_link_out_of_the_clients_folder(daemon, notes, tmp_path):
+    """Neither a linked file nor what a linked folder holds is archived, and a pipe keeps nobody waiting."""
+    outside = tmp_path / "outside"
+    folder = tmp_path / "projects" / "-notes"
+    outside.mkdir()
+    folder.mkdir(parents=True)
+    hour_ago = time.time() - 3600
+    for path in (outside / "linked.jsonl", folder / "ended.jsonl"):
+        session(path, began=notes, text=path.stem)
+        os.utime(path, (hour_ago, hour_ago))
+    (folder.parent / "-a").symlink_to(outside)
+    (folder / "linked.jsonl").symlink_to(outside / "linked.jsonl")
+    (folder / "gone.jsonl").symlink_to(outside / "gone.jsonl")
+    os.mkfifo(folder / "pipe.jsonl")
+    os.utime(folder / "pipe.jsonl", (hour_ago, hour_ago))
+    told = {"cwd": str(notes), "source": "startup", "transcript_path": str(folder / "current.jsonl")}
+    hook(daemon, "claude-code", "SessionStart", told=told, env=PATIENT)
+    until(lambda: archived(notes))
+    ended = str(folder / "ended.jsonl")  # the import holds a lock: another one comes when it is through
+    assert daemon.memctl("import", "claude-code", ended, "--workspace", str(notes)).returncode == 0
+    assert [page.name.split("-")[3] for page in archived(notes)] == ["ended"]
+
+
 def test_a_link_into_a_workspace_leads_there(daemon, notes, tmp_path):
     """The folder that counts is the real one."""
     (tmp_path / "link").symlink_to(notes / "below")
