@@ -64,7 +64,7 @@ class ModelServer:
                 pass  # whoever was killed does not wait for an answer
 
         self._http = Listener(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
         self.address = f"http://127.0.0.1:{self._http.server_address[1]}"
 

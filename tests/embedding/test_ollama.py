@@ -61,7 +61,7 @@ class Server:
 
         self._http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._http.daemon_threads = True
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
         self.port = self._http.server_address[1]
         self.address = f"http://127.0.0.1:{self.port}"

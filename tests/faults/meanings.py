@@ -44,7 +44,7 @@ class _Server(ThreadingHTTPServer):
 def server() -> Iterator[str]:
     """Have it for a while, at the address that is given."""
     http = _Server(("127.0.0.1", 0), _Handler)
-    thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+    thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{http.server_address[1]}"
