@@ -1,4 +1,4 @@
-"""Progress of the index on stderr, for somebody who waits.
+"""Progress of the index, an import or a download on stderr, for somebody who waits.
 
 Always on stderr: stdout belongs to the answer. A bar on a terminal, else a line now and then.
 """
@@ -17,6 +17,7 @@ _STAGES = {
     "repair": "repairing",
     "purge": "purging",
     "import": "importing KiB",
+    "download": "downloading KiB",
 }
 _LINE_EVERY_S = 5.0  # often enough to see life in a log, seldom enough not to fill it
 

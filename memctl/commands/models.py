@@ -14,6 +14,7 @@ from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output.text import one_line
+from memctl.progress import Progress
 
 MAX_LISTING_BYTES = 32 * 1024 * 1024  # a list of 10,000 files has about 3 MB
 ANSWER_TIMEOUT_S = 30.0  # without a byte
@@ -72,9 +73,11 @@ def _add(args: Namespace) -> int:
             return exits.NONE
         with model_store.staging() as made:
             staged = made / folder.name
-            for name in names:
-                url = hf_hub_url(args.repo, name, revision=listed.sha, endpoint=hub.endpoint)
-                _download(hub, url, staged / name, _size(files[name]))
+            urls = {
+                name: hf_hub_url(args.repo, name, revision=listed.sha, endpoint=hub.endpoint)
+                for name in names
+            }
+            _download(hub, urls, staged, {name: _size(files[name]) for name in names})
             sums = {name: _checked(staged / name, files[name]) for name in names}
             record = {
                 "repo": args.repo, "revision": listed.sha, "license": licence, "size_bytes": size_bytes,
@@ -126,12 +129,18 @@ def _listed(hub: Any, repo: str) -> Any:
     return model_info(**json.loads(raw))
 
 
-def _download(hub: Any, url: str, path: Path, size_bytes: int) -> None:
-    """Download a file of which no more is kept than was agreed to."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        for part in _body(hub, url, size_bytes, path.name):
-            file.write(part)
+def _download(hub: Any, urls: dict[str, str], folder: Path, sizes_bytes: dict[str, int]) -> None:
+    """Download files, of which no more is kept than was agreed to, and show how far that is."""
+    done_bytes, total_bytes = 0, sum(sizes_bytes.values())
+    with Progress() as progress:
+        for name, url in urls.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                for part in _body(hub, url, sizes_bytes[name], path.name):
+                    file.write(part)
+                    done_bytes += len(part)
+                    progress({"stage": "download", "done": done_bytes >> 10, "total": total_bytes >> 10})
 
 
 def _body(hub: Any, url: str, most_bytes: int, what: str) -> Iterator[bytes]:
