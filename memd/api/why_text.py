@@ -158,7 +158,8 @@ def _outside(finding: Diagnosis) -> tuple[str, str]:
 
 
 def _missing(finding: Diagnosis) -> tuple[str, str]:
-    close = f"Is it {' or '.join(finding.close)}?" if finding.close else "Paths are relative to the workspace"
+    looked_for = f"It was looked for at {finding.root}/{finding.path}"
+    close = f"Is it {' or '.join(finding.close)}?" if finding.close else looked_for
     which = "or is not searched" if finding.is_for_agent else "and was not indexed"
     return f"{finding.path} does not exist, {which}", close
 

@@ -243,13 +243,15 @@ def test_memctl_takes_the_paths_that_it_prints(river):
 
     def asked(*argv: str) -> tuple[int, str]:
         done = daemon.memctl("why", *argv, cwd=below, env=environment)
-        return done.returncode, done.stdout.partition("\n")[0]
+        return done.returncode, done.stdout
 
     for path in ("heron.md", f"{root}/birds/heron.md", "heron.md:3", "../birds/heron.md"):
         code, line = asked(path, "grey", "heron")
         assert (code, line.startswith("returned: heron.md:1-3 is hit ")) == (0, True), line
     assert asked("../cook/pesto.md", "--mode", "keyword", "heron")[0] == 1
-    assert asked("nothing.md", "heron")[1].startswith("missing: nothing.md does not exist")
+    missing = asked("nothing.md", "heron")[1]
+    assert missing.startswith("missing: nothing.md does not exist")
+    assert f"\nIt was looked for at {root}/birds/nothing.md\n" in missing
     assert asked("birds/heron.md", "heron")[0] == 5
     assert asked("../../log", "heron")[1].startswith("outside: ")
     assert asked("heron.md", "--path", "../cook/**", "--", "heron")[1].startswith("filtered: ")
