@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
         common.print_json(answer)
     else:
         _print_text(answer["text"])
-        common.note(hits.notes(answer))
+        common.note(hits.notes(answer, cwd=common.here()))
         common.note(NO_GOOD_MATCH if is_hidden else _omitted(answer))
     return status_of({**answer, "hits": [one for one in answer["sources"] if one["score"] is not None]})
 

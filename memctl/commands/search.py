@@ -130,7 +130,7 @@ def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
         sys.stdout.write(output(shown, args, cwd=common.here()))
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
-        common.note(hits.notes(shown))
+        common.note(hits.notes(shown, cwd=common.here()))
         common.note(hits.not_utf8(shown, common.here()))
     if args.vimgrep or args.files:
         common.note(hits.unnamed(shown, cwd=common.here(), colons=args.files))

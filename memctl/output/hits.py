@@ -149,13 +149,17 @@ def _lags(index: dict[str, Any]) -> bool:
     return bool(index.get("pending_files")) and index.get("lag_ms", TOLD_LAG_MS) >= TOLD_LAG_MS
 
 
-def notes(answer: Answer) -> str | None:
-    """Return one line that says how the answer is not what one might take it for; None when it is."""
+def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
+    """
+    Return one line that says how the answer is not what one might take it for; None when it is.
+
+    *cwd*: a path is as seen from there; None: from the root of its workspace.
+    """
     parts = []
     if corrections := answer.get("corrected"):
         parts.append(f"searched also for {corrected(corrections)}")
     if answer.get("without"):
-        parts.append(_without(answer))
+        parts.append(_without(answer, cwd))
     if is_nearest(answer):
         parts.append("no good match: this is only the nearest there is")
     elif is_weak(answer):
@@ -190,7 +194,7 @@ def corrected(corrections: dict[str, str]) -> str:
     return ", ".join(f"{one_line(term)} ({one_line(typed)})" for typed, term in corrections.items())
 
 
-def _without(answer: Answer) -> str:
+def _without(answer: Answer, cwd: str | None) -> str:
     """Return what a minus excluded, and where that left nothing, what the query finds with these words."""
     words = ", ".join(f'"{one}"' if " " in one else one for one in map(one_line, answer["without"]))
     instead = answer.get("without_minus")
@@ -199,7 +203,8 @@ def _without(answer: Answer) -> str:
     found = "nothing"
     if best := instead["best"]:
         count = f"{instead['hits']} hit{'s' if instead['hits'] > 1 else ''}"
-        found = f"{count}, the best at {one_line(best['path'])}:{best['start_line']}"
+        path = shown(answer["workspace"], best["path"], answer["workspace"] if cwd is None else cwd)
+        found = f"{count}, the best at {path}:{best['start_line']}"
     return f"without: {words} (that leaves nothing; the same without the minus finds {found})"
 
 

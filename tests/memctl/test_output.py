@@ -314,6 +314,17 @@ def test_an_answer_that_could_be_better_says_so(changes, note):
     assert hits.notes(found(**changes)) == note
 
 
+def test_what_there_is_without_the_minus_is_named_as_seen_from_here():
+    """As each path that is printed; from the root of the workspace where nobody is anywhere."""
+    best = {"path": "notes/a.md", "start_line": 3, "end_line": 4}
+    answer = found(without=["rm rf", "tmp"], without_minus={"hits": 2, "best": best})
+    root = answer["workspace"]
+    told = 'without: "rm rf", tmp (that leaves nothing; the same without the minus finds 2 hits, the best at'
+    assert hits.notes(answer) == f"{told} notes/a.md:3)"
+    assert hits.notes(answer, cwd=f"{root}/notes") == f"{told} a.md:3)"
+    assert hits.notes(answer, cwd="/home") == f"{told} {root.removeprefix('/home/')}/notes/a.md:3)"
+
+
 @pytest.mark.parametrize(
     ("left_s", "said"),
     [(0.3, "5 s"), (13, "15 s"), (88, "90 s"), (118, "2 min"), (3000, "50 min"), (7000, "2 h")],
