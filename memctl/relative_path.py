@@ -13,6 +13,7 @@ from memctl import exits, workspaces
 from memctl.exits import CommandError
 
 _MAGIC = "*?["
+_PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # what is a path and no title
 
 
 def root_of(workspace: str) -> str:
@@ -20,13 +21,14 @@ def root_of(workspace: str) -> str:
     return os.path.realpath(workspaces.above(workspace) or workspace)
 
 
-def source(typed: str, workspace: str, *, outside: bool = False) -> str:
+def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = False) -> str:
     """Return the path, from the root, of the note that is called *typed* here.
 
     Args:
         typed: relative to the current folder, or absolute.
         workspace: a folder of it.
         outside: whether a path that is not in the workspace is returned as an absolute one.
+        titled: whether a note may also be named by its title, which stays as it is.
 
     Raises:
         CommandError: it is outside of the workspace, or not here but at this path from the root.
@@ -41,6 +43,8 @@ def source(typed: str, workspace: str, *, outside: bool = False) -> str:
             f"is {os.path.relpath(f'{root}/{typed}', workspaces.current_directory())}",
             exits.NOT_FOUND,
         )
+    if titled and not exists(full) and not _PATH.search(typed):
+        return typed
     if path is None and not outside:
         raise CommandError(f"{full} is outside of the workspace {root}: paths count from the current folder")
     return full if path is None else path or "."

@@ -21,7 +21,7 @@ def arguments(parser: ArgumentParser) -> None:
         "source",
         type=text,
         metavar="PATH[:LINE[-LINE]]",
-        help="from the current folder, as search prints it",
+        help="from the current folder, as search prints it; or the note's title",
     )
     workspace_option(parser)
     parser.add_argument(
@@ -37,13 +37,14 @@ examples:
   memctl get notes/genetics.md
   memctl get notes/genetics.md:12-30
   memctl get --links notes/genetics.md
+  memctl get "Breast cancer genes"
 """
 
 
 def run(args: Namespace) -> int:
     """Print a source or its lines."""
     root = workspaces.find(args.workspace)
-    params = {"workspace": root, **place_of(args.source, root)}
+    params = {"workspace": root, **place_of(args.source, root, titled=True)}
     with common.daemon() as client:
         answer = common.ask(client, "get", params, timeout_s=common.SEARCH_TIMEOUT_S)
     if args.json:
@@ -56,7 +57,7 @@ def run(args: Namespace) -> int:
     return exits.OK
 
 
-def place_of(source: str, workspace: str, *, outside: bool = False) -> dict[str, Any]:
+def place_of(source: str, workspace: str, *, outside: bool = False, titled: bool = False) -> dict[str, Any]:
     """
     Return path and lines that PATH[:LINE[-LINE]] names; the path as `relative_path.source` does.
 
@@ -64,11 +65,11 @@ def place_of(source: str, workspace: str, *, outside: bool = False) -> dict[str,
     """
     match = re.fullmatch(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?(?::.*)?", source, re.DOTALL)
     if match is None or relative_path.exists(workspaces.absolute(source)):
-        return {"path": relative_path.source(source, workspace, outside=outside)}
+        return {"path": relative_path.source(source, workspace, outside=outside, titled=titled)}
     first, last = int(match[2]), int(match[3] or match[2])
     if not 1 <= first <= last:
         raise CommandError(
             f"{source!r}: lines count from 1, and the first one comes first, as in {match[1]}:2-5"
         )
-    path = relative_path.source(match[1], workspace, outside=outside)
+    path = relative_path.source(match[1], workspace, outside=outside, titled=titled)
     return {"path": path, "start_line": first, "end_line": last}

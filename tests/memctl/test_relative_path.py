@@ -136,6 +136,19 @@ def test_a_note_is_named_from_the_current_folder(root, monkeypatch, cwd, typed, 
     assert relative_path.source(f"{root / cwd}/{typed}", str(root / "daily")) == path
 
 
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [
+        ("On herons", "On herons"), ("TCP/IP 2.0", "TCP/IP 2.0"), ("gone.md", "daily/gone.md"),
+        ("../gone", "gone"), ("[old]", "daily/[old]"),
+    ],
+)  # fmt: skip
+def test_a_title_is_the_same_in_every_folder(root, monkeypatch, typed, sent):
+    """What is written as a path, or is there, is none."""
+    monkeypatch.chdir(root / "daily")
+    assert relative_path.source(typed, str(root), titled=True) == sent
+
+
 def test_a_path_from_the_root_is_refused_elsewhere_with_the_one_from_here(root, monkeypatch):
     """Two folders may hold the same name: what is meant is what a shell would open."""
     monkeypatch.chdir(root / "daily")
