@@ -99,11 +99,19 @@ def test_similar_notes_say_why_and_when(vault):
         "extract_memory",
         workspace=str(root),
         topic="x",
+        title="Wading bird",
+        content="Egrets and storks go fishing beside ancient dams, mornings.",
+    )
+    [near] = [one for one in other["similar"] if one["path"] == first["path"]]
+    assert (near["by"], near["words"]) == (["meaning"], [])
+    far = daemon.call(
+        "extract_memory",
+        workspace=str(root),
+        topic="x",
         title="Angling",
         content="Wading birds catch trout upstream.",
     )
-    [far] = [one for one in other["similar"] if one["path"] == first["path"]]
-    assert (far["by"], far["words"]) == (["meaning"], [])
+    assert first["path"] not in {one["path"] for one in far["similar"]}
 
 
 def test_without_a_model_similar_notes_are_so_by_words(vault):
@@ -159,8 +167,9 @@ def test_of_very_many_links_the_first_are_named_and_all_are_counted(vault):
 
 
 def test_get_takes_a_title_and_names_near_paths(vault):
-    """By the title that one note alone has; an agent gets the error alone."""
+    """By the title that one note alone has, from any folder; an agent gets the error alone."""
     daemon, root = vault
+    assert daemon.memctl("get", "Heron:4", cwd=root / "river").stdout == "# Heron\n"
     assert daemon.call("get", workspace=str(root), path="heron")["path"] == "birds/heron.md"
     with pytest.raises(RpcError, match=r"near it are river/weir\.md") as caught:
         daemon.call("get", workspace=str(root), path="river/wier.md")
