@@ -210,13 +210,18 @@ def _without(answer: Answer, cwd: str | None) -> str:
 
 def is_nearest(answer: Answer) -> bool:
     """Say whether an answer has hits and none of them is a good match."""
-    return answer.get("confidence") == "none" and bool(answer.get("hits") or answer.get("sources"))
+    return answer.get("confidence") == "none" and _has_hits(answer)
 
 
 def is_weak(answer: Answer) -> bool:
     """Say whether an answer has hits and none of them is more than a weak match."""
+    return answer.get("confidence") == "weak" and _has_hits(answer)
+
+
+def _has_hits(answer: Answer) -> bool:
+    """Say whether something was found: what a recall begins with whatever is asked has no score."""
     found = answer.get("hits") or answer.get("sources") or ()
-    return answer.get("confidence") == "weak" and any(one["score"] is not None for one in found)
+    return any(one["score"] is not None for one in found)
 
 
 def is_whole(answer: Answer) -> bool:

@@ -197,7 +197,8 @@ def test_what_is_superseded_names_what_holds_in_its_place():
 def test_no_good_match_is_said_where_there_are_hits():
     """In search and in recall, and so is a weak match; not beside "no hits"."""
     assert hits.notes(found(hit(), confidence="none")) == "no good match: this is only the nearest there is"
-    assert hits.notes({"sources": [1], "confidence": "none"}).startswith("no good match")
+    assert hits.notes({"sources": [{"score": 0.2}], "confidence": "none"}).startswith("no good match")
+    assert hits.notes({"sources": [{"score": None}], "confidence": "none"}) is None, "the core alone"
     assert hits.notes(found(hit(), confidence="weak")) == "weak match"
     assert hits.notes({"sources": [{"score": None}], "confidence": "weak"}) is None, "the core alone"
     assert hits.notes(found(confidence="weak")) is None
