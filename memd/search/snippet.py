@@ -39,7 +39,8 @@ class Phrase(NamedTuple):
 class Wanted:
     """What a text is looked through for."""
 
-    words: frozenset[str]
+    words: frozenset[str]  # that tell something, and those of phrases
+    stop_words: frozenset[str]  # others, that are looked for where none of these is
     runs: tuple[str, ...]  # of spaceless scripts, in pairs of characters
     weights: Mapping[str, float]  # of both
     phrases: tuple[Phrase, ...]
@@ -82,7 +83,9 @@ def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
     phrases = [_phrase(typed, weighed, every) for typed in query.phrases]
     phrases += [_phrase(typed, weighed, 0.0) for typed in dict.fromkeys(query.words)]
     some = tuple(one for one in phrases if len(one.words) > 1)
-    return Wanted(frozenset(filter(None, words)), tuple(runs), weighed, some)
+    in_phrases = {word for one in some for word in one.words}
+    told = {word for word in words if weighed[word] != STOP_WORD_WEIGHT or word in in_phrases} - {""}
+    return Wanted(frozenset(told), frozenset(words.keys() - told - {""}), tuple(runs), weighed, some)
 
 
 def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -> Snippet:
@@ -128,11 +131,20 @@ def _runs(piece: str) -> list[str]:
 
 def _marks(text: str, query: Wanted) -> list[_Mark]:
     """Return every place where a word of the query is, and those of its phrases."""
-    found = _ascii_marks(text, query.words) if text.isascii() else _any_marks(text, query)
-    places = sorted(found or _inner_marks(text, query.words))
+    found = (
+        _word_marks(text, query, query.words)
+        or _inner_marks(text, query.words)
+        or _word_marks(text, query, query.stop_words)
+    )
+    places = sorted(found)
     marks = [_Mark(at, at + len(word), word, query.weights.get(word, 1.0)) for at, word in places]
     more = [mark for phrase in query.phrases for mark in _phrase_marks(text, marks, phrase)]
     return sorted([*marks, *more])
+
+
+def _word_marks(text: str, query: Wanted, words: frozenset[str]) -> list[tuple[int, str]]:
+    """Return (offset, what was matched) of every place where one of some words is, or a run of the query."""
+    return _ascii_marks(text, words) if text.isascii() else _any_marks(text, words, query.runs)
 
 
 def _phrase_marks(text: str, marks: list[_Mark], phrase: Phrase) -> Iterator[_Mark]:
@@ -168,20 +180,20 @@ def _ascii_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
     return found
 
 
-def _any_marks(text: str, query: Wanted) -> list[tuple[int, str]]:
+def _any_marks(text: str, words: frozenset[str], runs: tuple[str, ...]) -> list[tuple[int, str]]:
     """Do it stretch by stretch, each compared as it is searched."""
     found = []
     for stretch in _STRETCH.finditer(text):
         raw = stretch[0]
         if raw.isascii():
-            if (lower := raw.lower()) in query.words:
+            if (lower := raw.lower()) in words:
                 found.append((stretch.start(), lower))
             continue
         for piece in analysis.pieces(raw):
             if analysis.is_spaceless(piece):
-                wanted = [run for run in query.runs if run in piece]
+                wanted = [run for run in runs if run in piece]
             else:
-                wanted = [plain for plain in (_plain(piece),) if plain in query.words]
+                wanted = [plain for plain in (_plain(piece),) if plain in words]
             found += [(stretch.start() + _place(raw, one), one) for one in wanted]
     return found
 
