@@ -77,7 +77,7 @@ def _add(args: Namespace) -> int:
                 name: hf_hub_url(args.repo, name, revision=listed.sha, endpoint=hub.endpoint)
                 for name in names
             }
-            _download(hub, urls, staged, {name: _size(files[name]) for name in names})
+            _download(urls, staged, {name: _size(files[name]) for name in names})
             sums = {name: _checked(staged / name, files[name]) for name in names}
             record = {
                 "repo": args.repo, "revision": listed.sha, "license": licence, "size_bytes": size_bytes,
@@ -120,16 +120,15 @@ def _unreadable_answers(repo: str) -> Iterator[None]:
 def _listed(hub: Any, repo: str) -> Any:
     """Return what the hub lists of a repository."""
     from huggingface_hub import hf_api
-    from huggingface_hub.utils import _validators
 
-    _validators.validate_repo_id(repo)
+    _hub_utils().validate_repo_id(repo)
     url = f"{hub.endpoint}/api/models/{repo}?blobs=true"
-    raw = b"".join(_body(hub, url, MAX_LISTING_BYTES, f"the list of files of {repo}"))
+    raw = b"".join(_body(url, MAX_LISTING_BYTES, f"the list of files of {repo}"))
     model_info: Any = hf_api.ModelInfo
     return model_info(**json.loads(raw))
 
 
-def _download(hub: Any, urls: dict[str, str], folder: Path, sizes_bytes: dict[str, int]) -> None:
+def _download(urls: dict[str, str], folder: Path, sizes_bytes: dict[str, int]) -> None:
     """Download files, of which no more is kept than was agreed to, and show how far that is."""
     done_bytes, total_bytes = 0, sum(sizes_bytes.values())
     with Progress() as progress:
@@ -137,22 +136,21 @@ def _download(hub: Any, urls: dict[str, str], folder: Path, sizes_bytes: dict[st
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
-                for part in _body(hub, url, sizes_bytes[name], path.name):
+                for part in _body(url, sizes_bytes[name], path.name):
                     file.write(part)
                     done_bytes += len(part)
                     progress({"stage": "download", "done": done_bytes >> 10, "total": total_bytes >> 10})
 
 
-def _body(hub: Any, url: str, most_bytes: int, what: str) -> Iterator[bytes]:
+def _body(url: str, most_bytes: int, what: str) -> Iterator[bytes]:
     """Yield the body of an answer, which is bounded: the hub's own client takes as much as comes."""
-    from huggingface_hub.utils import _http
-
-    headers = {**hub._build_hf_headers(token=False), "Accept-Encoding": "identity"}  # noqa: SLF001 - its own
+    utils = _hub_utils()
+    headers = utils.build_hf_headers(token=False, library_name="memd") | {"Accept-Encoding": "identity"}
     left = most_bytes
-    with _http.get_session().stream(
+    with utils.get_session().stream(
         "GET", url, headers=headers, follow_redirects=True, timeout=ANSWER_TIMEOUT_S
     ) as answer:
-        _http.hf_raise_for_status(answer)
+        utils.hf_raise_for_status(answer)
         for part in answer.iter_bytes():
             left -= len(part)
             if left < 0:
@@ -178,6 +176,13 @@ def _hub() -> Any:
             "models are downloaded by a library that is missing: pip install 'huggingface_hub>=2'"
         ) from None
     return HfApi(library_name="memd")
+
+
+def _hub_utils() -> Any:
+    """Return the public tools of the hub's library, which it does not mark as exported for a type checker."""
+    from huggingface_hub import utils
+
+    return utils
 
 
 def _confirmed(repo: str, size_bytes: int, licence: str) -> bool:
