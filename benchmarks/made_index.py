@@ -200,4 +200,5 @@ def _chunk(text: str, path: str, place: int) -> NewChunk:
         signature=signature("", text),
         words=words,
         trigrams=trigrams,
+        beyond=False,
     )

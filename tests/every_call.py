@@ -44,6 +44,7 @@ def calls(root: str, word: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "similar", {"id": number, **everything}
     yield "search_memory", {"query": word, "agent": True}
     yield "search", {"query": word[:6], "prefix": True}
+    yield "search", {"query": "the same sentence", "per_source": 1, **everything}
     yield "recall", {"query": "the same sentence", "budget_tokens": 60_000, "superseded": True}
     yield "recall", {"query": "the same", "format": "xml", "core": False, "nearest": False}
     yield from _sources()

@@ -98,7 +98,7 @@ def test_content_that_cannot_be_kept_is_refused_through_mcp(trapped, content, to
 
 
 def test_what_an_agent_forgets_is_an_entry_that_nobody_changed(workspace):
-    """A person's note and an entry that was changed since are left, and the agent is told."""
+    """A person's note, an entry that was changed since and no entry are left, and the agent is told."""
     daemon, root = workspace
     facts = [{"topic": "birds", "title": title, "content": "In April."} for title in ("Storks", "Cranes")]
     stored = in_a_session(daemon, root, *(("extract_memory", fact) for fact in facts))
@@ -110,7 +110,7 @@ def test_what_an_agent_forgets_is_an_entry_that_nobody_changed(workspace):
     told = results[0].structured_content
     assert (told["path"], told["title"], told["forgotten"]) == (gone, "Storks", True)
     codes = [result.content[0].text.partition(":")[0] for result in results[1:]]
-    assert codes == ["MEMD_CHANGED", "MEMD_INVALID", "MEMD_INVALID", "MEMD_NOT_FOUND"]
+    assert codes == ["MEMD_CHANGED", "MEMD_INVALID", "MEMD_NOT_FOUND", "MEMD_NOT_FOUND"]
     assert not (root / gone).exists()
     assert "in May" in (root / changed).read_text()
     assert (root / "0.md").exists()

@@ -231,7 +231,15 @@ def test_an_agent_does_all_of_it_by_its_tools(workspace):
         daemon,
         root,
         ("search_memory", {"query": QUERY}),
-        ("extract_memory", {**NEWER, "supersedes": [first["id"]]}),
+        (
+            "extract_memory",
+            {
+                "topic": "deploy",
+                "title": "How staging is deployed now",
+                "content": "The pipeline brings a pushed tag to staging.",
+                "supersedes": [first["id"]],
+            },
+        ),
     )
     assert found.structured_content["hits"][0]["path"] == first["path"]
     newer = second.structured_content

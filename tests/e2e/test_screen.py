@@ -9,20 +9,24 @@ import pytest
 from test_readme import block
 
 
-def test_the_best_hit_stands_on_the_first_row_and_the_rest_is_a_key_away(screen):
+def test_the_best_hit_stands_on_the_first_rows_and_the_rest_is_a_key_away(screen):
     """A page that is longer than the screen goes through the pager, as git's do."""
     screen.type("clear; memctl search -n 20 --min-score 0 --nearest --lines 4 note")
-    rows = screen.until(lambda rows: rows and rows[0].startswith(" 1  ") and rows[-1].startswith(":"))
+    rows = screen.until(
+        lambda rows: len(rows) > 1 and rows[1].startswith(" 1  ") and rows[-1].startswith(":")
+    )
     screen.type("", "q")
     screen.until(lambda rows: rows and "ready>" in "".join(rows))
-    assert ":" in rows[0].split()[1]
+    assert rows[0].strip() == "weak match"
+    assert ":" in rows[1].split()[1]
 
 
 def test_a_short_page_needs_no_pager_and_its_hits_can_be_opened(screen):
     """By their numbers, each terminal its own."""
     screen.type("clear; memctl search -n 3 breast cancer gene")
     rows = screen.until(lambda rows: any(row.startswith("ready>") for row in rows[1:]))
-    first = rows[0].split()
+    assert rows[0].strip() == "weak match"
+    first = rows[1].split()
     assert first[:2] == ["1", "research/brca1.md:1"]
     screen.type("clear; memctl open; echo closed")
     screen.until(lambda rows: "closed" in rows)
