@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import functools
 import json
 import random
 import re
@@ -339,10 +340,7 @@ def written(shape: Iterable[tuple[object, object]]) -> str:
             case "LITERAL", code:
                 text += chr(code)
             case "IN", choices:
-                among = [
-                    one for one in map(chr, range(33, 127)) if any(holds(choice, one) for choice in choices)
-                ]
-                text += _RANDOM.choice([one for one in among if one.isalnum()] or among)
+                text += _RANDOM.choice(characters(tuple(choices)))
             case "BRANCH", (_, branches):
                 text += written(_RANDOM.choice(branches))
             case "SUBPATTERN", (*_, inner):
@@ -350,6 +348,13 @@ def written(shape: Iterable[tuple[object, object]]) -> str:
             case "MAX_REPEAT" | "MIN_REPEAT", (least, most, inner):
                 text += "".join(written(inner) for _ in range(min(max(least, 1), int(most))))
     return text
+
+
+@functools.cache
+def characters(choices: tuple[tuple[object, object], ...]) -> list[str]:
+    """Return the characters of a class, only letters and digits where it has some."""
+    among = [one for one in map(chr, range(33, 127)) if any(holds(choice, one) for choice in choices)]
+    return [one for one in among if one.isalnum()] or among
 
 
 def holds(choice: tuple[object, object], character: str) -> bool:
