@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import forked
+
 from memctl.client import Client, RpcError, Unreachable
 
 START_TIMEOUT_S = 30.0  # of a loaded machine; usually half a second
@@ -41,7 +43,7 @@ class Daemon:
     ) -> "Daemon":
         """Start it, *under* another command if one is given, and wait until it listens."""
         with self.log_path.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = forked.popen(
                 [*under, sys.executable, "-m", "memd", *arguments],
                 env=self.environment | environment, stderr=log, stdout=log,
             )  # fmt: skip
@@ -95,9 +97,9 @@ class Daemon:
     def memctl(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run memctl as a process in this home."""
         environment = self.environment | options.pop("env", {})
-        return subprocess.run(
+        return forked.run(
             [sys.executable, "-m", "memctl", *arguments],
-            env=environment, capture_output=True, text=True, timeout=60, check=False, **options,
+            env=environment, capture_output=True, text=True, timeout=60, **options,
         )  # fmt: skip
 
     def log(self) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import forked
 import pytest
 from daemon_process import Daemon, until
 
@@ -21,10 +22,10 @@ def hook(
     daemon, *arguments, told=None, raw=b"", check=True, env=None, **options
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a hook as a client does, and hold it to what it always promises."""
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-m", "memctl", "hook", *arguments],
         input=raw if told is None else json.dumps(told).encode(),
-        env=daemon.environment | (env or {}), capture_output=True, timeout=60, check=False, **options,
+        env=daemon.environment | (env or {}), capture_output=True, timeout=60, **options,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     return done

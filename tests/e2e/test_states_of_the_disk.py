@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import forked
 import pytest
 from daemon_process import Daemon
 
@@ -143,10 +144,9 @@ def house(tmp_path: Path) -> Iterator[tuple[Daemon, Path]]:
 
 
 def run(daemon: Daemon, *command: str, under: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
+    return forked.run(
         [*under, sys.executable, "-m", *command],
-        env=daemon.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=HANG_S, check=False,
+        env=daemon.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG_S,
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ daemon are the only right ones once it has settled, and before that it may not q
 
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import forked
 from daemon_process import Daemon, until
 
 from faults.site import put, tree_hash
@@ -99,7 +99,7 @@ class Household:
     def launch(self) -> None:
         """Start the daemon, and do not wait for it."""
         with self.daemon.log_path.open("ab") as log:
-            self.daemon.process = subprocess.Popen(
+            self.daemon.process = forked.popen(
                 [sys.executable, "-m", "memd"], env=self.daemon.environment, stderr=log, stdout=log
             )
 

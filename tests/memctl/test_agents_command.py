@@ -9,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import forked
 import pytest
 
 from memctl.agents import config_file, json_splice
@@ -77,9 +78,9 @@ def memctl(home, *arguments, stdin=subprocess.DEVNULL):
         "HOME": str(home), "PATH": os.environ["PATH"], "XDG_CONFIG_HOME": str(home / "config"),
         "XDG_STATE_HOME": str(home / "state"), "XDG_RUNTIME_DIR": str(home / "run"), "LC_ALL": "C.UTF-8",
     }  # fmt: skip
-    return subprocess.run(
+    return forked.run(
         [sys.executable, "-m", "memctl", *arguments],
-        env=environment, stdin=stdin, capture_output=True, text=True, timeout=60, check=False,
+        env=environment, stdin=stdin, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import forked
 import pytest
 from sample_answers import READY, found, hit, known, status
 from scripted_peer import AS_IN_A_TERMINAL, refuse
@@ -20,9 +21,7 @@ from memctl.commands import COMMANDS
 
 def run(*argv, stdin=b""):
     """Run memctl as a process with pipes for all streams."""
-    return subprocess.run(
-        [sys.executable, "-m", "memctl", *argv], input=stdin, capture_output=True, timeout=30, check=False
-    )
+    return forked.run([sys.executable, "-m", "memctl", *argv], input=stdin, capture_output=True, timeout=30)
 
 
 def test_a_search_of_a_ready_workspace_is_one_round_trip(root, peer, capsys):

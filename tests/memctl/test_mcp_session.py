@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import forked
 import pytest
 from scripted_peer import Peer
 
@@ -32,7 +33,7 @@ class Lines:
             "MEMD_SOCKET": str(root / "s"),
             "PYTHONPATH": str(Path(exits.__file__).parent.parent),
         }
-        self.process = subprocess.Popen(
+        self.process = forked.popen(
             [sys.executable, "-m", "memctl", "mcp", "--workspace", str(root)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
         )  # fmt: skip

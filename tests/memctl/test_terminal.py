@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 from sample_answers import READY, found, hit, known, status
 from scripted_peer import Peer
@@ -32,7 +33,7 @@ def seen(tmp_path, answers):
     def run(*argv, typed=b"", **environment):
         controller, terminal = pty.openpty()
         os.write(controller, typed)
-        process = subprocess.Popen(
+        process = forked.popen(
             [sys.executable, "-m", "memctl", *argv],
             stdin=terminal,
             stdout=terminal,

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import anyio
+import forked
 import pytest
 from mcp import Client, StdioServerParameters
 
@@ -38,15 +39,10 @@ def home(tmp_path):
         note.write_text(text)
 
     def memctl(*argv, stdin=b"", cwd=tmp_path / "notes"):
-        return subprocess.run(
+        return forked.run(
             [sys.executable, "-m", "memctl", *argv],
-            input=stdin,
-            capture_output=True,
-            env=environment,
-            cwd=cwd,
-            timeout=60,
-            check=False,
-        )
+            input=stdin, capture_output=True, env=environment, cwd=cwd, timeout=60,
+        )  # fmt: skip
 
     memctl.environment = environment
     memctl.notes = tmp_path / "notes"
