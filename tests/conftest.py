@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests_support import Notes
+from tests_support import Notes, many
 
 # How long an example takes says something of the machine's load and nothing of memd.
-settings.register_profile("memd", deadline=None)
+settings.register_profile("memd", deadline=None, max_examples=many(100))
 settings.load_profile("memd")
 
 

@@ -8,6 +8,7 @@ import pytest
 from daemon_process import Daemon, until
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests_support import many
 
 from memctl.client import RpcError
 from memd.api.why_text import STAGES
@@ -214,7 +215,7 @@ def _score(explanation: dict) -> float:
     return score * explanation["decay"]["factor"]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.text(min_size=1, max_size=30)
     | st.sampled_from([*NOTES, "../x", "/", ".", "a" * 5000, "a/" * 300]),

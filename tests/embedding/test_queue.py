@@ -144,7 +144,7 @@ def test_a_query_on_the_real_model_overtakes_indexing(made):
     """While 256-piece chunks are embedded on every thread, a query takes a fraction of their queue."""
     queue = made(OnnxEmbedder)
     queue.ready()
-    chunks = [f"{number} " + "word " * 250 for number in range(60)]
+    chunks = [f"{number} " + "word " * 250 for number in range(24)]
     indexing = threading.Thread(target=queue.embed_documents, args=(chunks,))
     indexing.start()
     time.sleep(0.1)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests_support import many
 
 from memd.errors import NoSpaceError, StorageError
 from memd.index.sidecar import REASONS, SidecarError, encode, key, name
@@ -380,7 +381,7 @@ def test_more_names_than_are_looked_at_are_said(root: Path, monkeypatch):
     assert sum(len(folder.names(f"{number:032x}")) for number in range(40)) == 20
 
 
-@settings(max_examples=60)
+@settings(max_examples=many(60))
 @given(
     st.lists(st.tuples(st.integers(0, 2**20), st.integers(1, 255)), max_size=4),
     st.integers(-40, 40),

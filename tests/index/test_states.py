@@ -1,6 +1,5 @@
 """The index is what its folder says, whatever happens in whatever order. Against a dictionary."""
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -8,11 +7,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder
+from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder, many
 
 from memd.index import compaction
 
-EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "12"))  # lives; more at night
+EXAMPLES = many(48)  # lives
 PATHS = st.sampled_from([f"{folder}n{number}.md" for folder in ("", "d/") for number in range(4)])
 # Few texts, so that the same one comes back: in another note, after its vector is garbage.
 TEXTS = st.sampled_from(

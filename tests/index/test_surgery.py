@@ -6,51 +6,63 @@ import shutil
 
 import apsw
 import pytest
-from tests_support import Notes
+from tests_support import LONG, Notes
 
 from memd.errors import IndexDamagedError, SchemaError
 from memd.index.check import findings
 from memd.index.repair import repair
 
-# Single bits flipped in the suite, in the matrix and the database each; MEMD_FLIPS=200 for the whole of it.
-FLIPS = int(os.environ.get("MEMD_FLIPS", "12"))
+FLIPS = 200 if LONG else 6  # of single bits, in the matrix and in the database each
 DATABASE = "index.db"
 WAL = "index.db-wal"
-TEXTS = {f"d/n{number}.md": f"# Note {number}\n\nword{number} zebra lion 浅草寺\n" for number in range(30)}
+NOTES = 12
+TEXTS = {f"d/n{number}.md": f"# Note {number}\n\nword{number} zebra lion 浅草寺\n" for number in range(NOTES)}
 
 
-def foreign(folder) -> Notes:
-    """The index of another workspace, whose notes have the same names and say other things."""
-    folder.mkdir()
-    other = Notes(folder, state="of-another")
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory):
+    """The index of another workspace, whose notes have the same names and say other things; with its log."""
+    other = Notes(tmp_path_factory.mktemp("foreign"), state="of-another")
     other.save({path: text.replace("zebra", "giraffe") for path, text in TEXTS.items()})
-    return other
+    yield other.state
+    other.index.close()
 
 
-@pytest.fixture
-def left(tmp_path):
+@pytest.fixture(scope="module")
+def made_left(tmp_path_factory):
     """Notes whose index was left as kill -9 leaves it: with a log that is not written back."""
-    (tmp_path / "alive").mkdir()
-    alive = Notes(tmp_path / "alive")
+    folder = tmp_path_factory.mktemp("left")
+    (folder / "alive").mkdir()
+    alive = Notes(folder / "alive")
     alive.save(TEXTS)
     alive.index.checkpoint()
     alive.save({"d/n0.md": "# Note 0\n\nedited zebra\n", "d/new.md": "new zebra\n"})
     alive.remove("d/n1.md")
-    (tmp_path / "left").mkdir()
-    shutil.copytree(alive.root, tmp_path / "left/notes")
-    shutil.copytree(alive.state, tmp_path / "left/state")
+    shutil.copytree(alive.root, folder / "left/notes")
+    shutil.copytree(alive.state, folder / "left/state")
     alive.index.close()
-    return tmp_path / "left"
+    return folder / "left"
+
+
+@pytest.fixture(scope="module")
+def made_closed(tmp_path_factory):
+    """Notes whose index was closed."""
+    notes = Notes(tmp_path_factory.mktemp("closed"))
+    notes.save(TEXTS)
+    notes.index.close()
+    return notes.root.parent
 
 
 @pytest.fixture
-def closed(tmp_path):
-    """Notes whose index was closed."""
-    (tmp_path / "left").mkdir()
-    notes = Notes(tmp_path / "left")
-    notes.save(TEXTS)
-    notes.index.close()
-    return tmp_path / "left"
+def left(made_left, tmp_path):
+    """A copy of the index that was left."""
+    return shutil.copytree(made_left, tmp_path / "left")
+
+
+@pytest.fixture
+def closed(made_closed, tmp_path):
+    """A copy of the index that was closed."""
+    return shutil.copytree(made_closed, tmp_path / "left")
 
 
 def opened(folder) -> tuple[Notes, bool]:
@@ -134,12 +146,10 @@ CASES = {
 
 @pytest.mark.parametrize("how", ["left", "closed"])
 @pytest.mark.parametrize("case", CASES)
-def test_surgery_costs_time_and_no_truth(request, tmp_path, how, case):
+def test_surgery_costs_time_and_no_truth(request, foreign, how, case):
     """The index opens right, or is built anew; after the next scan all of it is true."""
     folder = request.getfixturevalue(how)
-    other = foreign(tmp_path / "foreign")
-    CASES[case](folder / "state", other.state)
-    other.index.close()
+    CASES[case](folder / "state", foreign)
     notes, _ = opened(folder)
     assert wrong_answers(notes) == []
     brought_up_to_date(notes)
@@ -207,7 +217,7 @@ def test_what_a_crash_has_left_is_looked_through(left):
 def test_a_flipped_bit_in_the_matrix_costs_one_vector(closed, number):
     """It is found by the scrub after the next start, wherever it is."""
     rng = random.Random(number)
-    _flip(closed / "state/vectors.1.f32", rng, below=30 * 64 * 4)
+    _flip(closed / "state/vectors.1.f32", rng, below=NOTES * 64 * 4)
     notes = Notes(closed)
     assert (notes.scrub(), notes.index.damaged_rows) == (1, 1)
     assert len(notes.index.pending(9)) == 1

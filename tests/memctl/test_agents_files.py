@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests_support import many
 
 from memctl.agents.edits import ByHandError, EditError, runs_memctl
 from memctl.agents.json_file import Element, Entry, JsonFile
@@ -30,6 +31,7 @@ HOOKS = JsonFile(
     ),
 )
 
+TEXTS = many(2000)
 VALUES = (
     '"x"', "'C:\\\\[mcp_servers.memd]'", "1_000", "-0.0", "nan", "inf", "1e400", "true", "07:32:00",
     "2026-05-01T07:32:00Z",
@@ -83,7 +85,7 @@ def said(text):
 def test_toml_of_any_shape_keeps_all_that_is_not_memds():
     """The file stays as it is to the byte, the table comes behind it; what cannot be is left to its owner."""
     chance, edited, refused = random.Random(18), 0, 0
-    for _ in range(2000):
+    for _ in range(TEXTS):
         text = toml_text(chance)
         try:
             before = said(text)
@@ -105,8 +107,8 @@ def test_toml_of_any_shape_keeps_all_that_is_not_memds():
         assert TOML.uninstalled(after, text) == text
         if edited % 4 == 0:
             expect_renewal_and_removal(text, after, before[1])
-    assert edited > 700
-    assert refused > 80
+    assert edited > 0.35 * TEXTS
+    assert refused > 0.04 * TEXTS
 
 
 def expect_renewal_and_removal(text, after, others):
@@ -208,7 +210,7 @@ def json_config(chance, *containers):
 def test_json_of_any_layout_keeps_every_byte_around_what_is_put_in():
     """One piece is put in, and taken out again; a second time changes nothing."""
     chance = random.Random(18)
-    for _ in range(1500):
+    for _ in range(many(1500)):
         config = json_config(
             chance,
             ("mcpServers", lambda: {word(chance): json_value(chance) for _ in range(chance.randint(0, 2))}),
@@ -233,7 +235,7 @@ def test_hooks_of_any_layout_keep_every_byte_around_what_is_appended():
     def groups():
         return [json_value(chance) for _ in range(chance.randint(1, 2))]
 
-    for _ in range(1000):
+    for _ in range(many(1000)):
         config = json_config(
             chance,
             ("hooks", lambda: {key: groups() for key in ("Stop", "Other") if chance.random() < 0.5}),
@@ -258,7 +260,7 @@ def test_hooks_of_any_layout_keep_every_byte_around_what_is_appended():
 def test_json_with_comments_is_read_and_never_edited():
     """Comments and trailing commas anywhere, JSON5's keys and strings: memd's own is found."""
     chance = random.Random(20)
-    for _ in range(1000):
+    for _ in range(many(1000)):
         config = json_config(chance, ("mcpServers", dict))
         with_memd = config | {"mcpServers": {"memd": SERVER}}
         for value in (config, with_memd):

@@ -1,13 +1,11 @@
 """Any text is a valid query. A share of the queries of ``python -m benchmarks.any_query``."""
 
-import os
-
 import pytest
 from search.any_query import FIRST_DAY, MAKERS, filled, queries, run
 from search.any_query_model import Note, expected_of
+from tests_support import LONG
 
-# Queries of the suite; MEMD_QUERIES=100000 for all.
-QUERIES = int(os.environ.get("MEMD_QUERIES", "1500"))
+QUERIES = 100_000 if LONG else 500
 
 
 @pytest.fixture
@@ -27,7 +25,7 @@ def test_any_text_finds_its_words_and_nothing_else(notes, known):
 
 def test_every_kind_of_query_is_asked():
     """The share of the suite has some of each."""
-    assert {kind for kind, _ in queries(1500, seed=7)} == set(MAKERS)
+    assert {kind for kind, _ in queries(QUERIES, seed=7)} == set(MAKERS)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests_support import many
 
 LONG = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(80))
 
@@ -118,7 +119,7 @@ def test_more_copies_than_are_looked_at_do_not_crowd_the_answer(notes, limit):
     assert sum(path in copies for path in found) == 1
 
 
-FEW = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=many(15), deadline=None, suppress_health_check=list(HealthCheck))
 HOW = st.fixed_dictionaries(
     {
         "mode": st.sampled_from(["keyword", "vector", "hybrid"]),

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests_support import DAY, Notes
+from tests_support import DAY, Notes, many
 
 from memd.config import Weights
 from memd.errors import DeadlineError
@@ -126,7 +126,7 @@ ASKED = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(TEXTS, min_size=1, max_size=12), query=TEXTS, asked=ASKED, embed=st.booleans())
 def test_random_notes_and_queries_add_up(tmp_path_factory, texts, query, asked, embed):
     """Also where the vectors are not there yet."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests_support import many
 
 from benchmarks.identifiers import KINDS, made, measure
 from benchmarks.indexed import Indexed, indexed
@@ -17,6 +18,7 @@ from memd.search.ranking import weights_read
 
 TESTS = Path(__file__).parents[1]
 FILLER = {f"filler/{number}.md": f"nothing of interest stands in here {number}\n" for number in range(40)}
+NAMES = ("start_at", "in.pdf", "React.useState", "EventTypes")
 NAME = "10.4.23.7"  # seven pieces also to the tokenizer of the tests
 
 
@@ -30,7 +32,7 @@ def pieces() -> WordPieces:
 def named_notes(request, tmp_path_factory) -> Iterator[tuple[Indexed, dict[str, list[str]]]]:
     """Notes with one identifier of each kind in a line, under the shipped model."""
     folder = tmp_path_factory.mktemp("notes")
-    texts, drawn = made(60, request.param)
+    texts, drawn = made(many(60), request.param)
     for path, text in texts.items():
         (folder / path).write_text(text)
     with indexed(folder, "named", None, embed=True) as built:
@@ -39,9 +41,12 @@ def named_notes(request, tmp_path_factory) -> Iterator[tuple[Indexed, dict[str, 
 
 @pytest.fixture(scope="module")
 def sample_index(tmp_path_factory) -> Iterator[Indexed]:
-    """The sample's notes under the shipped model."""
+    """The sample's notes under the shipped model, and one note with a name for each of NAMES."""
     folder = tmp_path_factory.mktemp("sample")
     shutil.copytree(TESTS / "sample", folder, dirs_exist_ok=True)
+    for name in NAMES:
+        text = f"# Odds and ends\n\nSome days later: {name}, {'and much more ' * 30}\n"
+        (folder / f"{name}.md").write_text(text)
     with indexed(folder, "sample", None, embed=True) as built:
         yield built
 
@@ -163,17 +168,13 @@ def test_a_word_of_one_note_names_it_however_often_it_is_there(notes):
     assert {hit.source.path for hit in notes.search("merge.pages", mode="hybrid").hits[:3]} == {"z.md"}
 
 
-@pytest.mark.parametrize("name", ["start_at", "in.pdf", "React.useState", "EventTypes"])
-def test_a_name_is_first_within_a_question_also_where_the_model_reads_it(name, tmp_path):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_first_within_a_question_also_where_the_model_reads_it(name, sample_index):
     """Its form says that it is one; a stop word in it is a part of it."""
-    notes = tmp_path / "notes"
-    shutil.copytree(TESTS / "sample", notes)
-    (notes / "z.md").write_text(f"# Odds and ends\n\nSome days later: {name}, {'and much more ' * 30}\n")
-    with indexed(notes, "names", None, embed=True) as built:
-        for question in ("what happened with {}", "why did {} stop working on the server"):
-            [hit, *_] = built.ask(question.format(name)).hits
-            assert hit.source.path == "z.md"
-            assert name in hit.snippet.match_text
+    for question in ("what happened with {}", "why did {} stop working on the server"):
+        [hit, *_] = sample_index.ask(question.format(name)).hits
+        assert hit.source.path == f"{name}.md"
+        assert name in hit.snippet.match_text
 
 
 def test_a_filter_keeps_a_named_note_out(notes):

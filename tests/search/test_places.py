@@ -6,11 +6,12 @@ from functools import partial
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests_support import many
 
 from memd.search.recall import piece_of, recall
 from memd.search.section import section
 
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=many(40), deadline=None, suppress_health_check=list(HealthCheck))
 HOW = st.fixed_dictionaries(
     {
         "mode": st.sampled_from(["keyword", "vector", "hybrid"]),

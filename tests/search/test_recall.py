@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests_support import many
 
 from memd.search.passage import Part, passage
 from memd.search.recall import CORE_SHARE, Piece, piece_of, recall
@@ -217,7 +218,7 @@ PLACE = st.text(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=many(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     texts=st.lists(st.tuples(TEXT.filter(str.strip), PLACE, PLACE), max_size=5),
     core=st.lists(TEXT.filter(str.strip), max_size=2),
@@ -283,7 +284,7 @@ def test_the_beginning_of_a_note_is_what_the_core_sends(notes):
     assert (whole.start_line, chunk.start_line) == (4, 4)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=many(300))
 @given(
     texts=st.lists(
         st.tuples(st.sampled_from(["", "# Own\n", "```\nx\n```\n"]), st.integers(1, 60)), max_size=8

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests_support import DAY
+from tests_support import DAY, many
 
 from memd.config import Weights
 
@@ -300,7 +300,7 @@ def test_vector_mode_ranks_by_meaning_alone(notes):
     assert hit.candidate.keyword_score is None
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(raw=st.text(max_size=60))
 def test_whatever_is_typed_search_answers(notes, raw):
     """Generated queries raise nothing."""

@@ -3,9 +3,20 @@
 from datetime import timedelta
 
 import pytest
-from tests_support import DAY, OtherHashEmbedder
+from tests_support import DAY, Notes, OtherHashEmbedder
 
 MANY = 400  # more than the pool of an arm
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """Very many notes that match better than the one that a filter lets pass; for tests that only ask."""
+    notes = Notes(tmp_path_factory.mktemp("crowd"))
+    better = {f"all/{number}.md": f"heron heron weir everyday n{number}\n" for number in range(MANY)}
+    notes.save({**better, "small/2000-01-01.md": "---\ntags: [rare]\n---\nA heron, once among other words\n"})
+    yield notes
+    assert notes.findings() == []
+    notes.index.close()
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
@@ -13,11 +24,9 @@ MANY = 400  # more than the pool of an arm
     "filtered",
     ["path:small", "path:small/*.md", "tag:rare", "before:2001-01-01", '"once among"', "-everyday"],
 )
-def test_a_filter_never_starves_what_it_allows(notes, mode, filtered):
+def test_a_filter_never_starves_what_it_allows(crowd, mode, filtered):
     """However many better matches it shuts out: the one note that passes is found."""
-    better = {f"all/{number}.md": f"heron heron weir everyday n{number}\n" for number in range(MANY)}
-    notes.save({**better, "small/2000-01-01.md": "---\ntags: [rare]\n---\nA heron, once among other words\n"})
-    [hit] = notes.search(f"heron {filtered}", mode=mode, min_score=0.0).hits
+    [hit] = crowd.search(f"heron {filtered}", mode=mode, min_score=0.0).hits
     assert hit.source.path == "small/2000-01-01.md"
     arms = {"keyword": (None, 1), "vector": (1, None), "hybrid": (1, 1)}
     assert (hit.candidate.vector_rank, hit.candidate.keyword_rank) == arms[mode]

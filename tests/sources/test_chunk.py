@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests_support import many
 
 import memd.embedding
 from memd.embedding.tokenizer import WordPieces
@@ -138,7 +139,7 @@ def documents(draw):
 def test_chunks_cover_any_document_within_the_limits(name, limits):
     """Whatever the Markdown, every non-blank line is in a chunk that names it, and no chunk is too long."""
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=many(150), deadline=None, suppress_health_check=list(HealthCheck))
     @given(documents())
     def holds(text):
         check(text, limits, name)
@@ -146,7 +147,7 @@ def test_chunks_cover_any_document_within_the_limits(name, limits):
     holds()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200), deadline=None)
 @given(st.text(max_size=300), st.integers(1, 40), st.integers(0, 20), st.integers(4, 60))
 def test_chunks_cover_any_text_under_any_limits(text, size, overlap, pieces):
     """Text of any characters, under limits of any size, is covered too."""

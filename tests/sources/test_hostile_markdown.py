@@ -27,7 +27,7 @@ def parsed(note: str, **settings):
 @pytest.mark.parametrize("name", SHAPES)
 def test_no_shape_loses_a_line(name):
     """Of each pathological shape every line that is not blank is in a chunk."""
-    note = text(name, 5_000)
+    note = text(name, 3_000)
     assert fuzz_notes.lost_lines(note, parsed(note)) == []
 
 
@@ -42,7 +42,7 @@ def test_the_work_of_a_shape_grows_with_its_size_alone(name, monkeypatch):
         return real(state, *args)
 
     monkeypatch.setattr(markdown._State, "push", push)
-    note = text(name, 10_000)
+    note = text(name, 4_000)
     read_blocks(split_lines(note), 0)
     assert made["tokens"] <= 2 * len(note) + 100
 
@@ -144,7 +144,7 @@ class CountingTokenizer(WordTokenizer):
 def test_a_text_is_cut_into_word_pieces_once(name):
     """What its chunks have is known from then on; only headings and lines cut inside are looked at again."""
     tokenizer = CountingTokenizer()
-    note = text(name, 30_000)
+    note = text(name, 10_000)
     parse(note, tokenizer=tokenizer, limits=LIMITS)
     assert tokenizer.given <= (2.2 if "headings" not in name else 4) * len(note) + 1_000
 
