@@ -11,7 +11,7 @@ CHUNKS = STAGED_CHUNKS + 200
 
 def large(word: str) -> str:
     """A note of CHUNKS chunks, all of which have *word*."""
-    return "".join(f"# part{number}\n\n{word} {'filler ' * 150}\n\n" for number in range(CHUNKS))
+    return "".join(f"# part{number}\n\n{word} {'filler ' * 60}\n\n" for number in range(CHUNKS))
 
 
 def begun(notes, path: str, slices: int = 3):
