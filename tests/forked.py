@@ -173,6 +173,8 @@ def load(program: str) -> None:
     for name in {"memctl": ("memctl.__main__", "memctl.arguments"), "memd": ("memd.daemon",)}[program]:
         importlib.import_module(name)
     if program == "memctl":
+        import httpx2  # noqa: F401 - what takes most of a download's start
+
         import memctl.commands
 
         for module in pkgutil.iter_modules(memctl.commands.__path__):
