@@ -15,8 +15,8 @@ SAMPLE = Path(__file__).parents[1] / "sample"
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    """A running daemon without workspaces."""
+def own_daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """A running daemon without workspaces, in a home where no other test was."""
     home = tmp_path / "home"
     home.mkdir()
     daemon = Daemon(home)
@@ -26,6 +26,12 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
         assert daemon.untruths() == []
     finally:
         daemon.close()
+
+
+@pytest.fixture
+def daemon(own_daemon: Daemon) -> Daemon:
+    """The same. Files whose tests need no home of their own have `shared_daemon` instead."""
+    return own_daemon
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,12 @@ FACT = {
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+@pytest.fixture
 def root(tmp_path):
     root = tmp_path / "notes"
     (root / "memory").mkdir(parents=True)
@@ -37,21 +43,21 @@ def write(daemon, workspace, client="mcp:tester", session="c-1", origin="agent")
     return daemon.call("extract_memory", workspace=workspace, source=source, **FACT)
 
 
-def test_the_journal_says_who_wrote_and_forgot_what(daemon, root):
+def test_the_journal_says_who_wrote_and_forgot_what(own_daemon, root):
     """Path and title are looked up while the entry is there; the file has no word and no name of it."""
-    workspace = daemon.add(root)
-    written = write(daemon, workspace)
-    [one] = journal(daemon, workspace)
+    workspace = own_daemon.add(root)
+    written = write(own_daemon, workspace)
+    [one] = journal(own_daemon, workspace)
     assert (one["action"], one["id"], one["path"]) == ("write", written["id"], written["path"])
     assert (one["client"], one["conversation"], one["origin"]) == ("mcp:tester", "c-1", "agent")
     assert one["title"] == FACT["title"]
     by = {"origin": "human", "client": "memctl"}
-    daemon.call("forget", workspace=workspace, id=written["id"], source=by)
-    forgot, wrote = journal(daemon, workspace)
+    own_daemon.call("forget", workspace=workspace, id=written["id"], source=by)
+    forgot, wrote = journal(own_daemon, workspace)
     assert (forgot["action"], forgot["id"], forgot["hash"]) == ("forget", written["id"], one["hash"])
     assert (forgot["client"], forgot["origin"]) == ("memctl", "human")
     assert {wrote["path"], wrote["title"], forgot["path"], forgot["title"]} == {None}
-    kept = b"".join(path.read_bytes() for path in daemon.state.rglob("*.jsonl"))
+    kept = b"".join(path.read_bytes() for path in own_daemon.state.rglob("*.jsonl"))
     assert kept.count(b"\n") == 2
     assert CANARY.encode() not in kept.lower()
     assert b"memory/" not in kept
@@ -143,15 +149,15 @@ def test_one_workspace_has_nothing_of_the_others_journal(daemon, root, tmp_path)
     assert [one["id"] for one in journal(daemon, first)] == [written["id"]]
 
 
-def test_a_write_stands_where_the_journal_cannot_be_written(daemon, root):
+def test_a_write_stands_where_the_journal_cannot_be_written(own_daemon, root):
     """What stands in its way costs the record alone, and the log says so."""
-    workspace = daemon.add(root)
-    [index] = [path.parent for path in daemon.state.rglob("index.db")]
+    workspace = own_daemon.add(root)
+    [index] = [path.parent for path in own_daemon.state.rglob("index.db")]
     (index.parent / "journal").write_text("in the way")
-    written = write(daemon, workspace)
+    written = write(own_daemon, workspace)
     assert (root / written["path"]).exists()
-    assert journal(daemon, workspace) == []
-    assert "journal_not_written" in daemon.log()
+    assert journal(own_daemon, workspace) == []
+    assert "journal_not_written" in own_daemon.log()
 
 
 def test_memctl_shows_the_journal(daemon, root):
@@ -193,31 +199,31 @@ def test_forget_names_where_else_the_words_stand_and_leaves_them(daemon, root):
     assert (told["elsewhere"], told["in_git"]) == ([], False)
 
 
-def test_a_file_that_is_kept_leaves_the_index_for_good(daemon, root):
+def test_a_file_that_is_kept_leaves_the_index_for_good(own_daemon, root):
     """A person's note as well: not a byte changes, no trace is left, and no scan brings it back."""
     name = "odd [1] *bird*! .md"
     (root / name).write_text(f"# Bird\n\nThe {CANARY} is mine.\n")
     (root / "odd 1 bird .md").write_text("# Other bird\n\nAn ordinary bird.\n")
-    workspace = daemon.add(root)
-    assert daemon.found(CANARY, workspace=workspace, mode="keyword") == [name]
-    told = daemon.call("forget", workspace=workspace, path=name, keep_file=True)
+    workspace = own_daemon.add(root)
+    assert own_daemon.found(CANARY, workspace=workspace, mode="keyword") == [name]
+    told = own_daemon.call("forget", workspace=workspace, path=name, keep_file=True)
     assert (told["path"], told["title"]) == (name, "Bird")
     assert CANARY in (root / name).read_text()
-    assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
+    assert own_daemon.found(CANARY, workspace=workspace, mode="keyword") == []
     assert not [
-        path for path in daemon.state.rglob("*") if path.is_file() and b"ophantasm" in path.read_bytes()
+        path for path in own_daemon.state.rglob("*") if path.is_file() and b"ophantasm" in path.read_bytes()
     ]
-    assert journal(daemon, workspace)[0]["action"] == "unindex"
+    assert journal(own_daemon, workspace)[0]["action"] == "unindex"
     (root / name).write_text(f"# Bird\n\nThe {CANARY} is still mine.\n")
-    daemon.call("sync", workspace=workspace)
-    daemon.call("index", workspace=workspace, rebuild=True)
-    assert daemon.found(CANARY, workspace=workspace, mode="keyword") == []
-    assert daemon.found("ordinary", workspace=workspace) == ["odd 1 bird .md"]
+    own_daemon.call("sync", workspace=workspace)
+    own_daemon.call("index", workspace=workspace, rebuild=True)
+    assert own_daemon.found(CANARY, workspace=workspace, mode="keyword") == []
+    assert own_daemon.found("ordinary", workspace=workspace) == ["odd 1 bird .md"]
     ignored = (root / "memory" / ".memdignore").read_text()
-    daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
+    own_daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
     assert (root / "memory" / ".memdignore").read_text() == f"{ignored}/heron.md\n"
     with pytest.raises(RpcError, match="is not an indexed source"):
-        daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
+        own_daemon.call("forget", workspace=workspace, path="heron.md", keep_file=True)
 
 
 @pytest.mark.parametrize("word", ["keep_file", "force"])

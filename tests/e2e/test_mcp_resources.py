@@ -13,6 +13,12 @@ OUTSIDE = [
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+@pytest.fixture
 def notes(daemon, tmp_path):
     """A workspace with notes of awkward names, and with files that are none."""
     root = tmp_path / "outer" / "notes"

@@ -20,6 +20,12 @@ READS = {"search", "search_memory", "recall", "similar", "why", "get", "extract_
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+@pytest.fixture
 def kept(daemon, tmp_path):
     """A workspace with private notes beside open ones."""
     root = tmp_path / "notes"

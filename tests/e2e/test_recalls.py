@@ -7,6 +7,12 @@ import pytest
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+@pytest.fixture
 def home(daemon, tmp_path):
     """A workspace with a core, a daily file and notes."""
     root = tmp_path / "notes"

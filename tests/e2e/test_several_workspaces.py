@@ -14,6 +14,12 @@ from memctl import exits
 
 
 @pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
+@pytest.fixture
 def two(daemon: Daemon, tmp_path: Path) -> tuple[Daemon, Path, Path]:
     """A daemon with two workspaces that both know of the heron, one better than the other."""
     roots = []

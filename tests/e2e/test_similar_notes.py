@@ -7,6 +7,12 @@ import pytest
 from memctl.client import RpcError
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
 def test_a_hit_and_its_place_have_the_same_neighbours(sample):
     """By id, by path, by path and line; the note itself is not among them."""
     daemon, root = sample

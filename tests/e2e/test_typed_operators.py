@@ -5,6 +5,12 @@ import pytest
 from memctl.client import RpcError
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
 def paths(daemon, root, query, **params):
     """Return where the hits are, in order."""
     return daemon.found(query, workspace=root, min_score=0.0, limit=50, **params)

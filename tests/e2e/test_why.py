@@ -28,6 +28,12 @@ NOTES = {
 }
 
 
+@pytest.fixture
+def daemon(shared_daemon):
+    """One for all tests of this file: each makes a workspace of its own."""
+    return shared_daemon
+
+
 @pytest.fixture(scope="module")
 def river(tmp_path_factory):
     """A daemon with these notes, for tests that only read."""
