@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from memd.workspace.debounce import AGAIN_S, MOVING_S, STILL_S, Debounce
+from memd.workspace.watcher import AGAIN_S, MOVING_S, STILL_S, Debounce
 
 START = 1000.0
 
