@@ -794,8 +794,6 @@ class WatchedBatch(TypedDict):
     workspace: str
     paths: NotRequired[list[str]]  # some; where one workspace is asked about
     count: int  # of paths
-    folders: int
-    cookies: int
     rescan: bool
     overflow: bool
     trouble: str

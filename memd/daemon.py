@@ -258,8 +258,8 @@ async def _live(
 async def _beat(workspaces: "Workspaces") -> None:
     """Tell systemd's watchdog that loop and writing thread still turn; a hang in either is a restart.
 
-    A model that hangs costs meaning alone, which each answer says, and a watch that is blind is found by its
-    cookies: a restart for one of them would cost the words as well.
+    A model that hangs costs meaning alone, which each answer says, and what a blind watch misses is found by
+    scans: a restart for one of them would cost the words as well.
     """
     pause_s = systemd.beat_s()
     while pause_s is not None:

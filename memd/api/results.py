@@ -684,8 +684,6 @@ class WatchedBatch(Result, frozen=True, kw_only=True):
     workspace: str
     paths: list[str] | UnsetType = UNSET  # some; where one workspace is asked about
     count: int  # of paths
-    folders: int
-    cookies: int
     rescan: bool
     overflow: bool
     trouble: str

@@ -142,7 +142,7 @@ class Finding:
 
 NAMED = 20  # rows, ids or terms that one finding names; the others are counted
 # What else lives in the folder of an index.
-NEIGHBOURS = frozenset({"config.toml", "cookies", "root"})
+NEIGHBOURS = frozenset({"config.toml", "root"})
 
 Counts = Counter[str]
 Ends = Callable[[], None]  # raises DeadlineError when there is no time left

@@ -366,10 +366,6 @@ class Rules:
             self._folders[path] = self._enter(parent, name) if parent is not None else None
         return self._folders[path]
 
-    def searched(self) -> list[str]:
-        """Return the searched folders that were met. For any thread."""
-        return [path for path, folder in list(self._folders.items()) if folder is not None]
-
     def met(self, path: str) -> bool:
         """Tell whether a folder is remembered as one that is searched, whatever is on the disk now."""
         return self._folders.get(path) is not None

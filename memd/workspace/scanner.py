@@ -32,6 +32,7 @@ class Schedule:
     def __init__(self, now: float) -> None:
         self.since: float | None = now  # when the oldest scan that is still owed was asked for
         self._storm = False  # whether a storm asked for it
+        self._urgent = False  # whether somebody waits for it
         self._pause_s = 0.0  # between two scans of a storm
         self._calm_after = now  # when a storm counts as over
         self._not_before = now
@@ -43,16 +44,14 @@ class Schedule:
         """Ask for a scan, owed since *now*; an *urgent* one (somebody waits for it) is due at once."""
         self.since = now if self.since is None else min(now, self.since)
         self._storm |= storm
-        if urgent:
-            self._not_before = now
-            self._storm = False
+        self._urgent |= urgent
 
     def due(self, *, pace_s: float) -> float:
         """Return when the next scan is due; *pace_s* after the last one if nobody asks."""
         timer = self._last + pace_s
         if self.since is None:
             return timer
-        return min(max(self.since, self._not_before), timer)
+        return self.since if self._urgent else min(max(self.since, self._not_before), timer)
 
     def pace_s(self, *, polling: bool, roots: int = 1) -> float:
         """Return how long to wait between two scans that nobody asked for, with so many roots to scan."""
@@ -65,13 +64,13 @@ class Schedule:
     def begin(self, now: float) -> float | None:
         """Say that a scan begins; return since when it was owed, None for one of the timer's."""
         owed, self.since = self.since, None
-        if self._storm:
+        if self._storm and not self._urgent:
             least, most = STORM_S
             goes_on = self._pause_s and now < self._calm_after
             self._pause_s = min(self._pause_s * 2, most) if goes_on else least
             self._calm_after = now + 3 * self._pause_s
             self._not_before = now + self._pause_s
-        self._storm = False
+        self._storm = self._urgent = False
         return owed
 
     def end(self, began: float, now: float, *, cost_s: float) -> None:
@@ -114,11 +113,6 @@ class Scanner:
         """Since when something may differ that nobody has compared; None: nothing is known to."""
         known = (self._schedule.since, self._owed, self._in_hand, *self._folders.values())
         return min((at for at in known if at is not None), default=None)
-
-    @property
-    def owed(self) -> bool:
-        """Whether a scan of everything was asked for and has not begun."""
-        return self._schedule.since is not None
 
     def ask(self, *, storm: bool = False, urgent: bool = False) -> None:
         """Ask for a scan of everything."""

@@ -21,9 +21,8 @@ from memd.workspace.index_loop import IndexLoop
 from memd.workspace.maintenance import DamagedRows, Maintenance
 from memd.workspace.scanner import Scanner
 from memd.workspace.supervisor import RETRY_S, ReopenReason, Troubles, again_and_again
-from memd.workspace.watcher import Cookies, WorkspaceWatcher
+from memd.workspace.watcher import WorkspaceWatcher
 
-COOKIE_S = 2.0  # a watch that does not name a file of our own by then is blind
 HOPELESS_SCANS = 3  # failures in a row after which nobody is kept waiting
 POLL_S = 0.005  # between two looks at counters while a request waits; costs microseconds
 BULK_POLL_S = 0.05  # the same while thousands of files wait, and counting them takes a millisecond
@@ -52,11 +51,10 @@ class WorkspaceSync:
         self._at_once = asyncio.Event()  # what failed is tried again, without a pause
         self._tasks: list[asyncio.Task[None]] = []
         self._backlog = Backlog()
-        self._cookies = Cookies(context.index.folder / "cookies")
         self.scanner = Scanner(context, self._backlog, self)
         self.index_loop = IndexLoop(context, self._backlog, self.scanner, self)
         self.vectors = EmbedLoop(context, self._backlog)
-        self.watcher = WorkspaceWatcher(context, self._cookies, self.scanner, self.index_loop)
+        self.watcher = WorkspaceWatcher(context, self.scanner, self.index_loop)
         self.maintenance = Maintenance(context, self.vectors, is_idle=lambda: self.state == "ready")
         self._damaged_rows = DamagedRows(context, self.vectors)
 
@@ -161,7 +159,6 @@ class WorkspaceSync:
         else:
             await self._drop_old()
         self.index_loop.warnings = await self.context.write(self.index.writer.warnings)
-        await self.context.write(self._cookies.prepare)
         await self.vectors.count()
         await self.maintenance.count()
         if self.place.is_there():
@@ -199,12 +196,7 @@ class WorkspaceSync:
         try:
             async with asyncio.timeout(timeout_s):
                 self._try_again()
-                if not (self.watcher.exact and await self._cookies.seen_through(COOKIE_S)):
-                    self.rescan()
-                    self.watcher.restart()
-                elif self.scanner.owed:  # after a burst it would wait
-                    self.rescan()
-                self.watcher.hint_moving()
+                self.rescan()  # events are hints: some never come, and nothing tells
                 reached = time.monotonic()
                 while (since := self._dirty_since) is not None and since <= reached:
                     if self.state == "missing":
@@ -279,7 +271,6 @@ class WorkspaceSync:
     def note_scanned(self) -> None:
         """Have what was found indexed."""
         self._most = max(self._most, len(self._backlog))  # another look is no new beginning
-        self.watcher.rules_were_read()
         self.index_loop.wake()
         self._tell_state()
 

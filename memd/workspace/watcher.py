@@ -1,23 +1,18 @@
-"""The watcher of one workspace: its hints become paths to index, folders to compare, cookies.
+"""The watcher of one workspace: its hints become paths to index and folders to compare.
 
-A cookie is a file whose event proves that all earlier events have arrived: what was saved before the cookie
-is named by the watch before it, or with it (facebook/watchman's cookies). The cookies' folder belongs to the
-index: nothing is written into a tree that may be synced.
+A hint may be missing and nothing tells, so that no promise is made from hints: a sync scans.
 """
 
 import asyncio
 import contextlib
 import functools
-import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
 from memd import diagnostics
-from memd.errors import storage_error
 from memd.registry import is_folder
 from memd.sources.scan import Rules
 from memd.sources.watch import Dirty
@@ -70,64 +65,21 @@ def below(root: Path, absolute: str) -> str:
     return "" if path == absolute else path
 
 
-class Cookies:
-    """The cookies of one workspace. For the event loop's thread."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._numbers = itertools.count(1)
-        self._waiting: dict[str, asyncio.Event] = {}
-
-    def prepare(self) -> None:
-        """Make the folder and clear it of what a killed daemon left. Raises NoSpaceError, StorageError."""
-        try:
-            if self.folder.is_symlink() or self.folder.is_file():  # what a link leads to is not ours to clear
-                self.folder.unlink()
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise storage_error(f"{self.folder} cannot be made", error) from error
-        for entry in os.scandir(self.folder):
-            with suppress(OSError):
-                os.unlink(entry.path)  # noqa: PTH108 - a scandir entry is no Path
-
-    def seen(self, names: Iterable[str]) -> None:
-        """Say which cookies the watcher has named."""
-        for name in names:
-            if name in self._waiting:
-                self._waiting[name].set()
-
-    async def seen_through(self, timeout_s: float) -> bool:
-        """Make a cookie; tell whether the watcher names it within *timeout_s*."""
-        name = f"{os.getpid()}-{next(self._numbers)}"
-        path = self.folder / name
-        self._waiting[name] = asyncio.Event()
-        try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            async with asyncio.timeout(timeout_s):
-                await self._waiting[name].wait()
-        except (OSError, TimeoutError):  # no space for it, or the watch is blind
-            return False
-        finally:
-            del self._waiting[name]
-            with suppress(OSError):
-                path.unlink()
-        return True
-
-
 AGAIN_S = 0.5  # a change so soon after the file was read: more may follow
 STILL_S = 0.25  # without a change, then it is read; the end of a slow save is found within a second
 MOVING_S = 10.0  # a file that never stands still is read so often; reading a large one takes a while
 
 
 class Debounce:
-    """The files that moved lately; the clock is the caller's, in monotonic seconds."""
+    """Which changed files may be read now, and which are still being written.
+
+    A file that is named is read at once. A file that is named again soon after is moving, and read when it
+    was still for a moment: the system does not tell when a file is closed. The clock is the caller's.
+    """
 
     def __init__(self) -> None:
         self._read: dict[str, float] = {}  # path → when it was last let through; the oldest first
         self._moving: dict[str, tuple[float, float]] = {}  # path → its first and its last change
-
-    def __len__(self) -> int:
-        return len(self._moving)
 
     def named(self, paths: Iterable[str], now: float) -> list[str]:
         """Take paths that changed; return those to read now."""
@@ -145,10 +97,6 @@ class Debounce:
     def due(self, now: float) -> list[str]:
         """Return the moving files to read now."""
         return self._through([path for path, at in self._moving.items() if _due(*at) <= now], now)
-
-    def all(self, now: float) -> list[str]:
-        """Return every moving file: somebody waits for what was saved."""
-        return self._through(list(self._moving), now)
 
     def next_due(self) -> float | None:
         """Return when the next one is to be read; None while nothing moves."""
@@ -181,20 +129,20 @@ class WorkspaceWatcher:
     def __init__(
         self,
         context: WorkspaceContext,
-        cookies: Cookies,
         scanner: Scanner,
         index_loop: IndexLoop,
     ) -> None:
-        self.trouble = ""  # why events are missing; "" while the watch is exact
+        self.trouble = ""  # why events are missing; "" while no reason is known
         self.armed = False
         self._watcher = context.daemon.watcher
         self._root = context.place.root
         self._index = context.index
-        self._cookies = cookies
         self._scanning = scanner
         self._index_loop = index_loop
         self._moving = Debounce()
         self._timer: asyncio.TimerHandle | None = None
+        self._new_folders: set[str] = set()
+        self._folder_timer: asyncio.TimerHandle | None = None
 
     @property
     def kind(self) -> str:
@@ -203,40 +151,17 @@ class WorkspaceWatcher:
             return "polling"
         return "events" if self.armed and not self.trouble else "none"
 
-    @property
-    def exact(self) -> bool:
-        """Whether everything that changes is named."""
-        return self.kind == "events"
-
     async def run(self) -> None:
         """Watch for ever."""
-        stream = self._watcher.watch(
-            self._root,
-            stop=asyncio.Event(),
-            cookies=self._cookies.folder,
-            enters=self._enters,
-            folders=self._searched,
-        )
+        stream = self._watcher.watch(self._root, stop=asyncio.Event(), enters=self._enters)
         try:
             async with contextlib.aclosing(stream):
                 async for dirty in stream:
                     await self._take(dirty)
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
-
-    def restart(self) -> None:
-        """Arm the watch anew: it says that it is exact, and that is doubtful."""
-        if self.exact:  # else it is being armed, or waits until it can be
-            self._watcher.rearm()
-
-    def rules_were_read(self) -> None:
-        """Have the watches of the folders that are searched now proved."""
-        self._watcher.prove(self._root)
-
-    def hint_moving(self) -> None:
-        """Have files that are still being written read now: somebody waits for what was saved."""
-        self._pass_on(self._moving.all(time.monotonic()))
+            for timer in (self._timer, self._folder_timer):
+                if timer is not None:
+                    timer.cancel()
 
     def _enters(self, folder: str) -> bool:
         """Tell, in the watcher's thread, whether a folder is searched, or was when it was last compared.
@@ -246,17 +171,11 @@ class WorkspaceWatcher:
         rules = self._scanning.rules
         return rules is None or rules.met(folder) or rules.look(folder) is not None
 
-    def _searched(self) -> list[str]:
-        """Return, in the watcher's thread, the folders that are searched."""
-        rules = self._scanning.rules
-        return [] if rules is None else rules.searched()
-
     async def _take(self, dirty: Dirty) -> None:
         self.armed = True
         diagnostics.note_watched(
             str(self._root), sorted(dirty.paths)[: diagnostics.PATHS_NAMED], count=len(dirty.paths),
-            folders=len(dirty.folders), cookies=len(dirty.cookies), rescan=dirty.rescan,
-            overflow=dirty.overflow, trouble=dirty.trouble,
+            rescan=dirty.rescan, overflow=dirty.overflow, trouble=dirty.trouble,
         )  # fmt: skip
         self.trouble = dirty.trouble
         self._scanning.polling = dirty.polling
@@ -268,7 +187,6 @@ class WorkspaceWatcher:
             meanings = self._meanings(dirty, rules, self._index_loop.in_hand)
             while some := await asyncio.to_thread(_slice, meanings):
                 self._act(some)
-        self._cookies.seen(dirty.cookies)  # last: what was named with them is in the queue now
 
     def _pass_on(self, saved: list[str]) -> None:
         """Have files looked at, and in time those that still move."""
@@ -290,16 +208,8 @@ class WorkspaceWatcher:
         Files *in_hand* may have been read before their folder went, and be indexed after: the index, with
         which a folder is compared, does not know of them yet.
         """
-        named = dirty.paths | dirty.folders
         for path in in_hand:
-            if not named.isdisjoint(self._folders_above(path)):
-                yield HintKind.SOURCE, path
-        for absolute in dirty.folders:  # have each one compared, whatever it is by now
-            path = below(self._root, absolute)
-            yield HintKind.FOLDER, path
-            if _brings_rules(absolute):
-                yield HintKind.RULES, path
-            if rules.selects(path):  # a source may have had the name
+            if not dirty.paths.isdisjoint(self._folders_above(path)):
                 yield HintKind.SOURCE, path
         known = functools.cache(self._index.snapshot.folders)
         for absolute in dirty.paths:
@@ -308,6 +218,10 @@ class WorkspaceWatcher:
             yield what, path
             if what is HintKind.SOURCE and not os.path.lexists(absolute) and path in known():
                 yield HintKind.FOLDER, path  # it was a folder
+            if what is HintKind.FOLDER and rules.selects(path):
+                yield HintKind.SOURCE, path  # it was a source
+            if what is HintKind.FOLDER and _brings_rules(absolute):
+                yield HintKind.RULES, path
 
     def _folders_above(self, path: str) -> set[str]:
         """Return the folders that a source is in, as the watch names them."""
@@ -320,8 +234,21 @@ class WorkspaceWatcher:
         for what, path in some:
             if what is HintKind.FOLDER:
                 self._scanning.ask_folder(f"{path}/")
+                self._look_again(f"{path}/")
             elif what is HintKind.RULES:
                 self._scanning.ask()
+
+    def _look_again(self, folder: str) -> None:
+        """Have a folder that changed looked through once more: it is named before all in it is watched."""
+        self._new_folders.add(folder)
+        if self._folder_timer is None:
+            self._folder_timer = asyncio.get_running_loop().call_later(AGAIN_S, self._look_now)
+
+    def _look_now(self) -> None:
+        self._folder_timer = None
+        for folder in self._new_folders:
+            self._scanning.ask_folder(folder)
+        self._new_folders.clear()
 
 
 def _brings_rules(folder: str) -> bool:

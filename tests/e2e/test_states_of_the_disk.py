@@ -252,8 +252,6 @@ INDEX = {
     "its database is a FIFO": lambda folder: _as_fifo(_unlinked(folder / "index.db")),
     "its database is empty": lambda folder: (folder / "index.db").write_bytes(b""),
     "SQLite's log is a folder": lambda folder: _as_folder(_unlinked(folder / "index.db-wal")),
-    "the folder of cookies is a file": lambda folder: _as_file(_removed(folder / "cookies")),
-    "the folder of cookies is a link": lambda folder: _as_link(_removed(folder / "cookies"), ".."),
 }
 
 

@@ -88,6 +88,26 @@ def test_what_the_kernel_lost_while_it_stood_still_is_found(daemon, root):
         ]
 
 
+def test_what_an_overflow_lost_that_nobody_saw_is_found_by_a_sync(daemon, root):
+    """Who opens 17,000 files while memd stands still for a moment fills the kernel's queue; nothing tells."""
+    (root / "others").mkdir()
+    others = [str(root / "others" / f"{number}.bin") for number in range(17_000)]
+    for path in others:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+    workspace = daemon.add(root)
+    assert daemon.process is not None
+    for round_ in range(3):
+        daemon.process.send_signal(signal.SIGSTOP)
+        for path in others:
+            os.close(os.open(path, os.O_RDONLY))
+        (root / f"round{round_}.md").write_text(f"The numbat{round_}x digs.\n")
+        daemon.process.send_signal(signal.SIGCONT)
+        answer = daemon.call(
+            "search", query=f"numbat{round_}x", workspace=workspace, mode="keyword", sync=True
+        )
+        assert (answer["synced"], [hit["path"] for hit in answer["hits"]]) == (True, [f"round{round_}.md"])
+
+
 def test_what_a_slow_writer_wrote_is_found_soon_after_the_last_write(daemon, root):
     """Though the file stays open; a half version may be seen before, and no error."""
     workspace = daemon.add(root)

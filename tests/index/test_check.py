@@ -182,7 +182,6 @@ def test_files_that_belong_to_nothing_are_found(settled):
     """Matrices without a row are removed; what is none of ours is told and left alone."""
     (settled.state / "vectors.9.f32").write_bytes(b"left by a crash")
     (settled.state / "notes.txt").write_text("somebody's")
-    (settled.state / "cookies").mkdir()
     (settled.state / "config.toml").write_text("")
     assert [(one.kind, one.repairable) for one in found(settled)] == [("foreign", False), ("stray", True)]
     mend(settled)

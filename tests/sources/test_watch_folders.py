@@ -182,7 +182,7 @@ def test_a_folder_that_becomes_searched_by_its_name_is_entered(root):
         async with armed(root, enters=lambda path: "." not in path) as watched:
             (root / ".hidden").rename(root / "shown")
             await watched.settled()
-            assert str(root / "shown") in watched.folders
+            assert str(root / "shown") in watched.named
             await watched.begin()
             (root / "shown" / "deep" / "a.md").write_text("text")
             await watched.settled()
@@ -227,15 +227,3 @@ def test_a_folder_that_may_not_be_read_is_passed_over_until_it_may(root, mode):
             assert not watching.seen[-1].trouble
     finally:
         closed.chmod(0o700)
-
-
-def test_a_cookie_folder_inside_of_the_root_is_only_that(root):
-    """Its files are cookies, and no sources."""
-
-    async def scenario():
-        async with armed(root, cookies=root / "state") as watched:
-            (root / "a.md").write_text("text")
-            await watched.settled()
-            assert watched.named == {str(root / "a.md")}
-
-    run(scenario)

@@ -130,10 +130,10 @@ def test_a_root_that_is_unmounted_with_its_folder_is_missing(root):
 
 @needs_mounts
 def test_a_disk_that_comes_and_goes_inside_of_the_root_is_watched(root):
-    """A mount hides a folder, and no event of the folder tells."""
+    """A mount hides a folder, and no event of the folder tells: within a minute somebody looks."""
     disk = root / "disk"
     disk.mkdir()
-    with child(root, prefix=USER_AND_MOUNTS) as watching:
+    with child(root, prefix=USER_AND_MOUNTS, blind_retry_s=0.2) as watching:
         watching.until(is_back)
         watching.seen.clear()
         watching.run(f"mount -t tmpfs none {disk}")
@@ -145,18 +145,6 @@ def test_a_disk_that_comes_and_goes_inside_of_the_root_is_watched(root):
         watching.until(is_back)
         watching.run(f"touch {disk}/b.md")
         watching.until_named(disk / "b.md")
-
-
-@needs_mounts
-def test_a_folder_that_is_mounted_twice_is_polled(root):
-    """The kernel tells of it under one name only."""
-    for name in ("one", "two"):
-        (root / name).mkdir()
-    twice = f"mount --bind {root}/one {root}/two"
-    with child(root, prefix=USER_AND_MOUNTS, before=twice) as watching:
-        watching.until(lambda seen: seen and seen[-1].polling)
-        assert str(root / "one") in watching.seen[-1].trouble
-        assert str(root / "two") in watching.seen[-1].trouble
 
 
 def test_a_stopped_process_loses_no_folder(root):
@@ -177,4 +165,4 @@ def test_a_stopped_process_loses_no_folder(root):
 
 
 def _folders(seen):
-    return {path for dirty in seen for path in dirty.folders}
+    return {path for dirty in seen for path in dirty.paths}

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from watched_folder import armed, run
+from watched_folder import MARK, armed, run
 
 SEEDS = 10
 STEPS = 1_000  # for each seed
@@ -22,16 +22,26 @@ class Follower:
     def __init__(self, root):
         self.root = root
         self.known = {}
+        self.new = set()
 
     def follow(self, dirty):
         if dirty.rescan:
             self.known = content(self.root)
         for path in map(Path, dirty.paths):
-            self._forget(path)  # it may be gone, and may have been a folder
-            self.known |= read(path)
-        for folder in map(Path, dirty.folders):
-            self._forget(folder)
-            self.known |= content(folder)
+            if MARK not in str(path):
+                self._look_at(path)
+                if path.is_dir():
+                    self.new.add(path)
+
+    def look_again(self):
+        """Look at what was a folder when it was named: it is named before all in it is watched."""
+        for path in self.new:
+            self._look_at(path)
+        self.new.clear()
+
+    def _look_at(self, path):
+        self._forget(path)  # it may be gone, and may have been a folder
+        self.known |= content(path)
 
     def _forget(self, path):
         below = f"{path}/"
@@ -188,6 +198,7 @@ def test_whoever_follows_the_hints_knows_the_folder(root, tmp_path, seed):
                     await asyncio.sleep(chaos.random.choice([0, 0.001, 0.01]))
             chaos.end()
             await watched.settled()
+            follower.look_again()
             assert follower.known == content(root)
 
     run(scenario)
@@ -210,6 +221,7 @@ def test_changes_without_pause_by_many_are_followed(root, tmp_path, seed):
             both = [Chaos(root, outside, 100 + 2 * seed), Chaos(root, outside, 101 + 2 * seed)]
             await asyncio.gather(*(asyncio.to_thread(wreak, chaos) for chaos in both))
             await watched.settled()
+            follower.look_again()
             assert follower.known == content(root)
 
     run(scenario)
@@ -234,6 +246,7 @@ def test_whoever_follows_the_hints_knows_a_folder_that_another_process_fills(roo
             command = ["sh", "-c", script, "sh", str(root)]
             await asyncio.to_thread(subprocess.run, command, check=True)
             await watched.settled()
+            follower.look_again()
             assert follower.known == content(root)
             assert len(follower.known) == 90
 

@@ -19,6 +19,7 @@ import pytest
 from memd.sources import watch
 from memd.sources.watch import Dirty, Watcher
 
+MARK = ".settled-"  # files of our own, which follow all that was saved before them
 PATIENCE_S = 15  # far above the 50 ms it takes: a slow machine is no failure
 REPOSITORY = Path(__file__).parents[2]
 
@@ -26,12 +27,11 @@ REPOSITORY = Path(__file__).parents[2]
 class Watched:
     """Collects what a watch yields, in a task."""
 
-    def __init__(self, root, cookies, *, heard=lambda _: None, watcher=None, **options):
+    def __init__(self, root, *, heard=lambda _: None, watcher=None, **options):
         self.root = root
         self.watcher = watcher or Watcher()
         self._owns_watcher = watcher is None
         self.seen = []
-        self._cookies = cookies
         self._heard = heard
         self._options = options
         self._numbers = itertools.count()
@@ -39,8 +39,7 @@ class Watched:
         self.task = asyncio.create_task(self._collect())
 
     async def _collect(self):
-        options = {"folders": lambda: tree(self.root), **self._options}
-        stream = self.watcher.watch(self.root, stop=self._stop, cookies=self._cookies, **options)
+        stream = self.watcher.watch(self.root, stop=self._stop, **self._options)
         try:
             async with contextlib.aclosing(stream):
                 async for dirty in stream:
@@ -61,23 +60,19 @@ class Watched:
         await self.until(lambda _: self.names(path))
 
     async def settled(self):
-        """Wait until everything that was saved before this call is seen."""
-        name = f"cookie-{next(self._numbers)}"
-        (self._cookies / name).touch()
-        await self.until(lambda seen: any(name in dirty.cookies for dirty in seen))
+        """Wait until the events of everything that was saved before this call are seen."""
+        path = self.root / f"{MARK}{next(self._numbers)}"
+        path.touch()
+        await self.until(lambda seen: any(str(path) in dirty.paths for dirty in seen))
+        path.unlink()
 
     def names(self, path):
         """Tell whether *path*, or a folder above it, was named since the last `begin`."""
-        places = [str(path), *map(str, path.parents)]
-        return self.named & {str(path)} or self.folders & set(places)
+        return self.named & {str(path), *map(str, path.parents)}
 
     @property
     def named(self):
-        return {path for dirty in self.seen for path in dirty.paths | dirty.folders}
-
-    @property
-    def folders(self):
-        return {path for dirty in self.seen for path in dirty.folders}
+        return {path for dirty in self.seen for path in dirty.paths if MARK not in path}
 
     async def begin(self):
         """Forget what was seen up to now."""
@@ -89,18 +84,10 @@ class Watched:
         await asyncio.wait_for(self.task, PATIENCE_S)
 
 
-def tree(root):
-    """Return all folders below *root*, as the rules name them once a scan has met them."""
-    below = [f"{Path(place, name).relative_to(root)}/" for place, names, _ in os.walk(root) for name in names]
-    return ["", *below]
-
-
 @asynccontextmanager
-async def armed(root, *, cookies=None, **options):
+async def armed(root, **options):
     """A watched folder, armed, with nothing seen yet."""
-    cookies = cookies or root.parent / f"{root.name}-cookies"
-    cookies.mkdir(exist_ok=True)
-    watched = Watched(root, cookies, **options)
+    watched = Watched(root, **options)
     await watched.until(lambda seen: seen)
     await watched.begin()
     yield watched
@@ -127,12 +114,11 @@ class Child:
             line = self._lines.get(timeout=patience_s)
             assert line is not None, "the process ended"
             said = json.loads(line)
-            sets = {key: frozenset(said[key]) for key in ("paths", "folders", "cookies")}
-            self.seen.append(Dirty(**{**said, **sets}))
+            self.seen.append(Dirty(**{**said, "paths": frozenset(said["paths"])}))
         return self.seen
 
     def until_named(self, path):
-        return self.until(lambda seen: any(str(path) in dirty.paths | dirty.folders for dirty in seen))
+        return self.until(lambda seen: any(str(path) in dirty.paths for dirty in seen))
 
     def until_named_again(self, path):
         """Save *path* until that is named, which takes until the watch is armed anew."""
@@ -199,11 +185,11 @@ async def _report(root, blind_retry_s):
         for line in sys.stdin:
             subprocess.run(line, shell=True, check=True, stdout=sys.stderr)
 
-    watch.BLIND_RETRY_S = float(blind_retry_s)
+    watch.BLIND_RETRY_S = watch.PROBE_S = float(blind_retry_s)
     watch.RETRY_S = (0.5,)
     threading.Thread(target=obey, daemon=True).start()
     root = Path(root)
-    async for dirty in Watcher().watch(root, stop=asyncio.Event(), folders=lambda: tree(root)):
+    async for dirty in Watcher().watch(root, stop=asyncio.Event()):
         print(json.dumps(asdict(dirty), default=list), flush=True)
 
 

@@ -40,16 +40,6 @@ def _reads(debounce: Debounce, now: float) -> bool:
     return bool(debounce.named(["log.md"], now) or debounce.due(now))
 
 
-def test_who_waits_gets_everything_at_once():
-    """A sync reads what is still being written."""
-    debounce = Debounce()
-    debounce.named(["a.md"], START)
-    debounce.named(["a.md"], START + 0.1)
-    assert len(debounce) == 1
-    assert debounce.all(START + 0.1) == ["a.md"]
-    assert len(debounce) == 0
-
-
 def test_after_a_while_a_save_is_read_at_once_again():
     """Two saves of a person are two readings without a wait."""
     debounce = Debounce()

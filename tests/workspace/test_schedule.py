@@ -36,6 +36,18 @@ def test_a_scan_that_somebody_waits_for_is_due_at_once():
     assert schedule.due(pace_s=PACE_S) <= START + 1
 
 
+def test_a_scan_that_somebody_asks_for_during_another_one_follows_it_at_once():
+    """The one that runs may have passed the file that they wait for, and its cost keeps nobody waiting."""
+    schedule = Schedule(START)
+    schedule.begin(START)
+    schedule.ask(START + 1, urgent=True)
+    schedule.end(START, START + 2, cost_s=2.0)
+    assert schedule.due(pace_s=PACE_S) <= START + 2
+    schedule.begin(START + 2)
+    schedule.ask(START + 3)
+    assert schedule.due(pace_s=PACE_S) > START + 3
+
+
 def test_scans_of_a_storm_keep_ten_seconds_apart_and_double_while_it_lasts():
     """At most one in 10, then 20, then 40 seconds, five minutes in the end."""
     schedule = Schedule(START)
