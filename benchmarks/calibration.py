@@ -32,8 +32,8 @@ from benchmarks.indexed import Indexed, indexed
 from benchmarks.scorer import evaluate
 from memd import scripts
 from memd.embedding.onnx import OnnxEmbedder
-from memd.eval.headings import choose
 from memd.eval.holdout import hold_out, neutral_names
+from memd.eval.questions import choose
 from memd.search import source_scores
 from memd.search.confidence import Confidence
 from memd.search.score import Mode

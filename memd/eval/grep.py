@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from memd.eval.words import FUNCTION_WORDS
+from memd.eval.questions import FUNCTION_WORDS
 from memd.search.filters import BY_KEY
 
 MAX_COMMAND_BYTES = 128 << 10  # of file names for one process; each system takes so much

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from memd.eval.headings import Choice, front_matter_end, visible
-from memd.eval.words import words
+from memd.eval.questions import Choice, front_matter_end, visible, words
 
 # Quotes, items, task boxes, numbers and heading marks, which stand in front of what a line says.
 _LEAD = re.compile(r"(?:[\s>]|[-*+](?=\s)|\d+[.)](?=\s)|#+(?=\s)|\[[ xX]\](?=\s))*")

@@ -4,18 +4,43 @@ The file is JSON, an object a line; what is wrong is said once, with line number
 
 {"query": "why did we leave kafka", "path": "decisions/queue.md", "line": 14}
 {"query": "flaky tests", "path": ["ci.md", "daily/2026-05-01.md"]}
+
+The headings of notes, and which of them make questions. Pure, and the same for the same notes and seed.
+
+A heading is what its writer calls the text below it: a question with a known answer. It says something
+only where it has two words of its own, stands in one note alone, and has text below it.
+
+The words of a text, and which of them say something. Pure.
 """
 
+import hashlib
 import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from memd.errors import InvalidError, NotFoundError
+from memd.search.filters import BY_KEY
+from memd.sources.markdown import MAX_TITLE_CHARS, Block, closing_line, plain_title, read_blocks, split_lines
 
 ERRORS_SHOWN = 5  # a page; who has more has the wrong file
 KEYS = ("query", "path", "line", "note")  # a note is the author's own and passed over
 EXAMPLE = '{"query": "why did we leave kafka", "path": "decisions/queue.md", "line": 14}'
+
+MIN_CONTENT_WORDS = 2  # one word alone is a label: "Postgres" stands above a hundred different texts
+MIN_BELOW = 40  # letters and digits below a heading; arbitrary: half a line is no answer
+
+_WIKI_LINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
+_ANCHOR = re.compile(r"\s*\{#[^}]*\}$")  # {#name}, which some renderers take as the heading's own name
+_WORD = re.compile(r"[^\W_]+")
+# Scripts that put no spaces between words, and Hangul for its particles: two characters count as a word.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +169,181 @@ def _kind(value: Any) -> str:
     if isinstance(value, str) and not value.strip():
         return "an empty text"
     return names.get(type(value)) or f"the number {value}"
+
+
+_OPERATOR = re.compile(rf"(?<!\S)({'|'.join(BY_KEY)}):(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """One heading; lines are counted from 0."""
+
+    level: int  # 1 to 6
+    text: str  # as a reader sees it, without markup
+    start: int
+    end: int  # behind its last line: a Setext heading has two or more
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One heading that is asked for."""
+
+    path: str
+    heading: Heading
+    first_line: int  # of the text below it, counted from 0
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The heading's words, as `words` has them."""
+        return words(self.heading.text)
+
+    @property
+    def query(self) -> str:
+        """What is typed: the heading without anything that a search would take for an operator."""
+        text = re.sub(r"(?<!\S)-+(?=\w)", "", self.heading.text.replace('"', " "))
+        return " ".join(_OPERATOR.sub(r"\1 ", text).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The questions, and how many headings make none."""
+
+    choices: tuple[Choice, ...]  # ordered by path, one a note
+    headings: int  # of all notes
+    left_out: Mapping[str, int]  # why → how many
+    notes: int  # with at least one heading that could be asked for
+
+
+def front_matter_end(lines: Sequence[str]) -> int:
+    """Return how many lines the front matter has, both fences included; 0 without one."""
+    end = closing_line(split_lines("\n".join(lines)))
+    return 0 if end is None else end + 1
+
+
+def headings(lines: Sequence[str]) -> list[Heading]:
+    """Return the headings of a text, in its order: outermost ones that have a text."""
+    blocks, _ = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
+    return [heading for block in blocks if block.level and (heading := _heading(block)).text]
+
+
+def visible(markup: str) -> str:
+    """Return what a reader sees of a line of Markdown."""
+    return _plain(plain_title(markup))
+
+
+def _heading(block: Block) -> Heading:
+    return Heading(block.level, _plain(block.title), block.start, block.end)
+
+
+def _plain(title: str) -> str:
+    """Return a title without what CommonMark does not know: links as wikis write them, and anchors."""
+    return " ".join(_ANCHOR.sub("", _WIKI_LINK.sub(r"\1", title)).split())
+
+
+def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Chosen:
+    """
+    Choose at most one heading a note, and at most *wanted* of them.
+
+    One, because each that is held out takes a part of the note's own words away, and two would take more
+    than a reader ever misses. A choice depends on the seed, the path and the heading alone, so another note
+    more or less changes one question and not all of them.
+
+    Args:
+        texts: path → lines.
+        wanted: questions.
+        seed: another one chooses others.
+    """
+    found = {path: headings(lines) for path, lines in texts.items()}
+    # The notes that a heading stands in, not its places: a note may repeat itself.
+    spread = Counter(title for known in found.values() for title in {words(one.text) for one in known})
+    left_out: Counter[str] = Counter()
+    best: list[tuple[bytes, Choice]] = []
+    for path, known in found.items():
+        usable = []
+        for choice, fault in _judged(path, texts[path], known, spread):
+            if fault:
+                left_out[fault] += 1
+            else:
+                usable.append((_lot(seed, path, choice.heading.text), choice))
+        if usable:
+            best.append((_lot(seed, path, ""), min(usable, key=lambda drawn: drawn[0])[1]))
+    drawn = sorted(best, key=lambda lot: lot[0])[:wanted]
+    choices = sorted((choice for _, choice in drawn), key=lambda choice: choice.path)
+    return Chosen(tuple(choices), sum(map(len, found.values())), dict(left_out), len(best))
+
+
+def _judged(
+    path: str, lines: Sequence[str], known: Sequence[Heading], spread: Mapping[tuple[str, ...], int]
+) -> Iterator[tuple[Choice, str]]:
+    """Yield each heading with why it makes no question; "" where it makes one."""
+    for position, heading in enumerate(known):
+        first_line, amount = _below(lines, known, position)
+        fault = ""
+        if content_words(heading.text) < MIN_CONTENT_WORDS or len(heading.text) >= MAX_TITLE_CHARS:
+            fault = "too general"
+        elif spread[words(heading.text)] > 1:
+            fault = "in several notes"
+        elif amount < MIN_BELOW:
+            fault = "nothing below"
+        yield Choice(path, heading, first_line), fault
+
+
+def _below(lines: Sequence[str], known: Sequence[Heading], position: int) -> tuple[int, int]:
+    """Return the first line of the text below a heading, and how many letters and digits it has there."""
+    heading = known[position]
+    later = [other for other in known if other.start >= heading.end]
+    stop = next((other.start for other in later if other.level <= heading.level), len(lines))
+    titles = {number for other in later for number in range(other.start, other.end)}
+    inside = [n for n in range(heading.end, stop) if n not in titles and lines[n].strip()]
+    amount = sum(character.isalnum() for number in inside for character in lines[number])
+    return (inside[0] if inside else heading.start), amount
+
+
+def _lot(seed: int, path: str, heading: str) -> bytes:
+    """Draw a lot that stays the same in each run."""
+    return hashlib.blake2b(f"{seed}\0{path}\0{heading}".encode(), digest_size=8).digest()
+
+
+# What a question has for its grammar: nobody gives it to grep.
+FUNCTION_WORDS = frozenset(
+    """
+    a about all also an and any are as at be been but by can could did do does don for from had has have
+    he her his how i if in into is it its me my no not of on or our she should so some such t s than
+    that the their them then there these they this those to us via was we were what when where which who
+    whom whose why will with would you your
+    """.split()  # noqa: SIM905 (readable as words)
+)
+# What notes call their parts: a heading of these alone stands above anything.
+PART_WORDS = frozenset(
+    """
+    acknowledgements acknowledgments action actions after agenda appendix background before chapter
+    changelog changes conclusion conclusions content contents context contributing daily date day days
+    description details diary done down draft entry example examples faq features first further general
+    getting here idea ideas info information install installation intro introduction item items journal
+    last later learned license licence link links list log logs meeting meetings misc miscellaneous
+    month new next note notes old open options other out over overview page part people plan plans
+    problem problems progress project question questions read reading reference references related
+    requirements resource resources result results review second section see setup solution source
+    sources standup start started status step steps story summary table task tasks thing things thoughts
+    three til title tldr today todo todos tomorrow topic topics two untitled up update updates usage use
+    using vs week weekly weeks work year yesterday monday tuesday wednesday thursday friday saturday
+    sunday january february march april may june july august september october november december
+    """.split()  # noqa: SIM905 (readable as words)
+)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of *text* as they are compared: NFKC, case folded, punctuation aside."""
+    folded = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return tuple(_WORD.findall(folded.casefold()))
+
+
+def content_words(text: str) -> int:
+    """Return how many of its words say something."""
+    return sum(map(_weight, words(text)))
+
+
+def _weight(word: str) -> int:
+    if _UNSPACED.search(word):
+        return max(1, len(word) // 2)
+    return int(len(word) > 1 and not word.isdigit() and word not in FUNCTION_WORDS | PART_WORDS)

@@ -14,8 +14,8 @@ from memd.api.why_text import Diagnosis
 from memd.embedding import UnavailableError
 from memd.embedding.measure import ms_per_chunk
 from memd.errors import NotFoundError, NumpyMissingError, StorageError
-from memd.eval import arms, grep, headings, holdout, report
-from memd.eval.questions import Passage, Topic
+from memd.eval import arms, grep, holdout, report
+from memd.eval.questions import Chosen, Passage, Topic, choose
 from memd.eval.report import Compared
 from memd.eval.temporary_index import Notes, TemporaryIndex, temporary_index
 from memd.records import Skipped, SourceText
@@ -102,7 +102,7 @@ def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
         StorageError: the notes cannot be read, or the copy cannot be written.
     """
     texts = _texts(run, max_notes)
-    chosen = headings.choose(texts, wanted=wanted, seed=run.seed)
+    chosen = choose(texts, wanted=wanted, seed=run.seed)
     if not chosen.choices:
         raise NothingToAskError(_no_questions(chosen, len(texts)))
     new_names = holdout.neutral_names((choice.path for choice in chosen.choices), texts)
@@ -198,7 +198,7 @@ def _rules_of_a_copy(root: Path, texts: Texts) -> Rules:
     return Rules.load(root, [f"**/*{ending}" for ending in sorted(endings)] if plain else ["**/*"], [])
 
 
-def _no_questions(chosen: headings.Chosen, amount: int) -> str:
+def _no_questions(chosen: Chosen, amount: int) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in chosen.left_out.items())
     return (
         f"none of {_counted(chosen.headings, 'heading')} in {_counted(amount, 'note')} makes a question"

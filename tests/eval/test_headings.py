@@ -2,9 +2,8 @@
 
 import pytest
 
-from memd.eval.headings import choose, headings, visible
 from memd.eval.holdout import hold_out, neutral_names
-from memd.eval.words import content_words
+from memd.eval.questions import choose, content_words, headings, visible
 
 BODY = "Enough text stands below this heading for an answer to be there at all.\n"
 
