@@ -42,7 +42,6 @@ def _import(args: argparse.Namespace, send: Send) -> None:
     from memd import registry  # noqa: PLC0415
     from memd.errors import MemdError  # noqa: PLC0415
     from memd.imports import run  # noqa: PLC0415
-    from memd.imports.follow import follow, stamps  # noqa: PLC0415
 
     try:
         order = run.Order(
@@ -54,12 +53,12 @@ def _import(args: argparse.Namespace, send: Send) -> None:
             again=args.again,
             dry_run=args.dry_run,
         )
-        seen = stamps(order)  # before they are read: what changes meanwhile is read again
+        seen = run.stamps(order)  # before they are read: what changes meanwhile is read again
         done = run.run(order, run.sources(order), _progress(send))
         found = {"workspace": str(order.root), **run.report(order, done)}
         if args.follow:
             send({"imported": found})
-            follow(order, seen, _changes(send, order))
+            run.follow(order, seen, _changes(send, order))
         send({"report": found})
     except run.NothingToImportError as error:
         send({"nothing": str(error)})

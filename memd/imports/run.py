@@ -1,21 +1,30 @@
 """One import: from the files of a client to the archive of a workspace, and the report of it.
 
 A conversation is read, written and forgotten before the next one, so memory does not grow with their number.
+
+The clients whose conversations can be imported: where each keeps them, and who reads them.
+
+Following of files that grow: what has changed is imported again, until the process is ended.
+
+Files are looked at by their stamps. An event of the system would come sooner and not always: folders on
+network mounts have none, and a session needs no haste.
 """
 
 import itertools
 import os
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 from memd.errors import NotFoundError
+from memd.imports import chatgpt, claude, claude_code, codex, discord, memory_folder
 from memd.imports.archive import FOLDER, WHY, Archive
-from memd.imports.clients import CLIENTS
 from memd.imports.conversation import Conversation, Document, Problems
+from memd.imports.jsonl import Read
 from memd.imports.page import Settings
 from memd.imports.placement import Placed, conversation, document
 
@@ -24,6 +33,12 @@ UNREADABLE = "cannot be read: "
 ELSEWHERE = "session of an agent that did not work in"
 
 Told = Callable[[int, int], None]  # bytes read, bytes to read
+
+LOOK_EVERY_S = 2.0  # a turn of a conversation takes longer
+# A session is read from its beginning each time; it rests for so many times as long as that took.
+REST = 20
+
+Stamp = tuple[int, int]  # size, time of the last change
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +198,70 @@ def _size(file: Found) -> int:
         return file.status().st_size
     except OSError:
         return 0
+
+
+class Reader(Protocol):
+    """Yields what a file of a client holds."""
+
+    def __call__(
+        self, path: Path, problems: Problems, read: Read, folder: Path | None = None, /
+    ) -> Iterator[Conversation | Document]:
+        """Below *folder*, in which the file was found, no link is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReader:
+    """One client."""
+
+    files: Callable[[Path], Iterator[Path]]  # below what the user names
+    read: Reader
+    default_folders: Callable[[], list[Path]] | None = None  # None: the user names an export
+    follow: bool = False  # its files grow while a conversation goes on
+
+
+CLIENTS: Final[Mapping[str, ClientReader]] = {
+    "claude-code": ClientReader(
+        claude_code.files, claude_code.conversations, claude_code.default_folders, follow=True
+    ),
+    "codex": ClientReader(codex.files, codex.conversations, codex.default_folders, follow=True),
+    "chatgpt": ClientReader(chatgpt.files, chatgpt.conversations),
+    "claude": ClientReader(claude.files, claude.conversations),
+    "discord": ClientReader(discord.files, discord.conversations),
+    "openclaw": ClientReader(
+        memory_folder.files, memory_folder.documents("openclaw"), memory_folder.openclaw_folders, follow=True
+    ),
+    "cowagent": ClientReader(
+        memory_folder.files, memory_folder.documents("cowagent"), memory_folder.cowagent_folders, follow=True
+    ),
+}
+
+
+def follow(order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], None]) -> NoReturn:
+    """Import what is not as it was *seen*; *done* hears of each time."""
+    rests_until_s: dict[Found, float] = {}
+    while True:
+        time.sleep(LOOK_EVERY_S)
+        found = stamps(order)
+        now_s = time.monotonic()
+        changed = [
+            file
+            for file, stamp in found.items()
+            if seen.get(file) != stamp and rests_until_s.get(file, 0) <= now_s
+        ]
+        for file in changed:
+            seen[file] = found[file]
+            started_s = time.monotonic()
+            done(run(order, [file], lambda *_: None))
+            rests_until_s[file] = time.monotonic() + REST * (time.monotonic() - started_s)
+
+
+def stamps(order: Order) -> dict[Found, Stamp]:
+    """Return the files of a client as they are now."""
+    found = {}
+    try:
+        for file in sources(order):
+            status = file.status()
+            found[file] = (status.st_size, status.st_mtime_ns)
+    except (OSError, NotFoundError, NothingToImportError):
+        pass  # the next look finds it
+    return found

@@ -13,9 +13,9 @@ from imports.exports import gpt_conversation, gpt_node, gpt_text, written
 
 from memd.entries.checksum import flaw
 from memd.imports import jsonl, run
-from memd.imports.clients import CLIENTS
 from memd.imports.conversation import Conversation, Problems
 from memd.imports.page import Settings, Slot, pages, transcript
+from memd.imports.run import CLIENTS
 
 GOOD = json.dumps(typed("kept")).encode() + b"\n"
 

@@ -13,7 +13,7 @@ from daemon_process import Daemon, until
 
 from memctl import exits
 from memctl.commands import COMMANDS
-from memd.imports.clients import CLIENTS
+from memd.imports.run import CLIENTS
 
 FIXTURES = Path(__file__).parents[1] / "imports" / "fixtures"
 TREE = Path(exits.__file__).parents[1]
