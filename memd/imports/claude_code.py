@@ -15,7 +15,6 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from memd.imports.clean import without_blocks
 from memd.imports.conversation import (
     ASSISTANT,
     SUBAGENT,
@@ -29,6 +28,7 @@ from memd.imports.conversation import (
     moment,
     session_id,
     text,
+    without_blocks,
 )
 from memd.imports.jsonl import Read, below, objects
 

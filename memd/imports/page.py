@@ -17,8 +17,7 @@ import yaml
 from memd.entries.checksum import with_checksum
 from memd.entries.slug import slug
 from memd.errors import InvalidError
-from memd.imports.clean import RANK, fenced, inside_turn, readable
-from memd.imports.conversation import USER, Conversation, Document, Turn
+from memd.imports.conversation import RANK, USER, Conversation, Document, Turn, fenced, inside_turn, readable
 from memd.sources.privacy import is_private
 
 PAGE_BYTES = 1024 * 1024  # a quarter of what memd reads: one more turn does not take a page over that

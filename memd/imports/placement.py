@@ -15,8 +15,7 @@ from typing import Literal
 from memd.entries.checksum import flaw
 from memd.entries.secrets import mask
 from memd.imports.archive import Archive
-from memd.imports.clean import RANK
-from memd.imports.conversation import Conversation, Document, is_session_id
+from memd.imports.conversation import RANK, Conversation, Document, is_session_id
 from memd.imports.page import (
     ArchivePage,
     Settings,

@@ -3,7 +3,7 @@
 import pytest
 
 from memctl.commands.hook import framed
-from memd.imports.clean import fenced, inside_turn, readable
+from memd.imports.conversation import fenced, inside_turn, readable
 from memd.sources.markdown import read_blocks, split_lines
 
 KEY = f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQIBADANBgkqhkiG9w0B' * 2}\n-----END PRIVATE KEY-----"

@@ -8,7 +8,7 @@ import pytest
 from imports.conftest import answered, typed
 from imports.exports import gpt_conversation, gpt_node, gpt_text, written
 
-from memd.imports import claude_code, clean, codex
+from memd.imports import claude_code, codex, conversation
 
 ONE = "5e55105e-0000-4000-8000-000000000001"
 TWO = "5e55105e-0000-4000-8000-000000000002"
@@ -99,7 +99,7 @@ def by_name(_path, named, _recorded):
 
 def unmasked(monkeypatch):
     """Let nothing be a secret yet."""
-    monkeypatch.setattr(clean, "mask", lambda text: text)
+    monkeypatch.setattr(conversation, "mask", lambda text: text)
 
 
 @pytest.mark.parametrize("grows", [False, True])
@@ -139,7 +139,7 @@ def test_a_secret_that_was_masked_by_another_shape_makes_no_second_page(workspac
     turns = [typed(f"my token is {TOKEN} here"), answered("so")]
     with monkeypatch.context() as earlier:
         earlier.setattr(
-            clean,
+            conversation,
             "mask",
             lambda text: re.sub(rf"token is {TOKEN}|{TOKEN} here", mask.replace("\\", ""), text),
         )
