@@ -21,8 +21,7 @@ from memd.imports.conversation import (
     moment,
     text,
 )
-from memd.imports.json_members import members
-from memd.imports.jsonl import Read
+from memd.imports.jsonl import Read, members
 
 _PATTERN = "conversations*.json"
 NO_CONVERSATION = "conversation has no messages that are known: is it an export of Claude?"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from memd.imports import export
 from memd.imports.conversation import Conversation, Problems, Turn, fields, items, moment, text
-from memd.imports.json_members import members
-from memd.imports.jsonl import Read
+from memd.imports.jsonl import Read, members
 
 _PATTERN = "*.json"
 NO_CHANNEL = "has no channel before its messages: is it JSON of DiscordChatExporter?"

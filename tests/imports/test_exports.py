@@ -20,7 +20,7 @@ from imports.exports import (
     zipped,
 )
 
-from memd.imports import chatgpt, claude, discord, export, json_members
+from memd.imports import chatgpt, claude, discord, export, jsonl
 from memd.imports.conversation import Problems
 
 
@@ -135,7 +135,7 @@ def test_an_export_that_is_cut_short_gives_what_is_whole(workspace, tmp_path):
     path.write_text(json.dumps([GPT, other])[:-40])
     found = workspace.imports("chatgpt", path)
     assert len(found["new"]) == 1
-    assert [row["why"] for row in found["skipped"]] == [json_members.CUT_SHORT]
+    assert [row["why"] for row in found["skipped"]] == [jsonl.CUT_SHORT]
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,13 @@ def test_an_export_that_is_cut_short_gives_what_is_whole(workspace, tmp_path):
     [
         (b"", None),
         (b"no json at all", None),
-        (b"[" * 1_000_000, json_members.NOT_EXPORT),
+        (b"[" * 1_000_000, jsonl.NOT_EXPORT),
         (b'{"a":' * 1_000_000, None),
-        (b'[{"mapping":' + b'{"a":' * 100_000 + b"}" * 100_001 + b"]", json_members.NOT_JSON),
-        (b'[{"mapping" 3}]', json_members.NOT_JSON),
+        (b'[{"mapping":' + b'{"a":' * 100_000 + b"}" * 100_001 + b"]", jsonl.NOT_JSON),
+        (b'[{"mapping" 3}]', jsonl.NOT_JSON),
         (b'[{"title":"x"}]', chatgpt.NO_CONVERSATION),
         (b'[{"conversation_id":"x","mapping":{"a":{"parent":"a"}},"current_node":"a"}]', "no turn"),
-        (b'"' + b"x" * (json_members.MAX_MEMBER_BYTES + 2_000_000), json_members.LONG_TEXT),
+        (b'"' + b"x" * (jsonl.MAX_MEMBER_BYTES + 2_000_000), jsonl.LONG_TEXT),
         (json.dumps([GPT]).encode("utf-16"), "UTF-16"),
         (b"]]]}}}", None),
     ],
@@ -171,7 +171,7 @@ def test_a_conversation_that_is_too_large_costs_no_other(workspace, tmp_path):
     path.write_bytes(b"[" + large + b"," + json.dumps(GPT).encode() + b"]")
     found = workspace.imports("chatgpt", path)
     assert len(found["new"]) == 1
-    assert json_members.TOO_LARGE in found["skipped"][0]["why"]
+    assert jsonl.TOO_LARGE in found["skipped"][0]["why"]
 
 
 def test_a_zip_bomb_is_not_unpacked(workspace, tmp_path):
@@ -247,13 +247,13 @@ def test_memory_does_not_grow_with_the_number_of_conversations(tmp_path):
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 16, 61, 4096])
 def test_members_are_the_same_wherever_a_chunk_ends(tmp_path, monkeypatch, size):
     """Within strings, escapes and brackets."""
-    monkeypatch.setattr(json_members, "CHUNK_BYTES", size)
+    monkeypatch.setattr(jsonl, "CHUNK_BYTES", size)
     tricky = r'[{"a":"}{][\"\\"},{"b":[{"c":"\\\\"}]},{"d":{}},7,"text {",[{"e":1}]]'
     path = tmp_path / "x.json"
     path.write_text(tricky)
     problems = Problems()
     with path.open("rb") as stream:
-        found = [member for _, member in json_members.members(stream, "x", problems, lambda _: None)]
+        found = [member for _, member in jsonl.members(stream, "x", problems, lambda _: None)]
     assert found == [{"a": '}{]["\\'}, {"b": [{"c": "\\\\"}]}, {"d": {}}]
     assert problems.rows() == []
 
