@@ -22,11 +22,10 @@ from typing import Final, NamedTuple, NoReturn, Protocol
 
 from memd.errors import NotFoundError
 from memd.imports import chatgpt, claude, claude_code, codex, discord, memory_folder
-from memd.imports.archive import FOLDER, WHY, Archive
+from memd.imports.archive import FOLDER, WHY, Archive, Placed, conversation, document
 from memd.imports.conversation import Conversation, Document, Problems
 from memd.imports.jsonl import Read
 from memd.imports.page import Settings
-from memd.imports.placement import Placed, conversation, document
 
 EMPTY = "holds no turn that is kept"
 UNREADABLE = "cannot be read: "
