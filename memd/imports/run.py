@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, NoReturn, Protocol
 
 from memd.errors import NotFoundError
-from memd.imports import chatgpt, claude, claude_code, codex, discord, memory_folder
+from memd.imports import claude_code, codex, exports, memory_folder
 from memd.imports.archive import FOLDER, WHY, Archive, Placed, conversation, document
 from memd.imports.conversation import Conversation, Document, Problems
 from memd.imports.jsonl import Read
@@ -223,9 +223,9 @@ CLIENTS: Final[Mapping[str, ClientReader]] = {
         claude_code.files, claude_code.conversations, claude_code.default_folders, follow=True
     ),
     "codex": ClientReader(codex.files, codex.conversations, codex.default_folders, follow=True),
-    "chatgpt": ClientReader(chatgpt.files, chatgpt.conversations),
-    "claude": ClientReader(claude.files, claude.conversations),
-    "discord": ClientReader(discord.files, discord.conversations),
+    "chatgpt": ClientReader(exports.chatgpt_files, exports.chatgpt_conversations),
+    "claude": ClientReader(exports.claude_files, exports.claude_conversations),
+    "discord": ClientReader(exports.discord_files, exports.discord_conversations),
     "openclaw": ClientReader(
         memory_folder.files, memory_folder.documents("openclaw"), memory_folder.openclaw_folders, follow=True
     ),

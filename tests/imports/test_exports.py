@@ -20,7 +20,7 @@ from imports.exports import (
     zipped,
 )
 
-from memd.imports import chatgpt, claude, discord, export, jsonl
+from memd.imports import export, exports, jsonl
 from memd.imports.conversation import Problems
 
 
@@ -147,7 +147,7 @@ def test_an_export_that_is_cut_short_gives_what_is_whole(workspace, tmp_path):
         (b'{"a":' * 1_000_000, None),
         (b'[{"mapping":' + b'{"a":' * 100_000 + b"}" * 100_001 + b"]", jsonl.NOT_JSON),
         (b'[{"mapping" 3}]', jsonl.NOT_JSON),
-        (b'[{"title":"x"}]', chatgpt.NO_CONVERSATION),
+        (b'[{"title":"x"}]', exports.NOT_CHATGPT),
         (b'[{"conversation_id":"x","mapping":{"a":{"parent":"a"}},"current_node":"a"}]', "no turn"),
         (b'"' + b"x" * (jsonl.MAX_MEMBER_BYTES + 2_000_000), jsonl.LONG_TEXT),
         (json.dumps([GPT]).encode("utf-16"), "UTF-16"),
@@ -225,9 +225,9 @@ def test_a_zip_that_cannot_be_read_is_named(workspace, tmp_path, damage):
 READ = """
 import sys
 from pathlib import Path
-from memd.imports import chatgpt
+from memd.imports.exports import chatgpt_conversations
 from memd.imports.conversation import Problems
-for found in chatgpt.conversations(Path(sys.argv[1]), Problems(), lambda _: None):
+for found in chatgpt_conversations(Path(sys.argv[1]), Problems(), lambda _: None):
     sum(len(turn.text) for turn in found.turns)
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
@@ -266,4 +266,4 @@ def test_the_export_of_another_client_is_said_to_be_one(workspace, tmp_path):
         "discord": zipped(tmp_path / "b.zip", **{"conversations.json": [GPT]}),
     }
     said = [workspace.imports(client, path)["skipped"][0]["why"] for client, path in paths.items()]
-    assert said == [chatgpt.NO_CONVERSATION, claude.NO_CONVERSATION, discord.NO_CHANNEL]
+    assert said == [exports.NOT_CHATGPT, exports.NOT_CLAUDE, exports.NO_CHANNEL]

@@ -1,0 +1,249 @@
+"""Reader of ChatGPT's export: conversations.json, in newer ones conversations-000.json and so on, in a zip.
+
+A conversation is a tree of messages, `mapping`: each has a parent, and an answer that was asked for again has
+a sibling. The branch that ends at `current_node` is what the person saw last, and it is what is kept.
+
+Reader of the export of claude.ai: conversations.json in a zip, a list of conversations.
+
+A message has a `sender`, "human" or "assistant", and a `content` of blocks; older exports have `text` alone.
+
+Reader of Discord channels as DiscordChatExporter writes them: JSON, a file a channel or thread.
+
+An object with `guild`, `channel` and a list of `messages`, oldest first; each has an author, a `timestamp`
+and `content`. A channel has no end, so a conversation is a day of it, as the export's own zone has it.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from memd.imports import export
+from memd.imports.conversation import (
+    ASSISTANT,
+    USER,
+    Conversation,
+    Problems,
+    Turn,
+    fields,
+    items,
+    joined,
+    moment,
+    text,
+)
+from memd.imports.jsonl import Read, members
+
+CONVERSATIONS = "conversations*.json"
+NOT_CHATGPT = "conversation has no messages that are known: is it an export of ChatGPT?"
+# References to what was found on the web, in characters that no font has.
+_REFERENCE = re.compile("\ue200[^\ue200\ue201]{0,400}\ue201|[\ue200-\ue206]")
+_THOUGHTS = frozenset({"thoughts", "reasoning_recap"})
+_CONTEXT = frozenset({"user_editable_context", "model_editable_context"})  # what a person set up once
+NOT_CLAUDE = "conversation has no messages that are known: is it an export of Claude?"
+
+_CHANNELS = "*.json"
+NO_CHANNEL = "has no channel before its messages: is it JSON of DiscordChatExporter?"
+UNDATED = "message has no time"
+_SAID = frozenset({"Default", "Reply", ""})  # other types are the program's: somebody joined, pinned, called
+
+
+def chatgpt_files(path: Path) -> Iterator[Path]:
+    """Yield the exports below a folder, or the file itself."""
+    return export.files(path, CONVERSATIONS)
+
+
+def chatgpt_conversations(
+    path: Path, problems: Problems, read: Read, folder: Path | None = None
+) -> Iterator[Conversation]:
+    """Yield the conversations of an export."""
+    for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
+        for number, (_, found) in enumerate(members(stream, where, problems, read), 1):
+            mapping = fields(found.get("mapping"))
+            key = text(found.get("conversation_id")) or text(found.get("id"))
+            if not mapping or not key:
+                problems.add(where, NOT_CHATGPT, number)
+                continue
+            yield Conversation(
+                id=key,
+                is_export=True,
+                turns=_chatgpt_turns(mapping, text(found.get("current_node"))),
+                title=text(found.get("title")),
+                started=moment(found.get("create_time")),
+            )
+
+
+def _chatgpt_turns(mapping: dict[str, object], current: str) -> Iterator[Turn]:
+    for node in _branch(mapping, current):
+        message = fields(node.get("message"))
+        if message and not fields(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+            yield from _of_chatgpt_message(message)
+
+
+def _branch(mapping: dict[str, object], current: str) -> list[dict[str, object]]:
+    """Return the nodes from the root to the current one; to the last leaf where none is named."""
+    parents = {text(fields(node).get("parent")) for node in mapping.values()}
+    key = (
+        current if current in mapping else next((one for one in reversed(mapping) if one not in parents), "")
+    )
+    branch: dict[str, dict[str, object]] = {}
+    while key in mapping and key not in branch:
+        branch[key] = fields(mapping[key])
+        key = text(branch[key].get("parent"))
+    return list(reversed(branch.values()))
+
+
+def _of_chatgpt_message(message: dict[str, object]) -> Iterator[Turn]:
+    author = fields(message.get("author"))
+    content = fields(message.get("content"))
+    kind = text(content.get("content_type"))
+    at = moment(message.get("create_time"))
+    said = _REFERENCE.sub("", "\n\n".join(filter(None, map(_part, items(content.get("parts"))))))
+    match author.get("role"):
+        case "user" if kind not in _CONTEXT:
+            yield Turn(USER, said or text(content.get("text")), at)
+        case "assistant" if kind in _THOUGHTS:
+            yield Turn(ASSISTANT, _thought(content), at, "thinking")
+        case "assistant" if kind == "code" or message.get("recipient", "all") != "all":
+            yield Turn(
+                f"Tool {text(message.get('recipient'))}", said or text(content.get("text")), at, "tool"
+            )
+        case "assistant":
+            yield Turn(ASSISTANT, said or text(content.get("text")), at)
+        case "tool":
+            shown = said or text(content.get("text")) or text(content.get("result"))
+            yield Turn(f"Tool {text(author.get('name'))}", shown, at, "tool")
+
+
+def _part(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    kind = text(fields(part).get("content_type"))
+    return text(fields(part).get("text")) or (f"[{kind.partition('_')[0]}]" if kind else "")
+
+
+def _thought(content: dict[str, object]) -> str:
+    thoughts = (text(fields(one).get("content")) for one in items(content.get("thoughts")))
+    return "\n\n".join(filter(None, thoughts)) or text(content.get("content"))
+
+
+def claude_files(path: Path) -> Iterator[Path]:
+    """Yield the exports below a folder, or the file itself."""
+    return export.files(path, CONVERSATIONS)
+
+
+def claude_conversations(
+    path: Path, problems: Problems, read: Read, folder: Path | None = None
+) -> Iterator[Conversation]:
+    """Yield the conversations of an export."""
+    for where, stream in export.streams(path, CONVERSATIONS, problems, folder):
+        for number, (_, found) in enumerate(members(stream, where, problems, read), 1):
+            key = text(found.get("uuid"))
+            if not key or "chat_messages" not in found:
+                problems.add(where, NOT_CLAUDE, number)
+                continue
+            messages = map(fields, items(found["chat_messages"]))
+            yield Conversation(
+                id=key,
+                is_export=True,
+                turns=(turn for message in messages for turn in _of_claude_message(message)),
+                title=text(found.get("name")),
+                started=moment(found.get("created_at")),
+            )
+
+
+def _of_claude_message(message: dict[str, object]) -> Iterator[Turn]:
+    at = moment(message.get("created_at"))
+    speaker = {"human": USER, "assistant": ASSISTANT}.get(text(message.get("sender")))
+    if speaker is None:
+        return
+    blocks = items(message.get("content")) or [{"type": "text", "text": message.get("text")}]
+    for block in map(fields, blocks):
+        yield from _of_block(block, speaker, at)
+    for attached in map(fields, [*items(message.get("attachments")), *items(message.get("files"))]):
+        name = text(attached.get("file_name")) or "text"
+        yield Turn(speaker, f"[attached: {name}]", at)
+        if extracted := text(attached.get("extracted_content")):
+            yield Turn(f"Attached {name}", extracted, at, "tool")
+
+
+def _of_block(block: dict[str, object], speaker: str, at: datetime | None) -> Iterator[Turn]:
+    match block.get("type"):
+        case "text":
+            yield Turn(speaker, text(block.get("text")), at)
+        case "thinking":
+            yield Turn(speaker, text(block.get("thinking")), at, "thinking")
+        case "tool_use":
+            called = json.dumps(block.get("input"), ensure_ascii=False)
+            yield Turn(f"Tool {text(block.get('name'))}", called, at, "tool")
+        case "tool_result":
+            yield Turn("Tool", joined(block.get("content")), at, "tool")
+
+
+Message = dict[str, object]
+
+
+def discord_files(path: Path) -> Iterator[Path]:
+    """Yield the exports below a folder, or the file itself."""
+    return export.files(path, _CHANNELS)
+
+
+def discord_conversations(
+    path: Path, problems: Problems, read: Read, folder: Path | None = None
+) -> Iterator[Conversation]:
+    """Yield a conversation for each day of a channel."""
+    for where, stream in export.streams(path, _CHANNELS, problems, folder):
+        about: dict[str, Message] = {}
+        found = _messages(members(stream, where, problems, read), about, where, problems)
+        for day, of_day in itertools.groupby(found, lambda message: text(message["timestamp"])[:10]):
+            guild, channel = about.get("guild", {}), about["channel"]
+            messages = iter(of_day)
+            first = next(messages)
+            yield Conversation(
+                # Its first message, too: an export may begin in the middle of a day, and is no other's heir.
+                id=f"{text(channel.get('id'))}/{day}/{text(first.get('id'))}",
+                turns=map(_discord_turn, itertools.chain([first], messages)),
+                title=_title(guild, channel),
+                is_export=True,
+                written_by="human",
+            )
+
+
+def _messages(
+    found: Iterator[tuple[str, Message]], about: dict[str, Message], where: str, problems: Problems
+) -> Iterator[Message]:
+    """Yield the messages that people wrote; *about* gets guild and channel, which stand before them."""
+    for number, (key, member) in enumerate(found, 1):
+        if key != "messages":
+            about[key] = member
+        elif not text(about.get("channel", {}).get("id")):
+            problems.add(where, NO_CHANNEL)
+            return
+        elif text(member.get("type")) in _SAID:
+            if moment(member.get("timestamp")) is None:
+                problems.add(where, UNDATED, number)
+            else:
+                yield member
+    if "channel" not in about:
+        problems.add_if_none(where, NO_CHANNEL)
+
+
+def _title(guild: Message, channel: Message) -> str:
+    place = " / ".join(filter(None, [text(guild.get("name")), text(channel.get("category"))]))
+    return f"{text(channel.get('name')) or 'channel'} in {place}" if place else text(channel.get("name"))
+
+
+def _discord_turn(message: Message) -> Turn:
+    author = fields(message.get("author"))
+    attached = [
+        f"[attached: {text(fields(one).get('fileName'))}]" for one in items(message.get("attachments"))
+    ]
+    embeds = [_embed(fields(one)) for one in items(message.get("embeds"))]
+    said = "\n\n".join(filter(None, [text(message.get("content")), *embeds, *attached]))
+    name = text(author.get("nickname")) or text(author.get("name")) or "somebody"
+    return Turn(name, said, moment(message.get("timestamp")))
+
+
+def _embed(embed: Message) -> str:
+    return "\n".join(filter(None, [text(embed.get("title")), text(embed.get("description"))]))
