@@ -21,7 +21,7 @@ from memd.entries import (
     revise_entry,
     write_entry,
 )
-from memd.entries.checksum import flaw, hash_of
+from memd.entries.entry import flaw, hash_of
 from memd.errors import ChangedError, InvalidError, NotFoundError, SecretError, StorageError, UnsafeError
 
 NOW = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd import analysis
-from memd.entries import slug
+from memd.entries import entry
 from memd.index.database import open_scratch, terms_of
 
 CUT = terms_of(open_scratch(), apsw.FTS5_TOKENIZE_QUERY)
@@ -88,4 +88,4 @@ def test_what_nobody_sees_is_no_part_of_a_word(char):
     """A pasted mark of direction or a filler of Hangul hides nothing from a search, and names no file."""
     assert analysis.pieces(f"he{char}ron") == ["heron"]
     assert analysis.is_ignorable(char)
-    assert slug(f"he-{char}ron", kind="title") == "he-ron"
+    assert entry(f"he-{char}ron", kind="title") == "he-ron"

@@ -13,9 +13,9 @@ from memd.entries.entry import (
     ignore_file,
     leftovers,
     revise_entry,
+    slug,
     write_entry,
 )
-from memd.entries.slug import slug
 
 __all__ = [
     "MAX_CONTENT_BYTES",

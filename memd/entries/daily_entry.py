@@ -14,9 +14,7 @@ from pathlib import Path
 
 from memd import daily
 from memd.entries import day_file
-from memd.entries.checksum import hash_of
-from memd.entries.entry import Written, checked_source, tags_of
-from memd.entries.slug import one_line
+from memd.entries.entry import Written, checked_source, hash_of, one_line, tags_of
 from memd.errors import ChangedError, InvalidError, NotFoundError, StorageError, UnsafeError
 
 

@@ -3,19 +3,33 @@
 The file of an entry is front matter by a serializer and then the agent's Markdown to the character. The
 title stands in the front matter, where the index reads it. Must not know how files get to the disk safely
 (place.py), nor the index: the caller tells the index.
+
+The checksum of an entry, by which memd recognises a file that it wrote and nobody changed since.
+
+An entry's front matter ends with ``sha256:``, computed over the file without that line. The file alone
+tells, so it holds after the index was deleted and on another machine that got the folder by git. It is
+no signature: whoever can write the folder can compute one, and gains a file of his own that `forget`
+deletes. Pure; must not look at the disk.
+
+File names of entries, derived from the words that an agent gave.
+
+Names are derived, never taken: whatever the words are, the name is one component, visible, and holds
+letters, digits and "-" only. Pure; must not look at the disk.
 """
 
+import hashlib
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
+from memd import analysis
 from memd.entries import place as files
-from memd.entries.checksum import BY_OLDER, flaw, hash_of, id_of, is_older, with_checksum
 from memd.entries.secrets import find_secrets
-from memd.entries.slug import ID_IN_NAME, RESERVED_TOPICS, entry_name, one_line, slug, utf8
 from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError, SecretError, StorageError
 
 MAX_CONTENT_BYTES = 256 * 1024  # an entry is a fact with its reasons, not a document
@@ -29,6 +43,25 @@ MAX_PATTERN_CHARS = 1000  # of its lines: where one is longer, nothing is read o
 
 _ATTEMPTS = 8  # 24 random bits in the name: two collisions in a row mean that something else is wrong
 _LINE_WIDTH = 1 << 16  # never folded: one line a value, for grep and for people
+
+HASH_BYTES = 16
+BY_OLDER = (
+    "it was written by an older memd, without the checksum that tells whether somebody changed it since"
+)
+
+_LINE = re.compile(rb"\nsha256: ([0-9a-f]{64})\n---\n")
+_ID = re.compile(rb"\nid: '?([0-9a-f]{6,16})'?\n")  # quoted where YAML would take the digits for a number
+
+MAX_NAME_BYTES = 512  # topic and title as given: longer ones are text that landed in the wrong field
+MAX_SLUG_BYTES = 64  # leaves room for the id, the suffix and the temporary name in 255 bytes
+RESERVED_TOPICS = frozenset({"index", "archives", "chunks", "config"})  # memory/ uses these names itself
+
+ID_IN_NAME = 6  # digits of an entry's id at the end of its file's name
+
+_SHOWN = 40  # characters of a refused value in an error; arbitrary
+
+# A source whose name starts with a day decays, and facts do not.
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,3 +430,130 @@ def _render(front: Mapping[str, object], content: str) -> bytes:
     header = yaml.safe_dump(dict(front), allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
     end = "" if content.endswith("\n") else "\n"
     return with_checksum(header, f"\n{content}{end}")
+
+
+def with_checksum(header: str, body: str) -> bytes:
+    """Return an entry's bytes: front matter of the lines *header*, then *body*."""
+    digest = hashlib.sha256(f"---\n{header}---\n{body}".encode()).hexdigest()
+    return f"---\n{header}sha256: {digest}\n---\n{body}".encode()
+
+
+def hash_of(raw: bytes) -> str:
+    """Return the hash of a whole file by which a caller says what he has seen: as the index has it."""
+    return hashlib.blake2b(raw, digest_size=HASH_BYTES).hexdigest()
+
+
+def id_of(raw: bytes) -> str:
+    """Return the id in the front matter of an entry, whoever changed it since; "" without."""
+    found = _ID.search(raw.partition(b"\n---\n")[0] + b"\n")
+    return found[1].decode() if found else ""
+
+
+def is_older(raw: bytes, name: str) -> bool:
+    """Tell whether *raw* has the id of a file called *name* and no checksum: older releases wrote none."""
+    entry_id = id_of(raw)
+    has_checksum = b"\nsha256:" in raw.partition(b"\n---\n")[0]
+    return bool(entry_id) and not has_checksum and name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
+
+
+def flaw(raw: bytes, name: str) -> str:
+    """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" where it is."""
+    line = _LINE.search(raw)
+    named = _ID.search(raw[: line.start() + 1]) if line else None
+    if is_older(raw, name):
+        return BY_OLDER
+    if line is None or named is None:
+        return "it has no id and checksum of memd's"
+    # The line feed before the checksum and the fence behind it stay.
+    without = raw[: line.start() + 1] + raw[line.end() - len(b"---\n") :]
+    if hashlib.sha256(without).hexdigest().encode() != line[1]:
+        return "its text is not what memd wrote"
+    if not name.endswith(f"-{named[1][:ID_IN_NAME].decode()}.md"):
+        return "its id belongs to a file of another name"
+    return ""
+
+
+Kind = Literal["topic", "title"]
+
+
+def entry_name(title: str, entry_id: str) -> str:
+    """Return the file name of an entry; the id keeps two entries of one title apart."""
+    stem = slug(title, kind="title")
+    if _DAY.match(stem):
+        stem = f"on-{stem}"
+    return f"{stem}-{entry_id[:ID_IN_NAME]}.md"
+
+
+def slug(text: str, *, kind: Kind) -> str:
+    """Derive a safe name from *text*: letters and digits of any script, the rest "-", at most 64 bytes.
+
+    Marks stay with the letter before them: without its vowel signs a Hindi or Thai word is another word.
+
+    Raises:
+        InvalidError: *text* is a path, is reserved, is too long, or leaves nothing to name a file by.
+    """
+    plain = one_line(text, kind)
+    folded = unicodedata.normalize("NFKC", plain).strip()
+    if _is_path(folded, kind):
+        raise InvalidError(
+            f"{kind} {_short(plain)} is a path. Give it words: memd derives the file's name from them"
+        )
+    # NFC again: lower() can take letters apart (U+0130).
+    kept = "".join(_kept(unicodedata.normalize("NFC", folded.lower())))
+    name = re.sub("-+", "-", kept).strip("-")
+    name = name.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").rstrip("-")
+    if not name:
+        raise InvalidError(f"{kind} {_short(plain)} has no letter and no digit to name a file by. Add a word")
+    if kind == "topic" and name in RESERVED_TOPICS:
+        raise InvalidError(
+            f"topic {_short(plain)} is reserved: memory/{name} is memd's own. Take another word"
+        )
+    return name
+
+
+def one_line(text: str, what: str, limit_bytes: int = MAX_NAME_BYTES) -> str:
+    """Return *text* with each run of white space as one space, or say why it can't be one line."""
+    size_bytes = len(utf8(text, what))
+    if size_bytes > limit_bytes:
+        raise InvalidError(
+            f"{what} has {size_bytes} bytes, at most {limit_bytes} are allowed. Put text into content"
+        )
+    line = " ".join(text.split())
+    for char in line:
+        if unicodedata.category(char) == "Cc":
+            raise InvalidError(
+                f"{what} {_short(line)} holds the control character U+{ord(char):04X}. Remove it"
+            )
+    if not line:
+        raise InvalidError(f"{what} is empty. Give it a word")
+    return line
+
+
+def utf8(text: str, what: str) -> bytes:
+    """Encode *text*, or say which character is none."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidError(f"{what} is not text: character {error.start + 1} is a lone surrogate") from None
+
+
+def _is_path(folded: str, kind: Kind) -> bool:
+    """Tell whether somebody tries to choose the place. A title may speak of "/etc/hosts and why"."""
+    if ".." in re.split(r"[/\\]", folded):
+        return True
+    if kind == "topic":
+        return folded.startswith((".", "/", "\\"))
+    return folded.startswith(("/", "\\")) and " " not in folded
+
+
+def _kept(folded: str) -> Iterator[str]:
+    in_word = False
+    for char in folded:
+        # Fillers of Hangul are letters that nobody sees.
+        is_letter = char.isalnum() and not analysis.is_ignorable(char)
+        in_word = is_letter or (in_word and unicodedata.category(char) in {"Mn", "Mc"})
+        yield char if in_word else "-"
+
+
+def _short(text: str) -> str:
+    return ascii(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!a}…"

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Literal
 
 from memd import fsio
-from memd.entries.checksum import flaw
+from memd.entries.entry import flaw
 from memd.entries.secrets import mask
 from memd.errors import UnsafeError, WorkspaceError, storage_error
 from memd.imports.conversation import RANK, Conversation, Document, is_session_id

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import yaml
 
-from memd.entries.checksum import with_checksum
-from memd.entries.slug import slug
+from memd.entries.entry import slug, with_checksum
 from memd.errors import InvalidError
 from memd.imports.conversation import RANK, USER, Conversation, Document, Turn, fenced, inside_turn, readable
 from memd.sources.privacy import is_private

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from imports.conftest import answered, typed
 from imports.exports import gpt_conversation, gpt_node, gpt_text, written
 
-from memd.entries.checksum import flaw
+from memd.entries.entry import flaw
 from memd.imports import jsonl, run
 from memd.imports.conversation import Conversation, Problems
 from memd.imports.page import Settings, Slot, pages, transcript
