@@ -1,7 +1,7 @@
 """Entries: how a fact that an agent gives becomes a file."""
 
 from memd.entries import journal
-from memd.entries.daily_entry import append_entry, daily_identity, find_daily_entry, remove_entry
+from memd.entries.day_file import append_entry, daily_identity, find_daily_entry, remove_entry
 from memd.entries.entry import (
     MAX_CONTENT_BYTES,
     Revision,

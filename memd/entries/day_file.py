@@ -1,4 +1,9 @@
-"""The daily file on the disk: a block is appended by one write, and blanked in place.
+"""Daily entries: whether a fact may go into the file of its day, and whether its block may be removed.
+
+The file is one that many write into; memd.daily says how blocks are told apart in it. Must not know how
+bytes get to the disk safely (day_file.py), nor the index: the caller tells the index.
+
+The daily file on the disk: a block is appended by one write, and blanked in place.
 
 Nothing is ever read, changed and put back, because other programs append to the file, too: agents, editors,
 shells, a second machine's sync. Whatever they write meanwhile stays:
@@ -24,15 +29,20 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
+import secrets
 import signal
 import stat
 import time
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
-from memd import fsio
+from memd import daily, fsio
+from memd.entries.entry import Written, checked_source, hash_of, one_line, tags_of
 from memd.entries.place import memory_folder
-from memd.errors import InvalidError, NotFoundError, StorageError, UnsafeError, storage_error
+from memd.errors import ChangedError, InvalidError, NotFoundError, StorageError, UnsafeError, storage_error
 
 # Of a daily file with the block: a longer one is no source any more, and its entries would not be found.
 MAX_BYTES = 4 * 1024 * 1024
@@ -41,6 +51,108 @@ _ATTEMPTS = 5  # an editor replaces a file once in a save; more in a row are som
 _REPLACED_S = 0.05  # until an editor that has taken the name away has given it to its new file
 _LEASE_TRIES = 20  # whoever reads the file, as memd does to index it, is done in that time
 _LEASE_POLL_S = 0.005
+
+
+def append_entry(
+    root: Path,
+    *,
+    title: str,
+    content: str,
+    topic: str = "",
+    tags: Sequence[str] = (),
+    origin: Mapping[str, str],
+    now: datetime,
+    force: bool = False,
+    new_id: Callable[[], str] = lambda: secrets.token_hex(8),
+) -> Written:
+    """Append one fact to memory/<day of *now*>.md; it is on the disk when this returns.
+
+    The arguments are those of `write_entry`; the topic may be absent, and stands before the tags.
+
+    Raises:
+        InvalidError: as `write_entry`; or the content has a line that would be taken for a mark, or there is
+            no room for it in the file.
+        SecretError: as `write_entry`.
+        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.day_file says.
+    """
+    about = tags_of([one_line(topic, "topic"), *tags] if topic else tags)
+    source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
+    if daily.has_mark(content):
+        raise InvalidError(
+            "content has a line that begins a daily entry. Indent that line, or write an entry of its own"
+        )
+    entry_id, end = new_id(), "" if content.endswith("\n") else "\n"
+    labels = " ".join(f"#{label}" for label in map(_label, about) if label)
+    head = "\n".join(filter(None, [f"## {now:%H:%M} {one_line(title, 'title')}", labels]))
+    path = daily.path_of(now.date())
+    block = daily.marked(entry_id, f"{head}\n\n{content}{end}", origin=source, at=now)
+    append(root, _name(path), block)
+    created = now.isoformat(timespec="seconds")
+    return Written(path=path, id=entry_id, created=created, hash=hash_of(block))
+
+
+def remove_entry(root: Path, path: str, entry_id: str) -> None:
+    """Remove a block from the daily file at *path*; it is off the disk when this returns.
+
+    Raises:
+        ChangedError: the block is not what memd wrote.
+        NotFoundError: there is no such block (any more).
+        UnsafeError, WorkspaceError, StorageError: as memd.entries.day_file says.
+    """
+
+    def find(raw: bytes) -> list[tuple[int, int]]:
+        found = _of_id(raw, path, entry_id)
+        for block in found:
+            if not block.is_whole:
+                line = raw.count(b"\n", 0, block.start) + 1
+                raise ChangedError(
+                    f"the entry {entry_id} was not removed: what stands at {path}:{line} is not what memd "
+                    "wrote. Look at it; then delete its lines yourself"
+                )
+        return [(block.start, block.stop) for block in found]
+
+    blank(root, _name(path), find)
+
+
+def daily_identity(root: Path, path: str, entry_id: str) -> tuple[str, str]:
+    """Return the title of a block and the hash of its bytes.
+
+    Raises:
+        NotFoundError, UnsafeError, WorkspaceError, StorageError: as `remove_entry`.
+    """
+    raw = read(root, _name(path))
+    block = _of_id(raw, path, entry_id)[0]
+    title = raw[block.body : block.stop].partition(b"\n")[0].decode(errors="replace")
+    return title.lstrip("# "), hash_of(raw[block.start : block.stop])
+
+
+def _of_id(raw: bytes, path: str, entry_id: str) -> list[daily.Block]:
+    found = [block for block in daily.blocks(raw) if block.id == entry_id]
+    if not found:
+        raise NotFoundError(f"there is no entry {entry_id} in {path} (any more)")
+    return found
+
+
+def _name(path: str) -> str:
+    return path.removeprefix("memory/")
+
+
+def find_daily_entry(root: Path, entry_id: str) -> str | None:
+    """Return the path of the newest daily file that has an entry of this id; None where none has."""
+    days = sorted((name for name in names(root) if daily.PATH.fullmatch(f"memory/{name}")), reverse=True)
+    for name in days:
+        with contextlib.suppress(NotFoundError, UnsafeError, StorageError):
+            if any(block.id == entry_id for block in daily.blocks(read(root, name))):
+                return f"memory/{name}"
+    return None
+
+
+def _label(tag: str) -> str:
+    """Return a tag as it can stand in a text, behind "#"."""
+    kept = (char if unicodedata.category(char)[0] in "LMN" or char in "_/" else "-" for char in tag)
+    return re.sub("-+", "-", "".join(kept)).strip("-/")
+
+
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 # Which bytes are to go: (start, stop) of each stretch; raises what keeps them from going.
