@@ -52,6 +52,11 @@ _REPLACED_S = 0.05  # until an editor that has taken the name away has given it 
 _LEASE_TRIES = 20  # whoever reads the file, as memd does to index it, is done in that time
 _LEASE_POLL_S = 0.005
 
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+# Which bytes are to go: (start, stop) of each stretch; raises what keeps them from going.
+Find = Callable[[bytes], list[tuple[int, int]]]
+
 
 def append_entry(
     root: Path,
@@ -126,17 +131,6 @@ def daily_identity(root: Path, path: str, entry_id: str) -> tuple[str, str]:
     return title.lstrip("# "), hash_of(raw[block.start : block.stop])
 
 
-def _of_id(raw: bytes, path: str, entry_id: str) -> list[daily.Block]:
-    found = [block for block in daily.blocks(raw) if block.id == entry_id]
-    if not found:
-        raise NotFoundError(f"there is no entry {entry_id} in {path} (any more)")
-    return found
-
-
-def _name(path: str) -> str:
-    return path.removeprefix("memory/")
-
-
 def find_daily_entry(root: Path, entry_id: str) -> str | None:
     """Return the path of the newest daily file that has an entry of this id; None where none has."""
     days = sorted((name for name in names(root) if daily.PATH.fullmatch(f"memory/{name}")), reverse=True)
@@ -145,18 +139,6 @@ def find_daily_entry(root: Path, entry_id: str) -> str | None:
             if any(block.id == entry_id for block in daily.blocks(read(root, name))):
                 return f"memory/{name}"
     return None
-
-
-def _label(tag: str) -> str:
-    """Return a tag as it can stand in a text, behind "#"."""
-    kept = (char if unicodedata.category(char)[0] in "LMN" or char in "_/" else "-" for char in tag)
-    return re.sub("-+", "-", "".join(kept)).strip("-/")
-
-
-_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-
-# Which bytes are to go: (start, stop) of each stretch; raises what keeps them from going.
-Find = Callable[[bytes], list[tuple[int, int]]]
 
 
 def append(root: Path, name: str, block: bytes) -> None:
@@ -240,6 +222,23 @@ def names(root: Path) -> list[str]:
     return []
 
 
+def _label(tag: str) -> str:
+    """Return a tag as it can stand in a text, behind "#"."""
+    kept = (char if unicodedata.category(char)[0] in "LMN" or char in "_/" else "-" for char in tag)
+    return re.sub("-+", "-", "".join(kept)).strip("-/")
+
+
+def _name(path: str) -> str:
+    return path.removeprefix("memory/")
+
+
+def _of_id(raw: bytes, path: str, entry_id: str) -> list[daily.Block]:
+    found = [block for block in daily.blocks(raw) if block.id == entry_id]
+    if not found:
+        raise NotFoundError(f"there is no entry {entry_id} in {path} (any more)")
+    return found
+
+
 @contextlib.contextmanager
 def _opened(memory: int, name: str, shown: str, more: int, access: int = os.O_RDWR) -> Iterator[int]:
     try:
@@ -254,6 +253,15 @@ def _opened(memory: int, name: str, shown: str, more: int, access: int = os.O_RD
         yield fd
     finally:
         os.close(fd)
+
+
+def _read(fd: int) -> bytes:
+    parts: list[bytes] = []
+    at = 0
+    while part := os.pread(fd, MAX_BYTES, at):
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)
 
 
 def _append(fd: int, shown: str, block: bytes) -> None:
@@ -282,6 +290,22 @@ def _sync(fd: int, *, is_whole: bool) -> None:
     fsio.sync(fd)
 
 
+def _overwrite(fd: int, start: int, stop: int) -> None:
+    """Leave a blank line of the same length."""
+    # Linux appends whatever the position is where a file has O_APPEND.
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_APPEND)
+    fsio.write_at(fd, b" " * (stop - start - 1) + b"\n", start)
+
+
+def _shows(memory: int, name: str, shown: str, text: bytes) -> bool:
+    """Tell whether the file that has the name by now has *text*; False where there is none for the moment."""
+    try:
+        with _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
+            return text in _read(fd)
+    except FileNotFoundError:
+        return False
+
+
 def _blank(fd: int, find: Find) -> list[bytes]:
     """Overwrite what *find* names; return what stood there."""
     with _alone(fd):
@@ -291,13 +315,6 @@ def _blank(fd: int, find: Find) -> list[bytes]:
             _overwrite(fd, start, stop)
     fsio.sync(fd)
     return [raw[start:stop] for start, stop in stretches]
-
-
-def _overwrite(fd: int, start: int, stop: int) -> None:
-    """Leave a blank line of the same length."""
-    # Linux appends whatever the position is where a file has O_APPEND.
-    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_APPEND)
-    fsio.write_at(fd, b" " * (stop - start - 1) + b"\n", start)
 
 
 @contextlib.contextmanager
@@ -326,21 +343,3 @@ def _leased(fd: int) -> bool:
         else:
             return True
     return False
-
-
-def _read(fd: int) -> bytes:
-    parts: list[bytes] = []
-    at = 0
-    while part := os.pread(fd, MAX_BYTES, at):
-        parts.append(part)
-        at += len(part)
-    return b"".join(parts)
-
-
-def _shows(memory: int, name: str, shown: str, text: bytes) -> bool:
-    """Tell whether the file that has the name by now has *text*; False where there is none for the moment."""
-    try:
-        with _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
-            return text in _read(fd)
-    except FileNotFoundError:
-        return False

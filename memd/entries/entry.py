@@ -63,6 +63,8 @@ _SHOWN = 40  # characters of a refused value in an error; arbitrary
 # A source whose name starts with a day decays, and facts do not.
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
+Kind = Literal["topic", "title"]
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -73,6 +75,21 @@ class Written:
     created: str  # ISO 8601 with offset
     hash: str  # of the file
     updated: str | None = None  # ISO 8601 with offset; None: it was never revised
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What is new of an entry; what is None stays as it is."""
+
+    content: str
+    origin: Mapping[str, str]  # who revises it
+    now: datetime
+    topic: str | None = None  # the file stays where it is
+    title: str | None = None
+    tags: Sequence[str] | None = None
+    supersedes: Sequence[str] | None = None
+    related: Sequence[str] | None = None
+    force: bool = False  # a person says so: although it holds a secret, or an older memd wrote the entry
 
 
 def write_entry(
@@ -126,21 +143,6 @@ def write_entry(
             created = str(front["created"])
             return Written(path=f"memory/{folder}/{name}", id=entry_id, created=created, hash=hash_of(body))
     raise StorageError(f"memory/{folder}/{name} is taken, and so were {_ATTEMPTS - 1} other names: try again")
-
-
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """What is new of an entry; what is None stays as it is."""
-
-    content: str
-    origin: Mapping[str, str]  # who revises it
-    now: datetime
-    topic: str | None = None  # the file stays where it is
-    title: str | None = None
-    tags: Sequence[str] | None = None
-    supersedes: Sequence[str] | None = None
-    related: Sequence[str] | None = None
-    force: bool = False  # a person says so: although it holds a secret, or an older memd wrote the entry
 
 
 def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -> Written:
@@ -277,94 +279,12 @@ def clear_leftovers(root: Path) -> list[str]:
     return files.clear_leftovers(root, _is_beginning, lambda raw, name: _check_untouched(raw, name, name))
 
 
-def _is_beginning(raw: bytes, name: str) -> bool:
-    """Tell whether *raw* is the entry *name*, or what a killed process had written of it."""
-    head = b"---\ntitle: "
-    if raw[: len(head)] != head[: len(raw)]:
-        return False
-    if entry_id := id_of(raw):
-        return name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
-    return b"\n---\n" not in raw  # it was cut off before its id
-
-
-def _place_of(path: str, way_out: str) -> tuple[str, str]:
-    match path.split("/"):
-        case "memory", folder, name if (
-            folder not in RESERVED_TOPICS
-            and not folder.startswith(".")
-            and not name.startswith(".")
-            and name.endswith(".md")
-            and "\0" not in path
-        ):
-            return folder, name
-    raise InvalidError(f"{path} is not an entry that memd wrote. {way_out}")
-
-
-def _check_untouched(raw: bytes, name: str, path: str) -> None:
-    if is_older(raw, name):
-        raise ChangedError(
-            f"{path} was not deleted: {BY_OLDER}. An agent leaves it alone; a person looks at it and says "
-            "that it is meant: memctl forget --force"
-        )
-    if why := flaw(raw, name):
-        raise ChangedError(
-            f"{path} was not deleted: {why}. Look at it; then delete the file yourself, or say that you mean "
-            "it: memctl forget --force"
-        )
-
-
 def tags_of(tags: Sequence[str]) -> list[str]:
     """Return labels, each once; InvalidError: one cannot be a label."""
     if len(tags) > MAX_TAGS:
         raise InvalidError(f"there are {len(tags)} tags, at most {MAX_TAGS} are allowed")
     lines = (one_line(tag, "tag", MAX_TAG_BYTES).lstrip("# ") for tag in tags)
     return list(dict.fromkeys(line for line in lines if line))
-
-
-def _named(**keys: Sequence[str]) -> dict[str, list[str]]:
-    """Return the keys of the front matter that name other notes, each name once; none that names nobody."""
-    for key, paths in keys.items():
-        if len(paths) > MAX_NAMED:
-            raise InvalidError(f"{key} has {len(paths)} notes, at most {MAX_NAMED} are allowed")
-    return {key: list(dict.fromkeys(paths)) for key, paths in keys.items() if paths}
-
-
-def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object]:
-    """Return front matter with what is new; a list of no notes takes its key away."""
-    given: dict[str, object] = {}
-    if revision.title is not None:
-        given["title"] = one_line(revision.title, "title")
-    if revision.topic is not None:
-        given["topic"] = one_line(revision.topic, "topic")
-    if revision.tags is not None:
-        given["tags"] = tags_of(revision.tags)
-    named = {"supersedes": revision.supersedes, "related": revision.related}
-    given |= _named(**{key: paths for key, paths in named.items() if paths})
-    front = {key: value for key, value in kept.items() if named.get(key) != []}
-    return {**front, **given, "updated": revision.now.isoformat(timespec="seconds")}
-
-
-def _front_of(raw: bytes, path: str) -> dict[str, object]:
-    """Return the front matter of an entry that may have been changed; what somebody added to it is kept."""
-    import yaml  # noqa: PLC0415 - only for a write: a start answers without it
-
-    header = raw.partition(b"\n---\n")[0].removeprefix(b"---\n")
-    try:
-        front = yaml.safe_load(header) if len(header) <= MAX_FRONT_BYTES and id_of(raw) else None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        front = None
-    if not isinstance(front, dict):
-        raise ChangedError(
-            f"{path} was not revised: its front matter is not an entry's any more. Write a new entry that "
-            "supersedes it"
-        )
-    return {key: value for key, value in front.items() if key != "sha256"}
-
-
-def _origin(front: Mapping[str, object]) -> str:
-    """Return who wrote an entry, as the index takes it."""
-    source = front.get("source")
-    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
 
 
 def checked_source(
@@ -389,47 +309,6 @@ def checked_source(
         given = {what: [text] for what, text in lines.items() if text is not None}
         _refuse_secrets({"content": [content], **given, "tags": tags or (), "source": source.values()})
     return source
-
-
-def _source_of(origin: Mapping[str, str]) -> dict[str, str]:
-    """Return who writes, as an entry says it; InvalidError: a value is no line."""
-    given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
-    return {"origin": origin.get("origin", "agent"), **given}
-
-
-def _check_content(content: str) -> None:
-    """Raise InvalidError where a text cannot be that of an entry."""
-    size_bytes = len(utf8(content, "content"))
-    if size_bytes > MAX_CONTENT_BYTES:
-        raise InvalidError(
-            f"content has {size_bytes} bytes, at most {MAX_CONTENT_BYTES} are allowed. "
-            f"Split it, or save it as a Markdown file in the workspace"
-        )
-    if "\0" in content:
-        raise InvalidError(f"content holds a NUL at character {content.index(chr(0)) + 1}. Remove it")
-    if not content.strip():
-        raise InvalidError("content is empty. Say the fact in it; the title only names it")
-
-
-def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
-    """Raise SecretError where one of the *texts*, by what they are, holds a secret of a known shape."""
-    for where, values in texts.items():
-        for value in values:
-            for found in find_secrets(value):
-                line = value.count("\n", 0, found.start) + 1
-                # Kind and place, never the secret itself: errors are shown and logged.
-                raise SecretError(
-                    f"{where}, line {line}, holds a secret ({found.kind}) and nothing was written. "
-                    f"Say where it is kept instead of what it is"
-                )
-
-
-def _render(front: Mapping[str, object], content: str) -> bytes:
-    import yaml  # noqa: PLC0415 - only for a write: a start answers without it
-
-    header = yaml.safe_dump(dict(front), allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
-    end = "" if content.endswith("\n") else "\n"
-    return with_checksum(header, f"\n{content}{end}")
 
 
 def with_checksum(header: str, body: str) -> bytes:
@@ -471,9 +350,6 @@ def flaw(raw: bytes, name: str) -> str:
     if not name.endswith(f"-{named[1][:ID_IN_NAME].decode()}.md"):
         return "its id belongs to a file of another name"
     return ""
-
-
-Kind = Literal["topic", "title"]
 
 
 def entry_name(title: str, entry_id: str) -> str:
@@ -537,6 +413,129 @@ def utf8(text: str, what: str) -> bytes:
         raise InvalidError(f"{what} is not text: character {error.start + 1} is a lone surrogate") from None
 
 
+def _named(**keys: Sequence[str]) -> dict[str, list[str]]:
+    """Return the keys of the front matter that name other notes, each name once; none that names nobody."""
+    for key, paths in keys.items():
+        if len(paths) > MAX_NAMED:
+            raise InvalidError(f"{key} has {len(paths)} notes, at most {MAX_NAMED} are allowed")
+    return {key: list(dict.fromkeys(paths)) for key, paths in keys.items() if paths}
+
+
+def _render(front: Mapping[str, object], content: str) -> bytes:
+    import yaml  # noqa: PLC0415 - only for a write: a start answers without it
+
+    header = yaml.safe_dump(dict(front), allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
+    end = "" if content.endswith("\n") else "\n"
+    return with_checksum(header, f"\n{content}{end}")
+
+
+def _place_of(path: str, way_out: str) -> tuple[str, str]:
+    match path.split("/"):
+        case "memory", folder, name if (
+            folder not in RESERVED_TOPICS
+            and not folder.startswith(".")
+            and not name.startswith(".")
+            and name.endswith(".md")
+            and "\0" not in path
+        ):
+            return folder, name
+    raise InvalidError(f"{path} is not an entry that memd wrote. {way_out}")
+
+
+def _front_of(raw: bytes, path: str) -> dict[str, object]:
+    """Return the front matter of an entry that may have been changed; what somebody added to it is kept."""
+    import yaml  # noqa: PLC0415 - only for a write: a start answers without it
+
+    header = raw.partition(b"\n---\n")[0].removeprefix(b"---\n")
+    try:
+        front = yaml.safe_load(header) if len(header) <= MAX_FRONT_BYTES and id_of(raw) else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        front = None
+    if not isinstance(front, dict):
+        raise ChangedError(
+            f"{path} was not revised: its front matter is not an entry's any more. Write a new entry that "
+            "supersedes it"
+        )
+    return {key: value for key, value in front.items() if key != "sha256"}
+
+
+def _origin(front: Mapping[str, object]) -> str:
+    """Return who wrote an entry, as the index takes it."""
+    source = front.get("source")
+    return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
+
+
+def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object]:
+    """Return front matter with what is new; a list of no notes takes its key away."""
+    given: dict[str, object] = {}
+    if revision.title is not None:
+        given["title"] = one_line(revision.title, "title")
+    if revision.topic is not None:
+        given["topic"] = one_line(revision.topic, "topic")
+    if revision.tags is not None:
+        given["tags"] = tags_of(revision.tags)
+    named = {"supersedes": revision.supersedes, "related": revision.related}
+    given |= _named(**{key: paths for key, paths in named.items() if paths})
+    front = {key: value for key, value in kept.items() if named.get(key) != []}
+    return {**front, **given, "updated": revision.now.isoformat(timespec="seconds")}
+
+
+def _check_untouched(raw: bytes, name: str, path: str) -> None:
+    if is_older(raw, name):
+        raise ChangedError(
+            f"{path} was not deleted: {BY_OLDER}. An agent leaves it alone; a person looks at it and says "
+            "that it is meant: memctl forget --force"
+        )
+    if why := flaw(raw, name):
+        raise ChangedError(
+            f"{path} was not deleted: {why}. Look at it; then delete the file yourself, or say that you mean "
+            "it: memctl forget --force"
+        )
+
+
+def _is_beginning(raw: bytes, name: str) -> bool:
+    """Tell whether *raw* is the entry *name*, or what a killed process had written of it."""
+    head = b"---\ntitle: "
+    if raw[: len(head)] != head[: len(raw)]:
+        return False
+    if entry_id := id_of(raw):
+        return name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
+    return b"\n---\n" not in raw  # it was cut off before its id
+
+
+def _source_of(origin: Mapping[str, str]) -> dict[str, str]:
+    """Return who writes, as an entry says it; InvalidError: a value is no line."""
+    given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
+    return {"origin": origin.get("origin", "agent"), **given}
+
+
+def _check_content(content: str) -> None:
+    """Raise InvalidError where a text cannot be that of an entry."""
+    size_bytes = len(utf8(content, "content"))
+    if size_bytes > MAX_CONTENT_BYTES:
+        raise InvalidError(
+            f"content has {size_bytes} bytes, at most {MAX_CONTENT_BYTES} are allowed. "
+            f"Split it, or save it as a Markdown file in the workspace"
+        )
+    if "\0" in content:
+        raise InvalidError(f"content holds a NUL at character {content.index(chr(0)) + 1}. Remove it")
+    if not content.strip():
+        raise InvalidError("content is empty. Say the fact in it; the title only names it")
+
+
+def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
+    """Raise SecretError where one of the *texts*, by what they are, holds a secret of a known shape."""
+    for where, values in texts.items():
+        for value in values:
+            for found in find_secrets(value):
+                line = value.count("\n", 0, found.start) + 1
+                # Kind and place, never the secret itself: errors are shown and logged.
+                raise SecretError(
+                    f"{where}, line {line}, holds a secret ({found.kind}) and nothing was written. "
+                    f"Say where it is kept instead of what it is"
+                )
+
+
 def _is_path(folded: str, kind: Kind) -> bool:
     """Tell whether somebody tries to choose the place. A title may speak of "/etc/hosts and why"."""
     if ".." in re.split(r"[/\\]", folded):
@@ -546,6 +545,10 @@ def _is_path(folded: str, kind: Kind) -> bool:
     return folded.startswith(("/", "\\")) and " " not in folded
 
 
+def _short(text: str) -> str:
+    return ascii(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!a}…"
+
+
 def _kept(folded: str) -> Iterator[str]:
     in_word = False
     for char in folded:
@@ -553,7 +556,3 @@ def _kept(folded: str) -> Iterator[str]:
         is_letter = char.isalnum() and not analysis.is_ignorable(char)
         in_word = is_letter or (in_word and unicodedata.category(char) in {"Mn", "Mc"})
         yield char if in_word else "-"
-
-
-def _short(text: str) -> str:
-    return ascii(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!a}…"

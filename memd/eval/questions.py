@@ -42,6 +42,35 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
 
+_OPERATOR = re.compile(rf"(?<!\S)({'|'.join(BY_KEY)}):(?=\S)")
+
+# What a question has for its grammar: nobody gives it to grep.
+FUNCTION_WORDS = frozenset(
+    """
+    a about all also an and any are as at be been but by can could did do does don for from had has have
+    he her his how i if in into is it its me my no not of on or our she should so some such t s than
+    that the their them then there these they this those to us via was we were what when where which who
+    whom whose why will with would you your
+    """.split()  # noqa: SIM905 (readable as words)
+)
+# What notes call their parts: a heading of these alone stands above anything.
+PART_WORDS = frozenset(
+    """
+    acknowledgements acknowledgments action actions after agenda appendix background before chapter
+    changelog changes conclusion conclusions content contents context contributing daily date day days
+    description details diary done down draft entry example examples faq features first further general
+    getting here idea ideas info information install installation intro introduction item items journal
+    last later learned license licence link links list log logs meeting meetings misc miscellaneous
+    month new next note notes old open options other out over overview page part people plan plans
+    problem problems progress project question questions read reading reference references related
+    requirements resource resources result results review second section see setup solution source
+    sources standup start started status step steps story summary table task tasks thing things thoughts
+    three til title tldr today todo todos tomorrow topic topics two untitled up update updates usage use
+    using vs week weekly weeks work year yesterday monday tuesday wednesday thursday friday saturday
+    sunday january february march april may june july august september october november december
+    """.split()  # noqa: SIM905 (readable as words)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -67,6 +96,46 @@ class Topic:
     def passages(self) -> tuple[Passage, ...]:
         """The answers of which the line is known."""
         return tuple(place for place in self.places if place.line is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """One heading; lines are counted from 0."""
+
+    level: int  # 1 to 6
+    text: str  # as a reader sees it, without markup
+    start: int
+    end: int  # behind its last line: a Setext heading has two or more
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One heading that is asked for."""
+
+    path: str
+    heading: Heading
+    first_line: int  # of the text below it, counted from 0
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The heading's words, as `words` has them."""
+        return words(self.heading.text)
+
+    @property
+    def query(self) -> str:
+        """What is typed: the heading without anything that a search would take for an operator."""
+        text = re.sub(r"(?<!\S)-+(?=\w)", "", self.heading.text.replace('"', " "))
+        return " ".join(_OPERATOR.sub(r"\1 ", text).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The questions, and how many headings make none."""
+
+    choices: tuple[Choice, ...]  # ordered by path, one a note
+    headings: int  # of all notes
+    left_out: Mapping[str, int]  # why → how many
+    notes: int  # with at least one heading that could be asked for
 
 
 def load(file: Path, root: str) -> list[Topic]:
@@ -120,100 +189,6 @@ def parse(text: str, name: str, root: str) -> list[Topic]:
     return [Topic(query, tuple(places)) for query, places in asked.items()]
 
 
-class _BadLineError(Exception):
-    """What is wrong with one line."""
-
-
-def _question(line: str, root: str) -> Topic:
-    try:
-        entry: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _BadLineError(f"expected a JSON object on the line, found no JSON ({error})") from None
-    if not isinstance(entry, dict):
-        raise _BadLineError(f"expected an object with query and path, found {_kind(entry)}")
-    for key in entry:
-        if key not in KEYS:
-            raise _BadLineError(f"unknown key {key!r}; allowed are {', '.join(KEYS)}")
-    query, line_number = entry.get("query"), entry.get("line")
-    if not isinstance(query, str) or not query.strip():
-        raise _BadLineError(f'"query": expected a text that is not empty, found {_kind(query)}')
-    if line_number is not None and (type(line_number) is not int or line_number < 1):
-        raise _BadLineError(f'"line": expected a whole number from 1, found {_kind(line_number)}')
-    if any("\ud800" <= character <= "\udfff" for character in query):
-        raise _BadLineError('"query": half a character (a lone surrogate) is no text')
-    paths = _paths(entry.get("path"), root)
-    if line_number is not None and len(paths) > 1:
-        raise _BadLineError('"line" goes with one path: write one line of the file for each place')
-    return Topic(query.strip(), tuple(Passage(path, line_number) for path in paths))
-
-
-def _paths(given: Any, root: str) -> list[str]:
-    listed = given if isinstance(given, list) else [given]
-    if not listed or not all(isinstance(path, str) and path.strip() for path in listed):
-        raise _BadLineError(f'"path": expected a text or a list of texts, found {_kind(given)}')
-    return list(dict.fromkeys(_relative(path, root) for path in listed))
-
-
-def _relative(path: str, root: str) -> str:
-    """Return *path* as memd names it: relative to the workspace, without "." and ".."."""
-    pure = PurePosixPath(path)
-    if pure.is_absolute() and pure.is_relative_to(root):
-        pure = pure.relative_to(root)
-    if pure.is_absolute() or ".." in pure.parts:
-        raise _BadLineError(f'"path": {path!r} is not below the workspace {root}')
-    return str(pure)
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", type(None): "nothing", bool: "true or false"}
-    if isinstance(value, str) and not value.strip():
-        return "an empty text"
-    return names.get(type(value)) or f"the number {value}"
-
-
-_OPERATOR = re.compile(rf"(?<!\S)({'|'.join(BY_KEY)}):(?=\S)")
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """One heading; lines are counted from 0."""
-
-    level: int  # 1 to 6
-    text: str  # as a reader sees it, without markup
-    start: int
-    end: int  # behind its last line: a Setext heading has two or more
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One heading that is asked for."""
-
-    path: str
-    heading: Heading
-    first_line: int  # of the text below it, counted from 0
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The heading's words, as `words` has them."""
-        return words(self.heading.text)
-
-    @property
-    def query(self) -> str:
-        """What is typed: the heading without anything that a search would take for an operator."""
-        text = re.sub(r"(?<!\S)-+(?=\w)", "", self.heading.text.replace('"', " "))
-        return " ".join(_OPERATOR.sub(r"\1 ", text).split())
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The questions, and how many headings make none."""
-
-    choices: tuple[Choice, ...]  # ordered by path, one a note
-    headings: int  # of all notes
-    left_out: Mapping[str, int]  # why → how many
-    notes: int  # with at least one heading that could be asked for
-
-
 def front_matter_end(lines: Sequence[str]) -> int:
     """Return how many lines the front matter has, both fences included; 0 without one."""
     end = closing_line(split_lines("\n".join(lines)))
@@ -229,15 +204,6 @@ def headings(lines: Sequence[str]) -> list[Heading]:
 def visible(markup: str) -> str:
     """Return what a reader sees of a line of Markdown."""
     return _plain(plain_title(markup))
-
-
-def _heading(block: Block) -> Heading:
-    return Heading(block.level, _plain(block.title), block.start, block.end)
-
-
-def _plain(title: str) -> str:
-    """Return a title without what CommonMark does not know: links as wikis write them, and anchors."""
-    return " ".join(_ANCHOR.sub("", _WIKI_LINK.sub(r"\1", title)).split())
 
 
 def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Chosen:
@@ -272,6 +238,77 @@ def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Cho
     return Chosen(tuple(choices), sum(map(len, found.values())), dict(left_out), len(best))
 
 
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of *text* as they are compared: NFKC, case folded, punctuation aside."""
+    folded = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return tuple(_WORD.findall(folded.casefold()))
+
+
+def content_words(text: str) -> int:
+    """Return how many of its words say something."""
+    return sum(map(_weight, words(text)))
+
+
+class _BadLineError(Exception):
+    """What is wrong with one line."""
+
+
+def _question(line: str, root: str) -> Topic:
+    try:
+        entry: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _BadLineError(f"expected a JSON object on the line, found no JSON ({error})") from None
+    if not isinstance(entry, dict):
+        raise _BadLineError(f"expected an object with query and path, found {_kind(entry)}")
+    for key in entry:
+        if key not in KEYS:
+            raise _BadLineError(f"unknown key {key!r}; allowed are {', '.join(KEYS)}")
+    query, line_number = entry.get("query"), entry.get("line")
+    if not isinstance(query, str) or not query.strip():
+        raise _BadLineError(f'"query": expected a text that is not empty, found {_kind(query)}')
+    if line_number is not None and (type(line_number) is not int or line_number < 1):
+        raise _BadLineError(f'"line": expected a whole number from 1, found {_kind(line_number)}')
+    if any("\ud800" <= character <= "\udfff" for character in query):
+        raise _BadLineError('"query": half a character (a lone surrogate) is no text')
+    paths = _paths(entry.get("path"), root)
+    if line_number is not None and len(paths) > 1:
+        raise _BadLineError('"line" goes with one path: write one line of the file for each place')
+    return Topic(query.strip(), tuple(Passage(path, line_number) for path in paths))
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", type(None): "nothing", bool: "true or false"}
+    if isinstance(value, str) and not value.strip():
+        return "an empty text"
+    return names.get(type(value)) or f"the number {value}"
+
+
+def _paths(given: Any, root: str) -> list[str]:
+    listed = given if isinstance(given, list) else [given]
+    if not listed or not all(isinstance(path, str) and path.strip() for path in listed):
+        raise _BadLineError(f'"path": expected a text or a list of texts, found {_kind(given)}')
+    return list(dict.fromkeys(_relative(path, root) for path in listed))
+
+
+def _relative(path: str, root: str) -> str:
+    """Return *path* as memd names it: relative to the workspace, without "." and ".."."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute() and pure.is_relative_to(root):
+        pure = pure.relative_to(root)
+    if pure.is_absolute() or ".." in pure.parts:
+        raise _BadLineError(f'"path": {path!r} is not below the workspace {root}')
+    return str(pure)
+
+
+def _heading(block: Block) -> Heading:
+    return Heading(block.level, _plain(block.title), block.start, block.end)
+
+
+def _plain(title: str) -> str:
+    """Return a title without what CommonMark does not know: links as wikis write them, and anchors."""
+    return " ".join(_ANCHOR.sub("", _WIKI_LINK.sub(r"\1", title)).split())
+
+
 def _judged(
     path: str, lines: Sequence[str], known: Sequence[Heading], spread: Mapping[tuple[str, ...], int]
 ) -> Iterator[tuple[Choice, str]]:
@@ -302,45 +339,6 @@ def _below(lines: Sequence[str], known: Sequence[Heading], position: int) -> tup
 def _lot(seed: int, path: str, heading: str) -> bytes:
     """Draw a lot that stays the same in each run."""
     return hashlib.blake2b(f"{seed}\0{path}\0{heading}".encode(), digest_size=8).digest()
-
-
-# What a question has for its grammar: nobody gives it to grep.
-FUNCTION_WORDS = frozenset(
-    """
-    a about all also an and any are as at be been but by can could did do does don for from had has have
-    he her his how i if in into is it its me my no not of on or our she should so some such t s than
-    that the their them then there these they this those to us via was we were what when where which who
-    whom whose why will with would you your
-    """.split()  # noqa: SIM905 (readable as words)
-)
-# What notes call their parts: a heading of these alone stands above anything.
-PART_WORDS = frozenset(
-    """
-    acknowledgements acknowledgments action actions after agenda appendix background before chapter
-    changelog changes conclusion conclusions content contents context contributing daily date day days
-    description details diary done down draft entry example examples faq features first further general
-    getting here idea ideas info information install installation intro introduction item items journal
-    last later learned license licence link links list log logs meeting meetings misc miscellaneous
-    month new next note notes old open options other out over overview page part people plan plans
-    problem problems progress project question questions read reading reference references related
-    requirements resource resources result results review second section see setup solution source
-    sources standup start started status step steps story summary table task tasks thing things thoughts
-    three til title tldr today todo todos tomorrow topic topics two untitled up update updates usage use
-    using vs week weekly weeks work year yesterday monday tuesday wednesday thursday friday saturday
-    sunday january february march april may june july august september october november december
-    """.split()  # noqa: SIM905 (readable as words)
-)
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Return the words of *text* as they are compared: NFKC, case folded, punctuation aside."""
-    folded = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    return tuple(_WORD.findall(folded.casefold()))
-
-
-def content_words(text: str) -> int:
-    """Return how many of its words say something."""
-    return sum(map(_weight, words(text)))
 
 
 def _weight(word: str) -> int:

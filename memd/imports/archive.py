@@ -70,6 +70,9 @@ _FRONT_END = b"\n---\n"
 _MASKED = re.compile(r"\[masked: [^\[\]\n]*\]")
 _MARK = "\0"  # no page has it
 
+# Of pages of the archive to what was read now. unknown: its owner deleted or changed all of them.
+Relation = Literal["extended", "older", "other", "unknown"]
+
 
 class Archive:
     """The pages of one client in one workspace. Close it.
@@ -253,53 +256,12 @@ class Archive:
         return descriptor
 
 
-def _open_folder(name: str, parent: int, shown: str) -> int:
-    try:
-        return os.open(name, _DIRECTORY, dir_fd=parent)
-    except OSError as error:
-        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-            raise UnsafeError(
-                f"{shown} is a link or no folder, and conversations go into real folders only. Move it away"
-            ) from None
-        raise
-
-
-def _is_there(name: str, folder: int) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def _storage_errors(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(what, error) from error
-
-
-# Of pages of the archive to what was read now. unknown: its owner deleted or changed all of them.
-Relation = Literal["extended", "older", "other", "unknown"]
-
-
 @dataclass(frozen=True, slots=True)
 class Placed:
     """Pages as they would be where they belong."""
 
     pages: list[ArchivePage]
     older: bool  # the archive has more of it, or what came later
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A page that memd wrote and nobody changed."""
-
-    raw: bytes
-    turns: int
-    with_tools: bool
-    updated: datetime
 
 
 def document(of: Document, archive: Archive, settings: Settings) -> Placed:
@@ -334,6 +296,51 @@ def conversation(of: Conversation, archive: Archive, settings: Settings) -> Plac
     return unknown or Placed(pages(read, settings, Slot(of.id, branch)), older=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A page that memd wrote and nobody changed."""
+
+    raw: bytes
+    turns: int
+    with_tools: bool
+    updated: datetime
+
+
+@contextlib.contextmanager
+def _storage_errors(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(what, error) from error
+
+
+def _is_there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _open_folder(name: str, parent: int, shown: str) -> int:
+    try:
+        return os.open(name, _DIRECTORY, dir_fd=parent)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+            raise UnsafeError(
+                f"{shown} is a link or no folder, and conversations go into real folders only. Move it away"
+            ) from None
+        raise
+
+
+def _read(path: str, raw: bytes) -> _Kept | None:
+    head = raw.partition(_FRONT_END)[0] + b"\n"
+    turns, updated = _TURNS.search(head), _UPDATED.search(head)
+    if turns is None or updated is None or flaw(raw, path.rpartition("/")[2]):
+        return None
+    return _Kept(raw, int(turns[1]), turns[2] == b"true", datetime.fromisoformat(updated[1].decode()))
+
+
 def _slots(of: Conversation, archive: Archive, client: str) -> Iterator[tuple[Slot, list[_Kept | None]]]:
     """Yield where pages of the conversation may be, with those that are there."""
     branch = 1
@@ -357,14 +364,6 @@ def _kept(archive: Archive, client: str, slot: Slot) -> list[_Kept | None]:
             break
         found.append(_read(*there) if there else None)
     return found
-
-
-def _read(path: str, raw: bytes) -> _Kept | None:
-    head = raw.partition(_FRONT_END)[0] + b"\n"
-    turns, updated = _TURNS.search(head), _UPDATED.search(head)
-    if turns is None or updated is None or flaw(raw, path.rpartition("/")[2]):
-        return None
-    return _Kept(raw, int(turns[1]), turns[2] == b"true", datetime.fromisoformat(updated[1].decode()))
 
 
 def _placed(
@@ -398,15 +397,6 @@ def _relation(there: list[_Kept | None], made: list[ArchivePage]) -> Relation:
     return relation
 
 
-def _relation_by_lines(kept: list[_Kept], made: list[ArchivePage]) -> Relation:
-    """Compare pages with tools and such without: all lines of one side come in that order on the other."""
-    before = [line for one in kept for line in _lines(one.raw)]
-    now = [line for one in made for line in _lines(one.raw)]
-    if _is_within(before, now):
-        return "extended"
-    return "older" if _is_within(now, before) else "other"
-
-
 def _lines(raw: bytes) -> list[str]:
     """Return the lines of a page's turns, a mark in the place of each secret."""
     text = _MASKED.sub(_MARK, mask(raw.partition(_FRONT_END)[2].decode()))
@@ -418,11 +408,6 @@ def _begins(lines: list[str], start: list[str]) -> bool:
     return len(lines) >= len(start) and all(map(_is_same, lines, start))
 
 
-def _is_within(few: list[str], many: Iterable[str]) -> bool:
-    rest = iter(many)
-    return all(any(_is_same(one, other) for other in rest) for one in few)
-
-
 def _is_same(one: str, other: str) -> bool:
     """Compare lines; where a secret is masked, what is around it: other shapes reach farther."""
     if one == other:
@@ -432,3 +417,17 @@ def _is_same(one: str, other: str) -> bool:
     heads = sorted((one.partition(_MARK)[0], other.partition(_MARK)[0]), key=len)
     tails = sorted((one.rpartition(_MARK)[2], other.rpartition(_MARK)[2]), key=len)
     return heads[1].startswith(heads[0]) and tails[1].endswith(tails[0])
+
+
+def _relation_by_lines(kept: list[_Kept], made: list[ArchivePage]) -> Relation:
+    """Compare pages with tools and such without: all lines of one side come in that order on the other."""
+    before = [line for one in kept for line in _lines(one.raw)]
+    now = [line for one in made for line in _lines(one.raw)]
+    if _is_within(before, now):
+        return "extended"
+    return "older" if _is_within(now, before) else "other"
+
+
+def _is_within(few: list[str], many: Iterable[str]) -> bool:
+    rest = iter(many)
+    return all(any(_is_same(one, other) for other in rest) for one in few)

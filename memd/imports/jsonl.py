@@ -55,6 +55,13 @@ LONG_TEXT = f"holds a text of more than {MAX_MEMBER_BYTES >> 20} MiB; what comes
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[{}\[\]]', re.DOTALL)
 
 
+class Readable(Protocol):
+    """A stream of bytes."""
+
+    def read(self, size_bytes: int, /) -> bytes:
+        """Return so many bytes, or what is left."""
+
+
 def objects(
     path: Path, problems: Problems, read: Read, folder: Path | None = None
 ) -> Iterator[dict[str, object]]:
@@ -111,40 +118,6 @@ def regular(path: Path, folder: Path | None = None) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-def _opened_in(folder: Path, parts: tuple[str, ...]) -> int:
-    """Open a file step by step, and follow no link below *folder*."""
-    opened = os.open(folder, _FOLDER)
-    try:
-        for number, part in enumerate(parts, 1):
-            flags = (_FOLDER if number < len(parts) else _FILE) | os.O_NOFOLLOW
-            try:
-                below = os.open(part, flags, dir_fd=opened)
-            except OSError as error:
-                if stat.S_ISLNK(os.stat(part, dir_fd=opened, follow_symlinks=False).st_mode):
-                    raise OSError(errno.ELOOP, LINK) from error
-                raise
-            os.close(opened)
-            opened = below
-    except BaseException:
-        os.close(opened)
-        raise
-    return opened
-
-
-def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -> Iterator[tuple[int, bytes]]:
-    number = 0
-    while line := stream.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        read(len(line))
-        if len(line) > MAX_LINE_BYTES:
-            problems.add(where, f"line {TOO_LONG}", number)
-            while line and not line.endswith(b"\n"):
-                line = stream.readline(MAX_LINE_BYTES)
-                read(len(line))
-        elif not line.isspace():
-            yield number, line
-
-
 def decoded(raw: bytes) -> tuple[object, bool]:
     """Return what a JSON text holds, and whether it was UTF-8.
 
@@ -165,13 +138,6 @@ def decoded(raw: bytes) -> tuple[object, bool]:
     except UnicodeDecodeError:
         return found, False
     return found, True
-
-
-class Readable(Protocol):
-    """A stream of bytes."""
-
-    def read(self, size_bytes: int, /) -> bytes:
-        """Return so many bytes, or what is left."""
 
 
 def members(
@@ -291,3 +257,37 @@ class _Scanner:
             self._parts.append(part)
         else:
             self._parts = []
+
+
+def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        read(len(line))
+        if len(line) > MAX_LINE_BYTES:
+            problems.add(where, f"line {TOO_LONG}", number)
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(MAX_LINE_BYTES)
+                read(len(line))
+        elif not line.isspace():
+            yield number, line
+
+
+def _opened_in(folder: Path, parts: tuple[str, ...]) -> int:
+    """Open a file step by step, and follow no link below *folder*."""
+    opened = os.open(folder, _FOLDER)
+    try:
+        for number, part in enumerate(parts, 1):
+            flags = (_FOLDER if number < len(parts) else _FILE) | os.O_NOFOLLOW
+            try:
+                below = os.open(part, flags, dir_fd=opened)
+            except OSError as error:
+                if stat.S_ISLNK(os.stat(part, dir_fd=opened, follow_symlinks=False).st_mode):
+                    raise OSError(errno.ELOOP, LINK) from error
+                raise
+            os.close(opened)
+            opened = below
+    except BaseException:
+        os.close(opened)
+        raise
+    return opened

@@ -80,6 +80,42 @@ class Found(NamedTuple):
         return self.path.stat(follow_symlinks=self.folder is None)
 
 
+class Reader(Protocol):
+    """Yields what a file of a client holds."""
+
+    def __call__(
+        self, path: Path, problems: Problems, read: Read, folder: Path | None = None, /
+    ) -> Iterator[Conversation | Document]:
+        """Below *folder*, in which the file was found, no link is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReader:
+    """One client."""
+
+    files: Callable[[Path], Iterator[Path]]  # below what the user names
+    read: Reader
+    default_folders: Callable[[], list[Path]] | None = None  # None: the user names an export
+    follow: bool = False  # its files grow while a conversation goes on
+
+
+CLIENTS: Final[Mapping[str, ClientReader]] = {
+    "claude-code": ClientReader(
+        claude_code.files, claude_code.conversations, claude_code.default_folders, follow=True
+    ),
+    "codex": ClientReader(codex.files, codex.conversations, codex.default_folders, follow=True),
+    "chatgpt": ClientReader(exports.chatgpt_files, exports.chatgpt_conversations),
+    "claude": ClientReader(exports.claude_files, exports.claude_conversations),
+    "discord": ClientReader(exports.discord_files, exports.discord_conversations),
+    "openclaw": ClientReader(
+        memory_folder.files, memory_folder.documents("openclaw"), memory_folder.openclaw_folders, follow=True
+    ),
+    "cowagent": ClientReader(
+        memory_folder.files, memory_folder.documents("cowagent"), memory_folder.cowagent_folders, follow=True
+    ),
+}
+
+
 def sources(order: Order) -> list[Found]:
     """Return the files of a client, in a stable order.
 
@@ -102,13 +138,6 @@ def sources(order: Order) -> list[Found]:
         where = ", ".join(map(str, named))
         raise NothingToImportError(f"no file of {order.client}'s in {where}: name one, or the folder of them")
     return list(dict.fromkeys(found))
-
-
-def _folder_of(file: Path, named: Path, *, is_users: bool) -> Path | None:
-    """Return the folder below which no link to a file is followed: a hook names files that an agent wrote."""
-    if file == named:
-        return None if is_users else file.parent
-    return named if file.is_relative_to(named) else file.parent
 
 
 def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
@@ -142,6 +171,51 @@ def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
         "skipped": outcomes.problems.rows(),
         "read_bytes": outcomes.read_bytes,
     }
+
+
+def follow(order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], None]) -> NoReturn:
+    """Import what is not as it was *seen*; *done* hears of each time."""
+    rests_until_s: dict[Found, float] = {}
+    while True:
+        time.sleep(LOOK_EVERY_S)
+        found = stamps(order)
+        now_s = time.monotonic()
+        changed = [
+            file
+            for file, stamp in found.items()
+            if seen.get(file) != stamp and rests_until_s.get(file, 0) <= now_s
+        ]
+        for file in changed:
+            seen[file] = found[file]
+            started_s = time.monotonic()
+            done(run(order, [file], lambda *_: None))
+            rests_until_s[file] = time.monotonic() + REST * (time.monotonic() - started_s)
+
+
+def stamps(order: Order) -> dict[Found, Stamp]:
+    """Return the files of a client as they are now."""
+    found = {}
+    try:
+        for file in sources(order):
+            status = file.status()
+            found[file] = (status.st_size, status.st_mtime_ns)
+    except (OSError, NotFoundError, NothingToImportError):
+        pass  # the next look finds it
+    return found
+
+
+def _folder_of(file: Path, named: Path, *, is_users: bool) -> Path | None:
+    """Return the folder below which no link to a file is followed: a hook names files that an agent wrote."""
+    if file == named:
+        return None if is_users else file.parent
+    return named if file.is_relative_to(named) else file.parent
+
+
+def _size(file: Found) -> int:
+    try:
+        return file.status().st_size
+    except OSError:
+        return 0
 
 
 def _import_file(
@@ -190,77 +264,3 @@ def _is_of_project(found: Conversation, project: Path | None) -> bool:
         return True  # it is empty, and said to be
     found.turns = itertools.chain([first], found.turns)
     return bool(found.project) and Path(os.path.realpath(found.project)).is_relative_to(project)
-
-
-def _size(file: Found) -> int:
-    try:
-        return file.status().st_size
-    except OSError:
-        return 0
-
-
-class Reader(Protocol):
-    """Yields what a file of a client holds."""
-
-    def __call__(
-        self, path: Path, problems: Problems, read: Read, folder: Path | None = None, /
-    ) -> Iterator[Conversation | Document]:
-        """Below *folder*, in which the file was found, no link is followed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientReader:
-    """One client."""
-
-    files: Callable[[Path], Iterator[Path]]  # below what the user names
-    read: Reader
-    default_folders: Callable[[], list[Path]] | None = None  # None: the user names an export
-    follow: bool = False  # its files grow while a conversation goes on
-
-
-CLIENTS: Final[Mapping[str, ClientReader]] = {
-    "claude-code": ClientReader(
-        claude_code.files, claude_code.conversations, claude_code.default_folders, follow=True
-    ),
-    "codex": ClientReader(codex.files, codex.conversations, codex.default_folders, follow=True),
-    "chatgpt": ClientReader(exports.chatgpt_files, exports.chatgpt_conversations),
-    "claude": ClientReader(exports.claude_files, exports.claude_conversations),
-    "discord": ClientReader(exports.discord_files, exports.discord_conversations),
-    "openclaw": ClientReader(
-        memory_folder.files, memory_folder.documents("openclaw"), memory_folder.openclaw_folders, follow=True
-    ),
-    "cowagent": ClientReader(
-        memory_folder.files, memory_folder.documents("cowagent"), memory_folder.cowagent_folders, follow=True
-    ),
-}
-
-
-def follow(order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], None]) -> NoReturn:
-    """Import what is not as it was *seen*; *done* hears of each time."""
-    rests_until_s: dict[Found, float] = {}
-    while True:
-        time.sleep(LOOK_EVERY_S)
-        found = stamps(order)
-        now_s = time.monotonic()
-        changed = [
-            file
-            for file, stamp in found.items()
-            if seen.get(file) != stamp and rests_until_s.get(file, 0) <= now_s
-        ]
-        for file in changed:
-            seen[file] = found[file]
-            started_s = time.monotonic()
-            done(run(order, [file], lambda *_: None))
-            rests_until_s[file] = time.monotonic() + REST * (time.monotonic() - started_s)
-
-
-def stamps(order: Order) -> dict[Found, Stamp]:
-    """Return the files of a client as they are now."""
-    found = {}
-    try:
-        for file in sources(order):
-            status = file.status()
-            found[file] = (status.st_size, status.st_mtime_ns)
-    except (OSError, NotFoundError, NothingToImportError):
-        pass  # the next look finds it
-    return found
