@@ -1,9 +1,9 @@
 """The format of a daily file, memory/YYYY-MM-DD.md: blocks of Markdown, each behind a mark with its id.
 
 A mark is an HTML comment in a line of its own. It says how many bytes of Markdown follow and holds their
-checksum, so a block ends where its writer ended it, whatever Markdown it holds, and what somebody changed is
-told from what memd wrote. As that of an entry, the checksum is no signature. What stands outside of blocks
-is a person's. Pure; must not look at the disk.
+checksum, so a block ends where its writer ended it, whatever Markdown it holds, and a changed block can be
+told from a block that memd wrote. Like an entry's, the checksum is no signature. Text outside of blocks is a
+person's. Pure; must not look at the disk.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def marked(entry_id: str, body: str, *, origin: Mapping[str, str], at: datetime)
 
 
 def has_mark(text: str) -> bool:
-    """Tell whether a line of *text* would be taken for a mark."""
+    """Return whether a line of *text* would be taken for a mark."""
     return _MARK.search(text.encode(errors="replace")) is not None
 
 

@@ -1,12 +1,8 @@
-"""Daily entries: whether a fact may go into the file of its day, and whether its block may be removed.
+"""Daily entries and their file on the disk: a block is appended by one write, and blanked in place.
 
-The file is one that many write into; memd.daily says how blocks are told apart in it. Must not know how
-bytes get to the disk safely (day_file.py), nor the index: the caller tells the index.
-
-The daily file on the disk: a block is appended by one write, and blanked in place.
-
-Nothing is ever read, changed and put back, because other programs append to the file, too: agents, editors,
-shells, a second machine's sync. Whatever they write meanwhile stays:
+memd.daily defines the marks between blocks. Nothing is ever read, changed and put back, because other
+programs append to the file, too: agents, editors, shells, a second machine's sync. Whatever they write
+meanwhile stays:
 
 - An append is one write(2) of a whole block to a file that was opened with O_APPEND: the kernel finds the
   end and writes there in one step, for all processes. The block begins with a line break, which ends the
@@ -22,7 +18,8 @@ shells, a second machine's sync. Whatever they write meanwhile stays:
 - An editor that saves by rename may take the name away while a block goes to the old file. So after each
   write the file that has the name by now is looked at, and the write made again where it does not show.
 
-Must not know what an entry is. One caller at a time for each root in this process; others may do the same.
+Must not know the index: the caller tells the index. One caller at a time for each root in this process; other
+processes may write at the same time.
 """
 
 import contextlib
@@ -72,7 +69,7 @@ def append_entry(
 ) -> Written:
     """Append one fact to memory/<day of *now*>.md; it is on the disk when this returns.
 
-    The arguments are those of `write_entry`; the topic may be absent, and stands before the tags.
+    The arguments are those of `write_entry`; the topic may be absent, and comes before the tags.
 
     Raises:
         InvalidError: as `write_entry`; or the content has a line that would be taken for a mark, or there is
@@ -145,7 +142,7 @@ def append(root: Path, name: str, block: bytes) -> None:
     """Append *block* to memory/*name*; it is on the disk when this returns.
 
     Args:
-        root: the workspace; memory/ stands in it.
+        root: the workspace; it has a folder memory/.
         name: one path component; the file is made if it is missing.
         block: ends with a line break.
 
@@ -223,7 +220,7 @@ def names(root: Path) -> list[str]:
 
 
 def _label(tag: str) -> str:
-    """Return a tag as it can stand in a text, behind "#"."""
+    """Return a tag as a text can hold it, behind "#"."""
     kept = (char if unicodedata.category(char)[0] in "LMN" or char in "_/" else "-" for char in tag)
     return re.sub("-+", "-", "".join(kept)).strip("-/")
 
@@ -298,7 +295,7 @@ def _overwrite(fd: int, start: int, stop: int) -> None:
 
 
 def _shows(memory: int, name: str, shown: str, text: bytes) -> bool:
-    """Tell whether the file that has the name by now has *text*; False where there is none for the moment."""
+    """Return whether the file that has this name now holds *text*; False while no file has the name."""
     try:
         with _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
             return text in _read(fd)

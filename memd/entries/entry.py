@@ -1,20 +1,15 @@
-"""Entries: the fields of one, whether it may be written, and whether a file is one to revise or delete.
+"""The file of an entry: its fields, its name and its checksum; writing, revising and deleting it.
 
-The file of an entry is front matter by a serializer and then the agent's Markdown to the character. The
-title stands in the front matter, where the index reads it. Must not know how files get to the disk safely
-(place.py), nor the index: the caller tells the index.
+The file is front matter by a serializer, then the agent's Markdown to the character. The title is in the
+front matter, where the index reads it. The name is derived, never taken: whatever the words are, it is one
+visible path component of letters, digits and "-".
 
-The checksum of an entry, by which memd recognises a file that it wrote and nobody changed since.
+The front matter ends with ``sha256:``, computed over the file without that line. By this checksum memd
+recognises a file that it wrote and nobody changed since, also after the index was deleted, and on another
+machine that got the folder by git. It is no signature: whoever can write the folder can compute one, and
+gains a file of his own that `forget` deletes.
 
-An entry's front matter ends with ``sha256:``, computed over the file without that line. The file alone
-tells, so it holds after the index was deleted and on another machine that got the folder by git. It is
-no signature: whoever can write the folder can compute one, and gains a file of his own that `forget`
-deletes. Pure; must not look at the disk.
-
-File names of entries, derived from the words that an agent gave.
-
-Names are derived, never taken: whatever the words are, the name is one component, visible, and holds
-letters, digits and "-" only. Pure; must not look at the disk.
+Must not know how files get to the disk safely (place.py), nor the index: the caller tells the index.
 """
 
 import hashlib
@@ -68,7 +63,7 @@ Kind = Literal["topic", "title"]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One entry as it now stands on the disk."""
+    """One entry as it is on the disk now."""
 
     path: str  # relative to the workspace, "/" on every platform
     id: str  # 16 hex digits, also in the front matter or the mark; the first six are in an entry's own name
@@ -109,7 +104,7 @@ def write_entry(
     """Write one fact to memory/<topic>/<title>-<6 hex>.md; it is on the disk when this returns.
 
     Args:
-        root: the workspace; memory/ stands in it.
+        root: the workspace; it has a folder memory/.
         topic: words that name the folder.
         title: words that name the file and, white space tidied, the entry.
         content: Markdown, at most 256 KiB; becomes the file's body.
@@ -124,7 +119,7 @@ def write_entry(
     Raises:
         InvalidError: a value is empty, too long, reserved, a path, or not text.
         SecretError: a value holds a secret of a known shape, and not *force*.
-        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
+        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as in memd.entries.place.
     """
     folder = slug(topic, kind="topic")
     front: dict[str, object] = {
@@ -155,8 +150,8 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
         seen: hash of the file as the caller knows it; "": as memd wrote it last.
 
     Raises:
-        InvalidError: no entry can stand at *path*, a value is as `write_entry` says, or an agent would change
-            what a person wrote.
+        InvalidError: no entry can be at *path*, a value is not as `write_entry` takes it, or an agent would
+            change what a person wrote.
         ChangedError: the file there is another one than that, or an older memd wrote it, and not *force*.
         SecretError: as `write_entry`.
         NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
@@ -234,7 +229,7 @@ def delete_entry(root: Path, path: str, *, force: bool) -> None:
         force: a person says that it goes whatever it holds by now.
 
     Raises:
-        InvalidError: no entry can stand at *path*.
+        InvalidError: no entry can be at *path*.
         ChangedError: the file there is not what memd wrote, and not *force*.
         NotFoundError, UnsafeError, WorkspaceError, StorageError: as memd.entries.place says.
     """
@@ -329,7 +324,7 @@ def id_of(raw: bytes) -> str:
 
 
 def is_older(raw: bytes, name: str) -> bool:
-    """Tell whether *raw* has the id of a file called *name* and no checksum: older releases wrote none."""
+    """Return whether *raw* has the id of a file called *name* and no checksum: older releases wrote none."""
     entry_id = id_of(raw)
     has_checksum = b"\nsha256:" in raw.partition(b"\n---\n")[0]
     return bool(entry_id) and not has_checksum and name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
@@ -414,7 +409,7 @@ def utf8(text: str, what: str) -> bytes:
 
 
 def _named(**keys: Sequence[str]) -> dict[str, list[str]]:
-    """Return the keys of the front matter that name other notes, each name once; none that names nobody."""
+    """Return the keys of the front matter that name other notes, each name once, without empty keys."""
     for key, paths in keys.items():
         if len(paths) > MAX_NAMED:
             raise InvalidError(f"{key} has {len(paths)} notes, at most {MAX_NAMED} are allowed")
@@ -494,7 +489,7 @@ def _check_untouched(raw: bytes, name: str, path: str) -> None:
 
 
 def _is_beginning(raw: bytes, name: str) -> bool:
-    """Tell whether *raw* is the entry *name*, or what a killed process had written of it."""
+    """Return whether *raw* is the entry *name*, or the part of it that a killed process had written."""
     head = b"---\ntitle: "
     if raw[: len(head)] != head[: len(raw)]:
         return False
@@ -537,7 +532,7 @@ def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
 
 
 def _is_path(folded: str, kind: Kind) -> bool:
-    """Tell whether somebody tries to choose the place. A title may speak of "/etc/hosts and why"."""
+    """Return whether the words try to choose a place. A title may speak of "/etc/hosts and why"."""
     if ".." in re.split(r"[/\\]", folded):
         return True
     if kind == "topic":

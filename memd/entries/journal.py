@@ -84,7 +84,7 @@ def record(
 
 
 def owes() -> bool:
-    """Tell whether there are lines that a disk had no room for."""
+    """Return whether there are lines that a disk had no room for."""
     return bool(_OWED)
 
 

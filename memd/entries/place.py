@@ -46,7 +46,7 @@ def place(root: Path, folder: str, name: str, body: bytes) -> bool:
     """Put *body* at memory/*folder*/*name*, on the disk when this returns.
 
     Args:
-        root: the workspace; memory/ stands in it.
+        root: the workspace; it has a folder memory/.
         folder: one path component; made if it is missing.
         name: one path component; never replaced.
         body: the whole file.
@@ -138,7 +138,7 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
         root: the workspace.
         folder: one path component.
         name: one path component.
-        check: raises what keeps a file of these bytes from being deleted; None: whatever stands there goes.
+        check: raises what keeps a file of these bytes from being deleted; None: any file there goes.
 
     Raises:
         NotFoundError: there is no such file (any more).
@@ -301,7 +301,7 @@ def _expect(there: bytes, found: bytes, shown: str) -> None:
 
 
 def _put_back(topic: int, aside: str, name: str) -> None:
-    """Give a file its name back; where that is taken by now, one that its owner sees beside it."""
+    """Give a file its name back; if that name is taken by now, another name beside it that its owner sees."""
     if not _publish(topic, aside, name) and not _is_one_file(topic, aside, name):
         name = f"kept-{secrets.token_hex(3)}-{name}"
         os.rename(aside, name, src_dir_fd=topic, dst_dir_fd=topic)
@@ -310,7 +310,7 @@ def _put_back(topic: int, aside: str, name: str) -> None:
 
 
 def _is_one_file(topic: int, one: str, other: str) -> bool:
-    """Tell whether two names are of one file: who was to put it back was killed in the middle."""
+    """Return whether two names are of one file: a process was killed while it put the file back."""
     stats = [os.stat(name, dir_fd=topic, follow_symlinks=False) for name in (one, other)]
     return os.path.samestat(*stats)
 
@@ -356,7 +356,7 @@ def _left_in(topic: int, is_beginning: Callable[[bytes, str], bool]) -> list[str
 
 
 def _is_older_write(topic: int, name: str, is_beginning: Callable[[bytes, str], bool]) -> bool:
-    """Tell whether an older release wrote a file of that name, for an entry, and long ago."""
+    """Return whether an older release wrote the file *name* for an entry, long ago."""
     of_entry = _OLDER.fullmatch(name)
     if of_entry is None:
         return False
@@ -368,7 +368,7 @@ def _is_older_write(topic: int, name: str, is_beginning: Callable[[bytes, str], 
 
 
 def _is_left(topic: int, name: str) -> bool:
-    """Tell whether it is a file of this user's that no living process writes."""
+    """Return whether *name* is a file of this user that no living process is writing."""
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=topic)
     except OSError:
@@ -466,7 +466,7 @@ def _publish(topic: int, temporary: str, name: str) -> bool:
 
 
 def _stands_at(memory: int, folder: str, topic: int) -> bool:
-    """Tell whether the open folder is still the one that readers will find at its name."""
+    """Return whether the name *folder* still leads to the open folder *topic*."""
     try:
         there = os.stat(folder, dir_fd=memory, follow_symlinks=False)
     except FileNotFoundError:

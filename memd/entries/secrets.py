@@ -37,7 +37,7 @@ _NO_WORD_BEFORE = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
 # Of every shape; it spares prose and rows of openings a closer look.
 _BEHIND_OPENING = rb"[A-Za-z0-9_./+=!\\-]{5}"
 _MAX_TOKEN_BYTES = 1024  # that are compared with a shape; what goes on behind is a part of it
-_MAX_WEB_TOKEN_BYTES = 8 * 1024  # the second dot of one that holds many claims may be far away
+_MAX_WEB_TOKEN_BYTES = 8 * 1024  # the second dot of a token with many claims may be far away
 _MAX_RANDOM_CHARS = 256  # that are looked at: behind so many words begins no token
 _GOES_ON = re.compile(rb"[A-Za-z0-9_+/=.-]*")
 _VALUE_GOES_ON = re.compile(rb"(?:[:=][A-Za-z0-9_+/=~-]{5,})*")
@@ -53,7 +53,7 @@ _PUBLIC = re.compile(
     "16C7e42F292c6912E7710c838347Ae178B4a|Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq"
     "|4eC39HqLyjWDarjtT1zdp7dc|ABC-DEF1234ghIkl-zyx57W2v1u123ew11|QWxhZGRpbjpvcGVuIHNlc2FtZQ"
 )
-# What stands for a password where none is told; digits and signs around it do not make it one.
+# Words in the place of a password; digits and signs around such a word do not make it a password.
 _NO_PASSWORD = re.compile(
     "(?:my|your|some|super|top|user|test|the|a)*"
     "(?:admin|api|change(?:it|me)|default|demo|dummy|example|foobar|guest|hunter|key|letmein|name|pass|passphrase"
@@ -276,7 +276,7 @@ def _assigned(data: bytes) -> Iterator[Secret]:
 
 
 def _is_assigned_secret(name: str, value: str, *, is_service: bool) -> bool:
-    """Tell whether a *value* with this *name* is a secret; random texts are identifiers and hashes, too."""
+    """Return whether a *value* with this *name* is a secret; identifiers and hashes are random texts, too."""
     if _NO_SECRET_NAME.search(name) or _NO_SECRET_VALUE.match(value) or _is_blank(value):
         return False
     if not _looks_random(value):
@@ -289,7 +289,7 @@ def _is_assigned_secret(name: str, value: str, *, is_service: bool) -> bool:
 
 
 def _looks_random(text: str) -> bool:
-    """Tell whether digits, small and capital letters change as in a random text, unlike words and dates."""
+    """Return whether digits, small and capital letters alternate as at random, unlike words and dates."""
     longest = max(_SIGNS.split(text), key=len)
     if len(longest) < MIN_RANDOM_CHARS or sum(map(str.isdigit, text)) < MIN_DIGITS:
         return False
@@ -299,7 +299,7 @@ def _looks_random(text: str) -> bool:
 
 
 def _is_blank(text: str) -> bool:
-    """Tell whether a token is the place of one, or one that documentation shows."""
+    """Return whether a token is a placeholder, or an example of some documentation."""
     return len(set(text)) < MIN_DIFFERENT or bool(_BLANK.search(text) or _PUBLIC.search(text))
 
 
@@ -313,7 +313,7 @@ def _in_characters(secrets: Iterable[Secret], data: bytes) -> Iterator[Secret]:
 
 
 def _is_example(kind: str, secret: str) -> bool:
-    """Tell whether a secret is one that documentation shows, or the place of one."""
+    """Return whether a secret is an example of some documentation, or a placeholder."""
     if secret.startswith("[masked:") or _PUBLIC.search(secret):
         return True
     if kind == "private-key":
@@ -338,7 +338,7 @@ def _password_in(kind: str, secret: str) -> tuple[str, str | None]:
 
 
 def _is_password(text: str, name: str = "") -> bool:
-    """Tell a password from a word that is in its place."""
+    """Return whether *text* is a password rather than a word in the place of a password."""
     if len(text) < MIN_PASSWORD_CHARS or text == name or _PLACEHOLDER.search(text):
         return False
     letters = _LETTERS_ALONE.sub("", text.lower())
@@ -348,7 +348,7 @@ def _is_password(text: str, name: str = "") -> bool:
 
 
 def _is_known_payload(token: str) -> bool:
-    """Tell whether a web token is that of jwt.io, of PyJWT's page, or made like them."""
+    """Return whether a web token is the example of jwt.io or of PyJWT's page, or is made like them."""
     try:
         payload = json.loads(_decoded(token.split(".")[1]))
     except ValueError:
@@ -359,7 +359,7 @@ def _is_known_payload(token: str) -> bool:
 
 
 def _decoded(text: str) -> str:
-    """Return what is written in base64 of either alphabet; "" where it is none."""
+    """Decode base64 of either alphabet; "" where *text* is not base64."""
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4)).decode("utf-8", "replace")

@@ -14,7 +14,7 @@ from memd.eval.scores import DEPTH
 from memd.eval.temporary_index import TemporaryIndex
 from memd.search.score import Mode
 
-# memd shows three hits a source at most, so ten sources stand among so many hits. The answer for 10 is
+# memd shows three hits a source at most, so 30 hits hold ten sources. The answer for 10 is
 # the beginning of the answer for 30: what is measured is the order that a user sees.
 HITS = 30
 WARM_UP = 3  # questions that are asked and not counted: first touches of pages and caches
@@ -23,7 +23,7 @@ MODES: tuple[Mode, ...] = ("hybrid", "vector", "keyword")
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one arm said to one question."""
+    """The answer of one arm to one question."""
 
     ranking: tuple[str, ...]  # sources, best first, each once
     hits: tuple[tuple[str, int, int], ...] | None  # path, first and last line of each; grep names no lines
@@ -31,7 +31,7 @@ class Ranking:
     degraded: tuple[str, ...] = ()  # why the answer is less than it could be
 
     def found(self, place: Passage) -> bool:
-        """Say whether one of the first ten hits holds the line of *place*."""
+        """Return whether one of the first ten hits holds the line of *place*."""
         assert place.line is not None
         assert self.hits is not None
         return any(

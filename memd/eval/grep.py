@@ -28,7 +28,7 @@ _GREP = ("grep", "-a", "-i", "-F", "-s")
 
 
 def is_there() -> bool:
-    """Say whether this system has grep."""
+    """Return whether this system has grep."""
     return shutil.which("grep") is not None
 
 
@@ -43,11 +43,11 @@ def words_of(query: str) -> list[str]:
 
 def ranked(root: str, files: Sequence[str], query: str) -> list[str]:
     """
-    Return the files in which any word of *query* stands, best first, ties by path.
+    Return the files that hold any word of *query*, best first, ties by path.
 
     Args:
         root: the folder that *files* are relative to.
-        files: paths; one that is gone or cannot be read does not match.
+        files: paths; a file that is gone or cannot be read does not match.
         query: as it is typed for a search.
 
     Raises:

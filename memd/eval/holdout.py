@@ -1,9 +1,9 @@
 """The notes without the headings that are asked for. Pure.
 
-Asking for a heading that stands in the indexed text measures nothing. So what gives it away goes, in all
-notes: the heading itself, every line that says nothing else (a title in front matter, an entry of a table
-of contents, the link of an index note), and the file's name. Line numbers stay. Sentences stay as well,
-also such that use the same words: they are the note.
+Asking for a heading that the indexed text holds measures nothing. So everything that gives it away is
+removed from all notes: the heading itself, every line that says nothing else (a title in front matter, an
+entry of a table of contents, the link of an index note), and the file's name. Line numbers stay. Sentences
+stay as well, even if they use the same words: they are the note.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from memd.eval.questions import Choice, front_matter_end, visible, words
 
-# Quotes, items, task boxes, numbers and heading marks, which stand in front of what a line says.
+# Quotes, items, task boxes, numbers and heading marks, in front of the text of a line.
 _LEAD = re.compile(r"(?:[\s>]|[-*+](?=\s)|\d+[.)](?=\s)|#+(?=\s)|\[[ xX]\](?=\s))*")
 _KEY = re.compile(r"\s*[\w-]+:\s")  # of front matter
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")  # at the front of a name: such a note loses score with age
@@ -69,7 +69,7 @@ def neutral_names(asked: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
 
 
 def _says(line: str, titles: frozenset[Title], first_words: frozenset[str], *, keyed: bool) -> bool:
-    """Say whether a line says one of *titles* and nothing else, markup and link targets aside."""
+    """Return whether a line holds one of *titles* and nothing else, markup and link targets aside."""
     if len(line) > MAX_LINE_CHARS or first_words.isdisjoint(words(line)):
         return False
     bare = line[_LEAD.match(line).end() :]  # type: ignore[union-attr]  # it matches nothing, too
@@ -79,5 +79,5 @@ def _says(line: str, titles: frozenset[Title], first_words: frozenset[str], *, k
 
 
 def _contains(line: Title, title: Title) -> bool:
-    """Say whether *title* stands in *line*, word by word."""
+    """Return whether *line* contains *title*, word by word."""
     return any(line[at : at + len(title)] == title for at in range(len(line) - len(title) + 1))

@@ -1,16 +1,13 @@
-"""The questions of a measurement, and the golden file that a user writes them in.
+"""The questions of a measurement: read from a golden file, or chosen from the headings of the notes.
 
-The file is JSON, an object a line; what is wrong is said once, with line numbers:
+A golden file has one JSON object on each line; all wrong lines are reported at once, by their numbers:
 
 {"query": "why did we leave kafka", "path": "decisions/queue.md", "line": 14}
 {"query": "flaky tests", "path": ["ci.md", "daily/2026-05-01.md"]}
 
-The headings of notes, and which of them make questions. Pure, and the same for the same notes and seed.
-
-A heading is what its writer calls the text below it: a question with a known answer. It says something
-only where it has two words of its own, stands in one note alone, and has text below it.
-
-The words of a text, and which of them say something. Pure.
+A heading is what its writer calls the text below it: a question with a known answer. It makes a question
+only if it has two words of its own, is in one note alone, and has text below it. The choice is the same for
+the same notes and the same seed. Everything but `load` is pure.
 """
 
 import hashlib
@@ -31,7 +28,7 @@ ERRORS_SHOWN = 5  # a page; who has more has the wrong file
 KEYS = ("query", "path", "line", "note")  # a note is the author's own and passed over
 EXAMPLE = '{"query": "why did we leave kafka", "path": "decisions/queue.md", "line": 14}'
 
-MIN_CONTENT_WORDS = 2  # one word alone is a label: "Postgres" stands above a hundred different texts
+MIN_CONTENT_WORDS = 2  # one word alone is a label: "Postgres" is above a hundred different texts
 MIN_BELOW = 40  # letters and digits below a heading; arbitrary: half a line is no answer
 
 _WIKI_LINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
@@ -53,7 +50,7 @@ FUNCTION_WORDS = frozenset(
     whom whose why will with would you your
     """.split()  # noqa: SIM905 (readable as words)
 )
-# What notes call their parts: a heading of these alone stands above anything.
+# What notes call their parts: a heading of these words alone may be above anything.
 PART_WORDS = frozenset(
     """
     acknowledgements acknowledgments action actions after agenda appendix background before chapter
@@ -74,7 +71,7 @@ PART_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Where an answer stands."""
+    """The place of an answer."""
 
     path: str  # of the source, relative to the workspace
     line: int | None  # 1-based; None: wherever in the source
@@ -196,7 +193,7 @@ def front_matter_end(lines: Sequence[str]) -> int:
 
 
 def headings(lines: Sequence[str]) -> list[Heading]:
-    """Return the headings of a text, in its order: outermost ones that have a text."""
+    """Return the headings of a text, in its order: the outermost headings that have a text."""
     blocks, _ = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
     return [heading for block in blocks if block.level and (heading := _heading(block)).text]
 
@@ -220,7 +217,7 @@ def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Cho
         seed: another one chooses others.
     """
     found = {path: headings(lines) for path, lines in texts.items()}
-    # The notes that a heading stands in, not its places: a note may repeat itself.
+    # Counted by notes, not by places: a note may repeat a heading.
     spread = Counter(title for known in found.values() for title in {words(one.text) for one in known})
     left_out: Counter[str] = Counter()
     best: list[tuple[bytes, Choice]] = []

@@ -12,7 +12,7 @@ Grades = Mapping[str, int]  # document → grade; 0 is judged and not relevant
 DEPTH = 10  # what a person looks at: one page of hits
 MEASURES = ("ndcg@10", "recall@1", "recall@5", "recall@10", "mrr@10")
 
-# 2,000: the ends of a 95 % interval stand still to about a hundredth of its width, in less than a second.
+# 2,000: the ends of a 95 % interval vary by about a hundredth of its width, in less than a second.
 RESAMPLES = 2000
 TAIL = 0.025  # on each side of a 95 % interval
 MIN_FOR_INTERVAL = 10  # arbitrary: of fewer queries, resampling knows too little to say anything

@@ -1,16 +1,15 @@
-"""The archive in a workspace: memory/archives/CLIENT/YYYY/PAGE.md, one file a page, whole or not at all.
+"""The archive in a workspace, memory/archives/CLIENT/YYYY/PAGE.md, and the pages of a conversation in it.
 
-What stands there is told by the files alone. The id in a page's name and front matter says which conversation
-it is of, wherever its title leads and whoever moved it below its client's folder; its checksum says whether
-somebody has changed it since. `.imported` lists the ids of pages that were written, so that what its owner
-deleted stays away. From the root on, every step is relative to an open folder and follows no link. One
-process at a time writes below a client's folder.
+A page is written whole or not at all. The files alone hold the state of the archive. The id in a page's name
+and front matter names its conversation, whatever its title is and wherever its owner moved it below its
+client's folder; its checksum shows whether somebody has changed it since. `.imported` lists the ids of all
+pages that were written, so that a page which its owner deleted stays away. From the root on, every step is
+relative to an open folder and follows no link. One process at a time writes below a client's folder.
 
-The place of a conversation in the archive: the pages that hold its first turns, only ever extended.
-
-Where the turns of these pages are no beginning of the conversation, it was split, or another one has its id:
-it gets pages of its own, a branch. Turns are compared by their lines, both sides masked by the shapes of
-today, and without their headings, whose times follow the zone of the machine.
+A conversation belongs to the pages that hold its first turns; they are only ever extended. If their turns are
+no beginning of the conversation, it was split, or another conversation has its id: it gets pages of its own,
+a branch. Turns are compared by their lines, both sides masked by the shapes of today, and without their
+headings, whose times depend on the time zone of the machine.
 """
 
 import contextlib
@@ -148,11 +147,11 @@ class Archive:
         return None
 
     def was_written(self, page_id: str) -> bool:
-        """Tell whether a page was written once, wherever it is now."""
+        """Return whether a page was ever written, wherever it is now."""
         return page_id in self._recorded
 
     def was_put(self, page_id: str) -> bool:
-        """Tell whether somebody's page of this import has the id."""
+        """Return whether a page of this import has the id."""
         return page_id in self._put
 
     def _compared(self, page: ArchivePage, path: str, raw: bytes, *, older: bool) -> Outcome:

@@ -4,7 +4,7 @@ A record is a part of a message ("user", "assistant"), what the program put into
 "isMeta"), or something about the session ("custom-title", "ai-title", "summary"). What a person said and what
 the model answered are turns; the rest is the program's. Records form a tree by parentUuid; all branches are
 kept, in the order in which they were written. Files of subagents (isSidechain) hold no person's words: what
-came of their work stands in the session itself.
+came of their work is in the session itself.
 """
 
 import json

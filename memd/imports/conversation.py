@@ -1,10 +1,6 @@
-"""Conversations and their turns, as the readers of all clients give them, and what could not be read.
+"""Conversations and their turns, as every reader yields them, and their text made fit for a note.
 
 Pure; must not know how a client writes its files, nor what a page of the archive looks like.
-
-Text of a conversation made fit for a note: no recalled notes, no secrets, no heading of its own rank.
-
-Pure.
 """
 
 import hashlib
@@ -141,7 +137,7 @@ def session_id(path: Path, named: str, recorded: str) -> str:
 
 
 def is_session_id(name: str) -> bool:
-    """Tell whether clients give such ids to their sessions."""
+    """Return whether *name* is an id as clients give their sessions."""
     return bool(_SESSION_ID.fullmatch(name))
 
 

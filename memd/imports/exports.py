@@ -1,16 +1,15 @@
-"""Reader of ChatGPT's export: conversations.json, in newer ones conversations-000.json and so on, in a zip.
+"""Readers of exports: conversations of ChatGPT and of claude.ai, channels of Discord.
 
-A conversation is a tree of messages, `mapping`: each has a parent, and an answer that was asked for again has
-a sibling. The branch that ends at `current_node` is what the person saw last, and it is what is kept.
+ChatGPT's has conversations.json, in newer exports conversations-000.json and so on, in a zip. A conversation
+is a tree of messages, `mapping`: each message has a parent, and an answer that was asked for again has a
+sibling. The branch that ends at `current_node` is what the person saw last, and that branch is kept.
 
-Reader of the export of claude.ai: conversations.json in a zip, a list of conversations.
+Claude's has conversations.json in a zip, a list of conversations. A message has a `sender`, "human" or
+"assistant", and a `content` of blocks; older exports have `text` alone.
 
-A message has a `sender`, "human" or "assistant", and a `content` of blocks; older exports have `text` alone.
-
-Reader of Discord channels as DiscordChatExporter writes them: JSON, a file a channel or thread.
-
-An object with `guild`, `channel` and a list of `messages`, oldest first; each has an author, a `timestamp`
-and `content`. A channel has no end, so a conversation is a day of it, as the export's own zone has it.
+DiscordChatExporter writes a JSON file for each channel or thread: an object with `guild`, `channel` and a
+list of `messages`, oldest first; each message has an author, a `timestamp` and `content`. A channel has no
+end, so a conversation is one day of it, in the time zone of the export.
 """
 
 import itertools
@@ -213,7 +212,7 @@ def discord_conversations(
 def _messages(
     found: Iterator[tuple[str, Message]], about: dict[str, Message], where: str, problems: Problems
 ) -> Iterator[Message]:
-    """Yield the messages that people wrote; *about* gets guild and channel, which stand before them."""
+    """Yield the messages that people wrote; *about* gets guild and channel, which come first."""
     for number, (key, member) in enumerate(found, 1):
         if key != "messages":
             about[key] = member

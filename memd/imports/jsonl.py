@@ -1,12 +1,10 @@
-"""Reader of JSON lines that another program may be writing: bounded in memory, and no line ends it.
+"""Reader of JSON that another program wrote: lines of objects, or the members of one large file.
 
-A line that is no JSON is counted and passed over. A last line without its line break is one that is being
-written: it is taken if it is whole, and no fault if it is not.
-
-Reader of a large JSON file member by member: the objects in its outermost list, or in that of its object.
+Memory is bounded, and no broken line or member ends the reading: it is counted and skipped. A last line
+without a line break is still being written: it is taken if it is whole, and is no fault if it is not.
 
 Exports are a list of thousands of conversations, or an object with a list of messages. Each member is found
-by its brackets and parsed alone, so that memory is that of one, and one that is broken or too large costs no
+by its brackets and parsed alone, so that memory holds one member, and a broken or too large member costs no
 other. A parser of events is the rejected way: ijson builds a path for each level, so that 100,000 brackets
 take all memory, and the first fault ends it.
 """
@@ -51,7 +49,7 @@ CUT_SHORT = "ends in the middle; what came before it is imported"
 NOT_EXPORT = "is no export: it has no conversation where one should be"
 LONG_TEXT = f"holds a text of more than {MAX_MEMBER_BYTES >> 20} MiB; what comes behind it is not read"
 
-# A whole string, the beginning of one that the chunk cuts, or a bracket.
+# A whole string, the beginning of a string that the chunk cuts, or a bracket.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[{}\[\]]', re.DOTALL)
 
 
@@ -241,7 +239,7 @@ class _Scanner:
         return False
 
     def _is_member(self, mark: bytes) -> bool:
-        """Tell whether a bracket opens an object in the outermost list or object, or in a list of that."""
+        """Return whether a bracket opens an object in the outermost list or object, or in its list."""
         around = len(self._outer)
         return mark == b"{" and (around == 1 or (around == 2 and self._outer == [b"{", b"["]))  # noqa: PLR2004
 

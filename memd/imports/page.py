@@ -1,4 +1,4 @@
-"""The pages of a conversation: Markdown with a heading a turn, and where each stands in the archive.
+"""The pages of a conversation: Markdown with a heading a turn, and the place of each in the archive.
 
 A conversation is one page. One of more than PAGE_BYTES goes on in further ones: memd reads no note above
 4 MiB, and what was written stays as it is while the conversation grows. Pure.
@@ -45,7 +45,7 @@ class ArchivePage:
 
 @dataclass(slots=True)
 class _Part:
-    """What stands on one page so far."""
+    """The turns of one page so far."""
 
     blocks: list[str] = field(default_factory=list)
     size_bytes: int = 0
@@ -144,7 +144,7 @@ def document_page(of: Document, settings: Settings) -> ArchivePage:
 
 
 def _is_full(part: _Part, more_chars: int, turns: Sequence[int | None]) -> bool:
-    """Tell whether a page ends before a turn; *turns* of it and of those behind it, as they were written."""
+    """Return whether a page ends before a turn; *turns*: how many this page and the later ones had before."""
     written = turns[0] if turns else None
     if written is not None and (len(turns) > 1 or len(part.blocks) < written):
         return len(part.blocks) >= written
@@ -180,7 +180,7 @@ def _pieces(said: str) -> Iterator[str]:
 
 
 def _joined(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """Join what one says in a row."""
+    """Join the turns that one speaker has in a row."""
     open_turn: Turn | None = None
     until: datetime | None = None
     for turn in turns:

@@ -2,12 +2,8 @@
 
 A conversation is read, written and forgotten before the next one, so memory does not grow with their number.
 
-The clients whose conversations can be imported: where each keeps them, and who reads them.
-
-Following of files that grow: what has changed is imported again, until the process is ended.
-
-Files are looked at by their stamps. An event of the system would come sooner and not always: folders on
-network mounts have none, and a session needs no haste.
+`follow` imports changed files again until the process is ended. It compares their stamps: events of the
+system would come sooner, but folders on network mounts have none, and a session needs no haste.
 """
 
 import itertools
@@ -66,7 +62,7 @@ class Outcomes:
 
 
 class NothingToImportError(Exception):
-    """There is no file of the client's where it was looked for."""
+    """No file of the client was found."""
 
 
 class Found(NamedTuple):
@@ -76,7 +72,7 @@ class Found(NamedTuple):
     folder: Path | None  # in which no link is followed; None: the user named the file itself
 
     def status(self) -> os.stat_result:
-        """Return what the system says of it."""
+        """Return its size and stamps."""
         return self.path.stat(follow_symlinks=self.folder is None)
 
 
@@ -158,7 +154,7 @@ def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
 
 
 def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
-    """Return what is told of an import."""
+    """Return the report of an import."""
     return {
         "client": order.client,
         "folder": f"{FOLDER}/{order.client}",
@@ -256,7 +252,7 @@ def _put(archive: Archive, placed: Placed, outcomes: Outcomes) -> bool:
 
 
 def _is_of_project(found: Conversation, project: Path | None) -> bool:
-    """Tell whether an agent worked there; its first turn is read for that, and kept."""
+    """Return whether an agent worked in *project*; the first turn is read for that, and kept."""
     if project is None:
         return True
     first = next(found.turns, None)
