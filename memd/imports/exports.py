@@ -48,7 +48,7 @@ UNDATED = "message has no time"
 _SAID = frozenset({"Default", "Reply", ""})  # other types are the program's: somebody joined, pinned, called
 
 
-def chatgpt_files(path: Path) -> Iterator[Path]:
+def conversation_files(path: Path) -> Iterator[Path]:
     """Yield the exports below a folder, or the file itself."""
     return export.files(path, CONVERSATIONS)
 
@@ -125,11 +125,6 @@ def _part(part: object) -> str:
 def _thought(content: dict[str, object]) -> str:
     thoughts = (text(fields(one).get("content")) for one in items(content.get("thoughts")))
     return "\n\n".join(filter(None, thoughts)) or text(content.get("content"))
-
-
-def claude_files(path: Path) -> Iterator[Path]:
-    """Yield the exports below a folder, or the file itself."""
-    return export.files(path, CONVERSATIONS)
 
 
 def claude_conversations(

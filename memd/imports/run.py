@@ -100,8 +100,8 @@ CLIENTS: Final[Mapping[str, ClientReader]] = {
         claude_code.files, claude_code.conversations, claude_code.default_folders, follow=True
     ),
     "codex": ClientReader(codex.files, codex.conversations, codex.default_folders, follow=True),
-    "chatgpt": ClientReader(exports.chatgpt_files, exports.chatgpt_conversations),
-    "claude": ClientReader(exports.claude_files, exports.claude_conversations),
+    "chatgpt": ClientReader(exports.conversation_files, exports.chatgpt_conversations),
+    "claude": ClientReader(exports.conversation_files, exports.claude_conversations),
     "discord": ClientReader(exports.discord_files, exports.discord_conversations),
     "openclaw": ClientReader(
         memory_folder.files, memory_folder.documents("openclaw"), memory_folder.openclaw_folders, follow=True
