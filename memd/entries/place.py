@@ -60,12 +60,9 @@ def place(root: Path, folder: str, name: str, body: bytes) -> bool:
         NoSpaceError, StorageError: the disk is full, or fails.
     """
     try:
-        with contextlib.ExitStack() as opened:
-            base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
-            memory = _keep(opened, _open_memory(root, base))
-            topic = _keep(opened, _open_topic(memory, folder))
+        with memory_folder(root) as memory, _closing(_open_topic(memory, folder)) as topic:
             done = _write(topic, name, body)
-            if done and not _stands_at(memory, folder, topic):
+            if done and not _is_at(memory, folder, topic):
                 os.unlink(name, dir_fd=topic)
                 raise UnsafeError(
                     f"memory/{folder} was moved away while {name} was written. Nothing is kept: try again"
@@ -98,10 +95,10 @@ def replace(root: Path, folder: str, name: str, revised: Callable[[bytes], bytes
     """
     shown = f"memory/{folder}/{name}"
     try:
-        with contextlib.ExitStack() as opened:
-            base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
-            memory = _keep(opened, _open_memory(root, base))
-            topic = _keep(opened, _open_folder(folder, memory, shown=f"memory/{folder}"))
+        with (
+            memory_folder(root) as memory,
+            _closing(_open_folder(folder, memory, shown=f"memory/{folder}")) as topic,
+        ):
             there = _read(topic, name, shown)
             body = revised(there)
             _swap(topic, name, shown, there, body)
@@ -147,10 +144,10 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
     """
     shown = f"memory/{folder}/{name}"
     try:
-        with contextlib.ExitStack() as opened:
-            base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
-            memory = _keep(opened, _open_memory(root, base))
-            topic = _keep(opened, _open_folder(folder, memory, shown=f"memory/{folder}"))
+        with (
+            memory_folder(root) as memory,
+            _closing(_open_folder(folder, memory, shown=f"memory/{folder}")) as topic,
+        ):
             if check is None:
                 _read(topic, name, shown)
                 os.unlink(name, dir_fd=topic)
@@ -172,9 +169,9 @@ def read(root: Path, path: str) -> bytes:
     """
     *folders, name = path.split("/")
     with contextlib.ExitStack() as opened:
-        folder = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
+        folder = opened.enter_context(_closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY)))
         for one in folders:
-            folder = _keep(opened, _open_folder(one, folder, shown=path))
+            folder = opened.enter_context(_closing(_open_folder(one, folder, shown=path)))
         return _read(folder, name, path)
 
 
@@ -187,10 +184,10 @@ def add_line(root: Path, name: str, line: str) -> None:
     """
     shown = f"memory/{name}"
     try:
-        with contextlib.ExitStack() as opened:
-            base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
-            memory = _keep(opened, _open_memory(root, base))
-            file = _keep(opened, os.open(name, _APPEND, 0o644, dir_fd=memory))
+        with (
+            memory_folder(root) as memory,
+            _closing(os.open(name, _APPEND, 0o644, dir_fd=memory)) as file,
+        ):
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 raise UnsafeError(f"{shown} is no regular file. Move it away")
@@ -207,9 +204,15 @@ def add_line(root: Path, name: str, line: str) -> None:
 @contextlib.contextmanager
 def memory_folder(root: Path) -> Iterator[int]:
     """Open memory/ of a workspace. Raises OSError, WorkspaceError and UnsafeError, as `place`."""
-    with contextlib.ExitStack() as opened:
-        base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
-        yield _keep(opened, _open_memory(root, base))
+    with _closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY)) as base:
+        try:
+            memory = _open_folder("memory", base, shown=f"{root}/memory")
+        except FileNotFoundError:  # not made here: this is no workspace, or its disk is not mounted
+            raise WorkspaceError(
+                f"{root} has no memory/ folder. Is its disk mounted? Else: memctl init {root}"
+            ) from None
+        with _closing(memory):
+            yield memory
 
 
 def leftovers(root: Path, is_beginning: Callable[[bytes, str], bool]) -> list[str]:
@@ -332,14 +335,15 @@ def _read(topic: int, name: str, shown: str) -> bytes:
 
 def _folders(root: Path) -> Iterator[tuple[str, int]]:
     """Yield path and descriptor of each folder that memd writes files of its own into."""
-    with contextlib.ExitStack() as opened:
-        base = _keep(opened, os.open(root, os.O_RDONLY | os.O_DIRECTORY))
-        memory = _keep(opened, _open_memory(root, base))
+    with memory_folder(root) as memory:
         yield "memory", memory
         for folder in sorted(os.listdir(memory)):  # noqa: PTH208 - of a descriptor
-            with contextlib.ExitStack() as inner, contextlib.suppress(OSError, UnsafeError):
-                shown = f"memory/{folder}"
-                yield shown, _keep(inner, _open_folder(folder, memory, shown=shown))
+            shown = f"memory/{folder}"
+            with (
+                contextlib.suppress(OSError, UnsafeError),
+                _closing(_open_folder(folder, memory, shown=shown)) as opened,
+            ):
+                yield shown, opened
 
 
 def _left_in(topic: int, is_beginning: Callable[[bytes, str], bool]) -> list[str]:
@@ -398,19 +402,12 @@ def _clear(topic: int, name: str, check: Callable[[bytes, str], None]) -> None:
         os.unlink(name, dir_fd=topic)
 
 
-def _keep(opened: contextlib.ExitStack, fd: int) -> int:
-    opened.callback(os.close, fd)
-    return fd
-
-
-def _open_memory(root: Path, base: int) -> int:
-    # Not made here: without it this is no workspace, or its disk is not mounted.
+@contextlib.contextmanager
+def _closing(fd: int) -> Iterator[int]:
     try:
-        return _open_folder("memory", base, shown=f"{root}/memory")
-    except FileNotFoundError:
-        raise WorkspaceError(
-            f"{root} has no memory/ folder. Is its disk mounted? Else: memctl init {root}"
-        ) from None
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _open_topic(memory: int, folder: str) -> int:
@@ -465,7 +462,7 @@ def _publish(topic: int, temporary: str, name: str) -> bool:
     return True
 
 
-def _stands_at(memory: int, folder: str, topic: int) -> bool:
+def _is_at(memory: int, folder: str, topic: int) -> bool:
     """Return whether the name *folder* still leads to the open folder *topic*."""
     try:
         there = os.stat(folder, dir_fd=memory, follow_symlinks=False)
