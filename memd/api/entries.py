@@ -14,13 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import Self, TypeVar
 
 import structlog
 
 from memd import daily
 from memd.api.elsewhere import elsewhere
 from memd.api.elsewhere import is_in_git as in_git
-from memd.api.params import EntryOrigin, ExtractMemoryParams, ForgetParams
+from memd.api.params import ExtractMemoryParams, ForgetParams
 from memd.api.prepare import ANSWER_S
 from memd.api.resolve import below, is_known, on_disk, unknown
 from memd.api.results import ExtractMemoryResult, ForgetResult, Location, SimilarNote
@@ -46,6 +47,8 @@ from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 # For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
 INDEX_TIMEOUT_S = 5.0
@@ -76,49 +79,64 @@ async def extract_memory(
         raise InvalidError(f"$: object missing required field {missing[0]}")
     if asked.update is None and asked.hash is not None:
         raise InvalidError("$.hash: only a revision has one: expected update beside it")
-    root = await workspaces.root_of(asked.workspace)
-    return await call.to_the_end(_extract(workspaces, root, asked, call), PERHAPS)
+    change = await Change.begin(workspaces, asked, call)
+    return await call.to_the_end(_extract(change, asked), PERHAPS)
 
 
-async def _extract(
-    workspaces: Workspaces, root: Path, asked: ExtractMemoryParams, call: Call
-) -> ExtractMemoryResult:
-    origin = _origin(asked.source, call)
-    journal_path = workspaces.place(root).journal_path
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One request that changes entries: the workspace, and the names that its journal gets."""
 
-    opened = await workspaces.find(str(root))
+    workspaces: Workspaces
+    root: Path
+    call: Call
+    journal_path: Path
+    origin: dict[str, str]  # who asks, as an entry says it
+
+    @classmethod
+    async def begin(
+        cls, workspaces: Workspaces, asked: ExtractMemoryParams | ForgetParams, call: Call
+    ) -> Self:
+        """Find the workspace of a request. Raises WorkspaceError: there is none."""
+        root = await workspaces.root_of(asked.workspace)
+        origin = {
+            "origin": asked.source.origin,
+            "client": asked.source.client or str(call.client.get("name", "")),
+            "session": asked.source.session,
+        }
+        return cls(workspaces, root, call, workspaces.place(root).journal_path, origin)
+
+    async def write(self, function: Callable[[], T]) -> T:
+        """Run *function* in a thread that writes into the workspace, after all writes before it."""
+        return await self.workspaces.folders.run(self.root, function)
+
+    def record(self, action: journal.Action, entry_id: str, digest: str) -> None:
+        """Add to the journal what was just done; for *function* of `write`."""
+        now = datetime.now().astimezone()
+        journal.record(
+            self.journal_path, action, entry_id=entry_id, digest=digest, origin=self.origin, now=now
+        )
+
+
+async def _extract(change: Change, asked: ExtractMemoryParams) -> ExtractMemoryResult:
+    opened = await change.workspaces.find(str(change.root))
 
     def write() -> Written:
-        written, superseded = _written(opened, asked, origin)
-        journal.record(
-            journal_path,
-            "write" if asked.update is None else "revise",
-            entry_id=written.id,
-            digest=written.hash,
-            origin=origin,
-            now=datetime.now().astimezone(),
-        )
+        written, superseded = _written(opened, asked, change.origin)
+        change.record("write" if asked.update is None else "revise", written.id, written.hash)
         for older in superseded:
-            entry_id, digest = identity(root, older)
-            journal.record(
-                journal_path,
-                "supersede",
-                entry_id=entry_id,
-                digest=digest,
-                origin=origin,
-                now=datetime.now().astimezone(),
-            )
+            change.record("supersede", *identity(change.root, older))
         return written
 
-    written = await workspaces.folders.run(root, write)
+    written = await change.write(write)
     give_up = time.monotonic() + INDEX_TIMEOUT_S
-    if call.deadline is not None:
-        give_up = min(give_up, call.deadline - ANSWER_S)
+    if change.call.deadline is not None:
+        give_up = min(give_up, change.call.deadline - ANSWER_S)
     agent = asked.agent or asked.source.origin != "human"
-    indexing = _indexed(workspaces, root, written, give_up, agent=agent)
-    similar = await workspaces.within(max(give_up - time.monotonic(), 0), indexing)
+    indexing = _indexed(change.workspaces, change.root, written, give_up, agent=agent)
+    similar = await change.workspaces.within(max(give_up - time.monotonic(), 0), indexing)
     return ExtractMemoryResult(
-        workspace=str(root),
+        workspace=str(change.root),
         path=written.path,
         id=written.id,
         created=written.created,
@@ -257,16 +275,18 @@ async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> For
         raise InvalidError("$: expected either path or id")
     if asked.agent and (asked.keep_file or asked.force):
         raise InvalidError("$: keep_file and force are a person's word, and an agent asks")
-    root = await workspaces.root_of(asked.workspace)
-    known = await workspaces.using(str(root), lambda opened: _known(workspaces, opened, asked, call))
-    is_block = asked.id is not None and daily.PATH.fullmatch(known.path) is not None
-    if asked.keep_file and is_block:
-        raise InvalidError(f"$.keep_file: {known.path} can only be left out as a whole: name it by its path")
-    work = _unindex if asked.keep_file else _remove if is_block else _forget
-    perhaps = KEPT_PERHAPS if asked.keep_file else FILE_PERHAPS
-    indexed = await call.to_the_end(work(workspaces, root, known, asked, call), perhaps)
+    change = await Change.begin(workspaces, asked, call)
+    known = await workspaces.using(str(change.root), lambda opened: _known(workspaces, opened, asked, call))
+    if asked.keep_file:
+        if known.is_block:
+            raise InvalidError(
+                f"$.keep_file: {known.path} can only be left out as a whole: name it by its path"
+            )
+        indexed = await call.to_the_end(_unindex(change, known), KEPT_PERHAPS)
+    else:
+        indexed = await call.to_the_end(_delete(change, known, force=asked.force), FILE_PERHAPS)
     return ForgetResult(
-        workspace=str(root),
+        workspace=str(change.root),
         path=known.path,
         title=known.title,
         forgotten=True,
@@ -281,6 +301,7 @@ class _Known:
     """What is known of a note before it is forgotten."""
 
     path: str
+    is_block: bool  # of a daily file, which stays
     title: str  # as the index has it, else the file's name
     is_indexed: bool
     entry_id: str
@@ -293,15 +314,16 @@ async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetPar
     root = opened.workspace.root
     path = await asyncio.to_thread(_meant, opened, asked)
     title, places, indexed = await workspaces.read(_seen, opened, asked, path, call)
-    if asked.id is not None and daily.PATH.fullmatch(path):
-        title, digest = await asyncio.to_thread(daily_identity, root, path, asked.id)
-        entry_id = asked.id
+    block_id = asked.id if daily.PATH.fullmatch(path) else None
+    if block_id is not None:
+        title, digest = await asyncio.to_thread(daily_identity, root, path, block_id)
+        entry_id = block_id
     else:
         entry_id, digest = await asyncio.to_thread(identity, root, path)
     if indexed is not None:
         entry_id, digest = entry_id or indexed[0], digest or indexed[1].hex()
     is_in_git = await asyncio.to_thread(in_git, root, path)
-    return _Known(path, title, indexed is not None, entry_id, digest, places, is_in_git)
+    return _Known(path, block_id is not None, title, indexed is not None, entry_id, digest, places, is_in_git)
 
 
 def _meant(opened: OpenWorkspace, asked: ForgetParams) -> str:
@@ -323,7 +345,7 @@ def _meant(opened: OpenWorkspace, asked: ForgetParams) -> str:
 def _seen(
     opened: OpenWorkspace, asked: ForgetParams, path: str, call: Call
 ) -> tuple[str, list[Location], tuple[str, bytes] | None]:
-    """Return a note's title, where else its lines stand, and its id and hash: as the index has them.
+    """Return a note's title, the other places of its lines, its id and its hash, as the index has them.
 
     By a reading connection: the writing one may wait for seconds, and nothing is deleted yet.
     """
@@ -334,53 +356,36 @@ def _seen(
         return title, elsewhere(view, path, entry), view.reader.identity(path)
 
 
-async def _forget(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> bool:
-    """Delete the file and its traces; False where the index keeps some for now."""
-    journal_path, origin = workspaces.place(root).journal_path, _origin(asked.source, call)
+async def _delete(change: Change, known: _Known, *, force: bool) -> bool:
+    """Delete a file or a block of one, and its traces; False where the index keeps some for now."""
 
     def delete() -> None:
-        try:
-            delete_entry(root, known.path, force=asked.force)
-        except NotFoundError:
-            if not known.is_indexed:
-                raise
-        _note(journal_path, "forget", known, origin)
+        if known.is_block:
+            remove_entry(change.root, known.path, known.entry_id)
+        else:
+            try:
+                delete_entry(change.root, known.path, force=force)
+            except NotFoundError:
+                if not known.is_indexed:
+                    raise
+        change.record("forget", known.entry_id, known.hash)
 
-    await workspaces.folders.run(root, delete)
-    call.outlives(FILE_GONE)
-
-    async def clean(opened: OpenWorkspace) -> None:
-        await opened.sync.index_loop.index_now(known.path)  # it is gone, and so it leaves every answer
-        await opened.sync.maintenance.purge_now(known.path)
-
-    return await _cleaned(workspaces, root, clean)
-
-
-async def _remove(workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call) -> bool:
-    """Remove a block from a daily file, and its traces; False as `_forget`."""
-    journal_path, origin = workspaces.place(root).journal_path, _origin(asked.source, call)
-
-    def remove() -> None:
-        remove_entry(root, known.path, known.entry_id)
-        _note(journal_path, "forget", known, origin)
-
-    await workspaces.folders.run(root, remove)
-    call.outlives(BLOCK_GONE)
+    await change.write(delete)
+    change.call.outlives(BLOCK_GONE if known.is_block else FILE_GONE)
 
     async def clean(opened: OpenWorkspace) -> None:
-        await opened.sync.index_loop.index_now(known.path)
-        await opened.sync.maintenance.erase_now(known.path)
+        await opened.sync.index_loop.index_now(known.path)  # so what is gone leaves every answer
+        maintenance = opened.sync.maintenance
+        await (maintenance.erase_now if known.is_block else maintenance.purge_now)(known.path)
 
-    return await _cleaned(workspaces, root, clean)
+    return await _cleaned(change, clean)
 
 
-async def _unindex(
-    workspaces: Workspaces, root: Path, known: _Known, asked: ForgetParams, call: Call
-) -> bool:
-    """Leave a file out of the index for good, and delete its traces there; False as `_forget`."""
+async def _unindex(change: Change, known: _Known) -> bool:
+    """Leave a file out of the index for good, and delete its traces there; False as `_delete`."""
     if not known.is_indexed:
-        raise unknown(known.path, root)
-    await workspaces.folders.run(root, ignore_file, root, known.path)
+        raise unknown(known.path, change.root)
+    await change.write(lambda: ignore_file(change.root, known.path))
 
     async def clean(opened: OpenWorkspace) -> None:
         rules = await opened.sync.scanner.read_rules()
@@ -392,35 +397,18 @@ async def _unindex(
         await opened.sync.index_loop.index_now(known.path)
         await opened.sync.maintenance.purge_now(known.path)
 
-    indexed = await _cleaned(workspaces, root, clean)
-    journal_path, origin = workspaces.place(root).journal_path, _origin(asked.source, call)
-    await workspaces.folders.run(root, _note, journal_path, "unindex", known, origin)
+    indexed = await _cleaned(change, clean)
+    await change.write(lambda: change.record("unindex", known.entry_id, known.hash))
     return indexed
 
 
-async def _cleaned(
-    workspaces: Workspaces, root: Path, clean: Callable[[OpenWorkspace], Awaitable[None]]
-) -> bool:
+async def _cleaned(change: Change, clean: Callable[[OpenWorkspace], Awaitable[None]]) -> bool:
     """Have the traces of what is forgotten removed; False where a full disk, or worse, keeps some for now."""
     try:
-        await workspaces.clean(root, clean)
+        await change.workspaces.clean(change.root, clean)
     except InvalidError:
         raise
     except MemdError as error:
         log.warning("traces_stay", code=error.code)
         return False
     return True
-
-
-def _note(journal_path: Path, action: journal.Action, known: _Known, origin: dict[str, str]) -> None:
-    """Write into the journal what was done, right behind it: whatever the index says, it is done."""
-    now = datetime.now().astimezone()
-    journal.record(journal_path, action, entry_id=known.entry_id, digest=known.hash, origin=origin, now=now)
-
-
-def _origin(source: EntryOrigin, call: Call) -> dict[str, str]:
-    return {
-        "origin": source.origin,
-        "client": source.client or str(call.client.get("name", "")),
-        "session": source.session,
-    }
