@@ -34,11 +34,10 @@ from memd import scripts
 from memd.embedding.onnx import OnnxEmbedder
 from memd.eval.holdout import hold_out, neutral_names
 from memd.eval.questions import choose
+from memd.records import Confidence, Mode
 from memd.search import source_scores
-from memd.search.confidence import Confidence
-from memd.search.score import Mode
+from memd.search.explanation import Shares
 from memd.search.search import Answer
-from memd.search.source_scores import Shares
 
 HITS = 60  # enough for 10 documents; each has three at most
 FIRST = 3  # hits that people look at

@@ -113,6 +113,9 @@ class Tokenizer(Protocol):
         """Return how many word pieces *text* has, special tokens excluded."""
 
 
+Mode = Literal["hybrid", "keyword", "vector"]  # the arms of a search that answer
+Confidence = Literal["strong", "weak", "none"]  # how good the best match is, see memd.search.confidence
+Action = Literal["write", "revise", "supersede", "forget", "unindex"]  # what was done with an entry
 # Where a source's day is from: its name, a key of its front matter, or the file's last change.
 DayOf = Literal["name", "updated", "created", "changed"]
 

@@ -42,6 +42,7 @@ from memd.entries import (
     write_entry,
 )
 from memd.errors import InvalidError, MemdError, NotFoundError
+from memd.records import Action
 from memd.rpc.context import Call
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces

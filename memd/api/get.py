@@ -7,12 +7,12 @@ from pathlib import Path
 from memd.api.links import note_links
 from memd.api.params import GetParams
 from memd.api.resolve import chunk_of, source_of, titled, unknown, unknown_chunk
-from memd.api.results import GetResult, NoteLinks, packed
+from memd.api.results import GetResult, NoteLinks
 from memd.errors import InvalidError, NotFoundError
 from memd.index.snapshot import View
 from memd.records import Source, SourceText
 from memd.rpc.context import Call
-from memd.rpc.encode import Packed
+from memd.rpc.encode import Packed, packed
 from memd.search.spelling import near_paths
 from memd.sources.scan import read_source
 from memd.workspace.open import OpenWorkspace

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from memd.api.params import HistoryParams
 from memd.api.resolve import source_of
-from memd.api.results import HistoryNote, HistoryResult, packed
+from memd.api.results import HistoryNote, HistoryResult
 from memd.index.links import links_out
 from memd.index.snapshot import Snapshot, View
 from memd.rpc.context import Call
-from memd.rpc.encode import Packed
+from memd.rpc.encode import Packed, packed
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 

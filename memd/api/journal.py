@@ -6,11 +6,11 @@ from datetime import date, datetime
 
 from memd.api.params import JournalParams
 from memd.api.prepare import day
-from memd.api.results import JournalRecord, JournalResult, packed
+from memd.api.results import JournalRecord, JournalResult
 from memd.entries.journal import Record, newest
 from memd.index.snapshot import View
 from memd.rpc.context import Call
-from memd.rpc.encode import Packed
+from memd.rpc.encode import Packed, packed
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 

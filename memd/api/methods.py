@@ -33,7 +33,7 @@ from memd.api.prepare import Fields
 from memd.api.results import Result, TimedResult
 from memd.errors import InvalidError, MethodError
 from memd.rpc.context import Call
-from memd.rpc.encode import Packed
+from memd.rpc.encode import Packed, packed
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -128,7 +128,7 @@ class Dispatcher:
         """Answer one request. Raises MemdError."""
         if name == SHUTDOWN:
             end = params.convert(given, params.ShutdownParams)
-            return results.packed(results.ShutdownResult(stopping=self._shut_down(if_idle=end.if_idle)))
+            return packed(results.ShutdownResult(stopping=self._shut_down(if_idle=end.if_idle)))
         if name not in METHODS:
             raise MethodError(f"there is no method {name!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
         method = METHODS[name]
@@ -139,7 +139,7 @@ class Dispatcher:
         if isinstance(result, TimedResult):
             result = msgspec.structs.replace(result, took_ms=call.age_ms())
         # The thread that found much has packed it already.
-        answer = result if isinstance(result, Packed) else results.packed(result)
+        answer = result if isinstance(result, Packed) else packed(result)
         if wanted.agent or name == "recall":  # that is text for a prompt, whoever asks
             return await self._workspaces.read(masked_answer, answer)
         return answer

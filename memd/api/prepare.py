@@ -25,8 +25,9 @@ from memd.records import Tokenizer
 from memd.registry import Workspace
 from memd.rpc.context import Call
 from memd.search.dates import MAX_CHARS
+from memd.search.explanation import Word
 from memd.search.filters import BY_KEY
-from memd.search.identifiers import Word, spelled
+from memd.search.identifiers import spelled
 from memd.search.keyword import stands_literally
 from memd.search.query import Query, parse, restricted
 from memd.search.score import SearchRequest

@@ -1,16 +1,19 @@
 """``recall``: what is always known and what a search finds, as text for a prompt."""
 
 import functools
+from typing import Any
 
+from memd.api.hits import rounded
 from memd.api.params import RecallParams
 from memd.api.prepare import wait_for
-from memd.api.results import RecallResult, packed, recall_result
+from memd.api.results import RecallOmission, RecallResult, RecallSource
 from memd.api.search import Answered, Question, answered_in
 from memd.index.snapshot import View
+from memd.records import Confidence
 from memd.rpc.context import Call
-from memd.rpc.encode import Packed
-from memd.search.confidence import Confidence
-from memd.search.recall import BYTES_PER_TOKEN, Piece, Recalled, piece_of
+from memd.rpc.encode import Packed, packed
+from memd.search.passage import Passage
+from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, piece_of
 from memd.search.recall import recall as fit
 from memd.search.score import SearchRequest
 from memd.search.search import Hit
@@ -49,7 +52,7 @@ def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
         with question.threads.turn():
             fitted = _fitted(view, question, found)
     made = found.frame(question.opened, question.waited) | {"took_ms": question.call.age_ms()}
-    return packed(recall_result(fitted, asked, made))
+    return packed(_result(fitted, asked, made))
 
 
 def _fitted(view: View, question: Question[RecallParams], found: Answered) -> Recalled:
@@ -94,3 +97,33 @@ def _core(view: View, question: Question[RecallParams], request: SearchRequest) 
                 Piece(chunk.id, path, view.source(source.id).title, source.day, origin, None, None, own)
             )
     return pieces
+
+
+def _result(fitted: Recalled, asked: RecallParams, made: dict[str, Any]) -> RecallResult:
+    """Return what `recall` sends; *made*: how the answer was made."""
+    return RecallResult(
+        text=fitted.text,
+        format=asked.format,
+        tokens=fitted.tokens,
+        budget_tokens=asked.budget_tokens,
+        estimator=ESTIMATOR,
+        sources=[RecallSource(**_recalled(one.piece, one.passage)) for one in fitted.sent],
+        omitted=[
+            RecallOmission(**_recalled(one, one.passage), reason=reason) for one, reason in fitted.omitted
+        ],
+        **made,
+    )
+
+
+def _recalled(one: Piece, shown: Passage) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "path": one.path,
+        "start_line": shown.start_line,
+        "end_line": shown.end_line,
+        "score": rounded(one.score),
+        "confidence": one.confidence,
+        "date": one.day.isoformat(),
+        "origin": one.origin,
+        "superseded_by": list(one.superseded_by),
+    }

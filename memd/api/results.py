@@ -1,33 +1,18 @@
-"""The answer of every method, as structs, and how records of the search become parts of them.
+"""The answer of every method, as structs.
 
 docs/protocol.md and the client's types (memctl/types.py) are made of these classes and of their comments.
-Keys are added, and none is removed or changes its meaning. A key that may be missing is UNSET here.
+Keys are added, and none is removed or changes its meaning. A key that may be missing is UNSET here. Needs
+msgspec alone, as `params` and `methods` do: the client is made of them where memd is built.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from memctl import protocol
-from memd.api.params import RecallParams
 from memd.config import WorkspaceConfig
-from memd.entries.journal import Action
-from memd.index.reader import StoredChunk
-from memd.records import DayOf, LinkKind
-from memd.rpc.encode import Packed
-from memd.search import search
-from memd.search.confidence import Confidence
-from memd.search.explain import Explained, Explanation, Filter
-from memd.search.passage import Passage
-from memd.search.ranking import Candidate
-from memd.search.recall import ESTIMATOR, Piece, Recalled
-from memd.search.score import Mode
-
-SCORE_DIGITS = 6  # float32 is not exact beyond that
-
-_ENCODER = msgspec.msgpack.Encoder()
+from memd.records import Action, Confidence, DayOf, LinkKind, Mode
+from memd.search.explanation import Explained, Explanation, Filter
 
 Renewal = Literal["", "updated", "damaged"]
 State = Literal["starting", "scanning", "busy", "ready", "missing"]
@@ -35,9 +20,6 @@ State = Literal["starting", "scanning", "busy", "ready", "missing"]
 
 class Result(Struct, frozen=True, kw_only=True):
     """What every answer is, and every part of one."""
-
-
-Made = TypeVar("Made", bound=Result)
 
 
 class TimedResult(Result, frozen=True, kw_only=True):
@@ -763,124 +745,3 @@ class WorkspaceConfigureResult(Result, frozen=True, kw_only=True):
 
     root: str
     config: WorkspaceConfig
-
-
-def packed(result: Made) -> Packed[Made]:
-    """Return a result as it travels: MessagePack of a map; what is UNSET has no key."""
-    try:
-        return Packed(_ENCODER.encode(result))
-    except UnicodeEncodeError:  # a file's name that is no UTF-8: it travels as the bytes that it is
-        return Packed(protocol.pack_value(msgspec.to_builtins(result)))
-
-
-# From records of the search
-
-
-def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) -> SearchHit:
-    """Return one hit."""
-    candidate, source, passage, shown = found.candidate, found.source, found.passage, found.snippet
-    return SearchHit(
-        id=candidate.id,
-        path=source.path,
-        start_line=passage.start_line,
-        end_line=passage.end_line,
-        heading=found.chunk.heading,
-        title=source.title,
-        snippet=shown.text,
-        score=round(candidate.score, SCORE_DIGITS),
-        arms=_arms(candidate),
-        weights=UsedWeights(
-            vector=round(candidate.weights.vector, SCORE_DIGITS),
-            keyword=round(candidate.weights.keyword, SCORE_DIGITS),
-        ),
-        decay=round(candidate.decay, SCORE_DIGITS),
-        date=source.day.isoformat(),
-        date_of=source.day_of,
-        tags=list(source.tags),
-        source=hit_source(found),
-        match_line=shown.match_line,
-        match_column=shown.match_column,
-        match_text=shown.match_text,
-        folded=[location(one) for one in found.folded],
-        superseded_by=list(found.superseded_by),
-        explanation=explanation,
-    )
-
-
-def hit_source(found: search.Hit) -> HitSource:
-    """Return who wrote a hit: of a daily file not the same for all."""
-    return HitSource(origin=found.chunk.origin or found.source.origin, entry=found.chunk.entry or UNSET)
-
-
-def location(where: search.Place) -> Location:
-    """Return where a chunk stands."""
-    return Location(path=where.path, start_line=where.start_line, end_line=where.end_line)
-
-
-def chunk_lines(stored: StoredChunk) -> ChunkLines:
-    """Return which chunk of a known source is meant."""
-    return ChunkLines(
-        id=stored.id, start_line=stored.start_line, end_line=stored.end_line, heading=stored.heading
-    )
-
-
-def _arms(candidate: Candidate) -> ArmEvidence:
-    return ArmEvidence(
-        vector=VectorEvidence(rank=candidate.vector_rank, score=rounded(candidate.vector_score)),
-        keyword=KeywordEvidence(
-            rank=candidate.keyword_rank,
-            score=rounded(candidate.keyword_score),
-            tier=candidate.tier if candidate.keyword_score else None,
-        ),
-    )
-
-
-def recall_result(fitted: Recalled, asked: RecallParams, made: dict[str, Any]) -> RecallResult:
-    """Return what `recall` sends; *made*: how the answer was made."""
-    return RecallResult(
-        text=fitted.text,
-        format=asked.format,
-        tokens=fitted.tokens,
-        budget_tokens=asked.budget_tokens,
-        estimator=ESTIMATOR,
-        sources=[RecallSource(**_recalled(one.piece, one.passage)) for one in fitted.sent],
-        omitted=[
-            RecallOmission(**_recalled(one, one.passage), reason=reason) for one, reason in fitted.omitted
-        ],
-        **made,
-    )
-
-
-def _recalled(one: Piece, shown: Passage) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "path": one.path,
-        "start_line": shown.start_line,
-        "end_line": shown.end_line,
-        "score": rounded(one.score),
-        "confidence": one.confidence,
-        "date": one.day.isoformat(),
-        "origin": one.origin,
-        "superseded_by": list(one.superseded_by),
-    }
-
-
-Facts = TypeVar("Facts")
-
-
-def rounded_record(facts: Facts) -> Facts:
-    """Return a record of the search with numbers that are rounded as scores."""
-    return msgspec.convert(_all_rounded(msgspec.to_builtins(facts)), type(facts))
-
-
-def _all_rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, SCORE_DIGITS)
-    if isinstance(value, dict):
-        return {key: _all_rounded(item) for key, item in value.items()}
-    return [_all_rounded(item) for item in value] if isinstance(value, list) else value
-
-
-def rounded(score: float | None) -> float | None:
-    """Return a score as it travels."""
-    return None if score is None else round(score, SCORE_DIGITS)

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from memd.api.hits import rounded_record, search_hit
 from memd.api.params import RecallParams, SearchParams
 from memd.api.prepare import (
     Asked,
@@ -21,21 +22,14 @@ from memd.api.prepare import (
     why_off,
     with_vector,
 )
-from memd.api.results import (
-    AnswerExplanation,
-    Location,
-    SearchResult,
-    WithoutMinus,
-    packed,
-    rounded_record,
-    search_hit,
-)
+from memd.api.results import AnswerExplanation, Location, SearchResult, WithoutMinus
 from memd.errors import InvalidError
 from memd.index.snapshot import View
 from memd.rpc.context import Call
-from memd.rpc.encode import Packed
+from memd.rpc.encode import Packed, packed
 from memd.search import search as pipeline
-from memd.search.explain import Explanation, explain
+from memd.search.explain import explain
+from memd.search.explanation import Explanation
 from memd.search.query import unfinished
 from memd.search.score import SearchRequest
 from memd.search.search import NOTHING_BEGUN, Answer, Begun, Hit

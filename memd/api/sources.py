@@ -3,10 +3,10 @@
 import heapq
 
 from memd.api.params import SourcesParams
-from memd.api.results import SourceEntry, SourcesResult, packed
+from memd.api.results import SourceEntry, SourcesResult
 from memd.records import Source
 from memd.rpc.context import Call
-from memd.rpc.encode import Packed
+from memd.rpc.encode import Packed, packed
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 

@@ -11,9 +11,8 @@ from memd.api.resolve import below
 from memd.api.results import WhyResult
 from memd.api.why_text import Diagnosis
 from memd.index.snapshot import View
-from memd.records import Source, SourceText
+from memd.records import Confidence, Source, SourceText
 from memd.rpc.context import Call
-from memd.search.confidence import Confidence
 from memd.search.search import degraded, search
 from memd.search.why import Verdict
 from memd.search.why import why as walk

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from memd.api import results
-from memd.api.results import SCORE_DIGITS, LastHit, WhyFacts
+from memd.api.hits import SCORE_DIGITS, chunk_lines, location, rounded_record
+from memd.api.results import LastHit, WhyFacts
 from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Source
 from memd.search import filters
-from memd.search.explain import Explained
+from memd.search.explanation import Explained
 from memd.search.keyword import POOL
 from memd.search.score import SearchRequest
 from memd.search.why import Verdict
@@ -80,16 +80,16 @@ def _facts_of_search(finding: Diagnosis, verdict: Verdict) -> dict[str, Any]:
         "filters": list(verdict.missed),
         "vector_arm": finding.off or None,
         "better": list(verdict.better),
-        "into": results.location(verdict.into) if verdict.into else None,
+        "into": location(verdict.into) if verdict.into else None,
         "last": LastHit(path=last.path, score=round(last.score, SCORE_DIGITS)) if last else None,
     }
     if verdict.chunk is not None:
-        facts["chunk"] = results.chunk_lines(verdict.chunk)
+        facts["chunk"] = chunk_lines(verdict.chunk)
     if verdict.explained is not None:
         words = verdict.explained.keyword
         terms = words.terms if words else ()
         facts |= {
-            "explanation": results.rounded_record(verdict.explained),
+            "explanation": rounded_record(verdict.explained),
             "has": [part.term for part in terms if part.count],
             "lacks": [*(part.term for part in terms if not part.count), *(words.lacking if words else ())],
         }

@@ -19,13 +19,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import structlog
 
 from memd import fsio
-
-Action = Literal["write", "revise", "supersede", "forget", "unindex"]
+from memd.records import Action
 
 MAX_NAME_CHARS = 200  # of a client or a conversation: a line stays below a page, and is written whole
 

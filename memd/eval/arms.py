@@ -12,7 +12,7 @@ from memd.eval import grep
 from memd.eval.questions import Passage, Topic
 from memd.eval.scores import DEPTH
 from memd.eval.temporary_index import TemporaryIndex
-from memd.search.score import Mode
+from memd.records import Mode
 
 # memd shows three hits a source at most, so 30 hits hold ten sources. The answer for 10 is
 # the beginning of the answer for 30: what is measured is the order that a user sees.

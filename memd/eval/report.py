@@ -9,7 +9,7 @@ from memd.eval import scores
 from memd.eval.arms import Answers, Ranking
 from memd.eval.questions import Topic
 from memd.eval.scores import DEPTH, MEASURES
-from memd.search.score import Mode
+from memd.records import Mode
 
 Fields = dict[str, Any]
 

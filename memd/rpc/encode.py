@@ -7,9 +7,10 @@ by its class and place alone: an exception's text may quote a note, and this pee
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import msgspec
 import structlog
 
-from memctl.protocol import FrameTooLargeError, Notification, Response, pack, pack_answer
+from memctl.protocol import FrameTooLargeError, Notification, Response, pack, pack_answer, pack_value
 from memd.errors import InvalidError, MemdError
 from memd.logs import log_unforeseen
 
@@ -17,6 +18,8 @@ log = structlog.get_logger()
 
 
 Result = TypeVar("Result")
+Made = TypeVar("Made", bound=msgspec.Struct)
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,14 @@ class Packed(Generic[Result]):
     """A result that is MessagePack already: the thread that made it has encoded it, too."""
 
     result: bytes
+
+
+def packed(result: Made) -> Packed[Made]:
+    """Return a struct as it travels: MessagePack of a map; what is UNSET has no key."""
+    try:
+        return Packed(_ENCODER.encode(result))
+    except UnicodeEncodeError:  # a file's name that is no UTF-8: it travels as the bytes that it is
+        return Packed(pack_value(msgspec.to_builtins(result)))
 
 
 def wire_error(error: BaseException, method: str) -> list[object]:

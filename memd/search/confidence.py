@@ -16,12 +16,10 @@ its neighbours are there, these match nearly as well.
 """
 
 from collections.abc import Callable
-from typing import Literal
 
+from memd.records import Confidence
 from memd.search.identifiers import Reading
 from memd.search.ranking import Candidates
-
-Confidence = Literal["strong", "weak", "none"]
 
 STRONG = 0.6
 # The highest limit with which no question of tests/pairs.jsonl whose note is among the hits is called none:

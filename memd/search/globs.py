@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, TypeVar
 
-import re2
-
 from memd.errors import InvalidError
 
 # As for ignore files: longer ones are no paths, and RE2 matches so many at once.
@@ -31,6 +29,8 @@ def matching(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     Raises:
         InvalidError: there are too many, one is too long, or they are too large together.
     """
+    import re2  # noqa: PLC0415 - the table of filters is read where memd is built, by msgspec alone
+
     if len(patterns) > MAX_GLOBS:
         raise InvalidError(f"path: {len(patterns):,} patterns; at most {MAX_GLOBS} can be asked for at once")
     options = re2.Options()

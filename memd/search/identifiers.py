@@ -19,15 +19,11 @@ from memd import analysis
 from memd.index.columns import take
 from memd.index.snapshot import View
 from memd.records import Tokenizer
-from memd.search.keyword import KeywordArm, Term, phrase_expression
+from memd.search.explanation import MANY_PIECES, READ_FROM, Term, Word
+from memd.search.keyword import KeywordArm, phrase_expression
 from memd.search.query import STOP_WORDS
 from memd.search.vector import VectorArm
 
-# Characters a piece, on average; below, a word is spelled and not read. A UUID has 1.2, a version 1.2, a
-# ticket number 1.8; "tardigrades" 2.8, "parse_front_matter" 3.
-READ_FROM = 2.0
-# Pieces of a word that is not read, at least; "git" and "QA" have two.
-MANY_PIECES = 3
 # A tokenizer gives up on a word of a hundred characters and more, and calls all of it one unknown piece. The
 # longest piece of BERT's vocabulary has 18.
 LONGEST_PIECE = 32
@@ -54,25 +50,6 @@ Reading = Literal["whole", "pieces", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a query that is several pieces to the model."""
-
-    text: str  # as it was typed, without signs around it
-    pieces: int
-    is_read: bool  # the pieces are long enough to mean something
-
-    @property
-    def says_something(self) -> bool:
-        """Whether the model reads it better than most random letters, which have two characters a piece."""
-        return self.is_read and (self.pieces < MANY_PIECES or len(self.text) > READ_FROM * self.pieces)
-
-    @property
-    def is_name(self) -> bool:
-        """Whether it is written as no word of a language is: `start_at`, `query.sql`, `EventTypes`."""
-        return _NAME.search(self.text) is not None
-
-
-@dataclass(frozen=True, slots=True)
 class Named:
     """What a query's words name."""
 
@@ -81,7 +58,6 @@ class Named:
     scores: Mapping[int, float]  # id of a named chunk → its score, had only words that name one been asked
 
 
-_NAME = re.compile(r"[^\W_][_.:@/]+[^\W_]|[a-z][A-Z]")
 NOTHING = Named(1.0, {}, {})
 
 

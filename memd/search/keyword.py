@@ -24,8 +24,9 @@ from memd.index.columns import Ids, Mask, stretches, take
 from memd.index.postings import Postings, counted
 from memd.index.snapshot import Snapshot, View
 from memd.search.bm25 import ChunkScores, bm25_of_sources, count_between
+from memd.search.explanation import Shares, Term
 from memd.search.query import Query, content_words
-from memd.search.source_scores import Grouped, Shares, grouped, keyword_scores, shares_by, shares_of
+from memd.search.source_scores import Grouped, grouped, keyword_scores, shares_by, shares_of
 from memd.search.top_k import count_above
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
@@ -49,23 +50,6 @@ MAX_SUBSTRING_CHUNKS = 5_000  # of one piece that are read to count it; more are
 # Chunks with an excluded word that are read for its minus, the newest first: all would take 50 ms a word.
 MAX_LITERAL_CHUNKS = 2_000
 LITERAL_CHUNKS = 64  # at once: where a note writes a word so, one of the first mostly does; arbitrary
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One term of a query."""
-
-    text: str
-    prefix: bool  # a character of a spaceless script: every term that begins with it
-    times: int  # in the query
-    document_frequency: int  # chunks that it stands in
-    idf: float
-    share: float = 1.0  # of that in a chunk's score; below 1 where a word was taken for it
-
-    @property
-    def weight(self) -> float:
-        """What it adds to the score of a chunk that is full of it."""
-        return self.idf * self.times * self.share
 
 
 @dataclass(frozen=True, slots=True)

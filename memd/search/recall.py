@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal, Protocol
 
-from memd.search.confidence import Confidence, of_hit
+from memd.records import Confidence
+from memd.search.confidence import of_hit
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
 from memd.search.passage import Line, Part, Passage, passage
 from memd.search.search import Hit

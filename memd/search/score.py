@@ -11,16 +11,17 @@ from typing import Literal
 from memd.config import Weights
 from memd.index.columns import Mask, mask_of, require_numpy, restrict
 from memd.index.snapshot import View
+from memd.records import Mode
 from memd.search import filters, newest
+from memd.search.explanation import Word
 from memd.search.fusion import fused
-from memd.search.identifiers import NOTHING, Named, Word, named
+from memd.search.identifiers import NOTHING, Named, named
 from memd.search.keyword import KeywordArm, keyword_arm, knows_a_word, phrase_expression
 from memd.search.query import Query
 from memd.search.ranking import PER_SOURCE, Candidates
 from memd.search.supersession import lifted
 from memd.search.vector import VectorArm, vector_arm
 
-Mode = Literal["hybrid", "keyword", "vector"]
 Fusion = Literal["weighted", "rrf"]
 Lap = Callable[[str], None]
 

@@ -9,14 +9,14 @@ from memd.errors import DeadlineError
 from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import Source
+from memd.records import Confidence, Mode, Source
 from memd.search import fallback
-from memd.search.confidence import Confidence, confidence
+from memd.search.confidence import confidence
 from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reading
 from memd.search.passage import Line, Part, Passage, lines_of, passage
 from memd.search.ranking import Candidate, Candidates
-from memd.search.score import Judgement, Mode, SearchRequest, Words, judge, judge_words
+from memd.search.score import Judgement, SearchRequest, Words, judge, judge_words
 from memd.search.snippet import Snippet, Wanted, snippet, wanted
 from memd.search.supersession import lifted
 

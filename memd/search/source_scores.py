@@ -13,6 +13,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from memd.index.columns import Columns, stretches
+from memd.search.explanation import Shares
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
@@ -27,15 +28,6 @@ if TYPE_CHECKING:
 SOURCE_SHARE = 0.25
 # Chunks that stand for a source, spread evenly over it: as good as all of them, and as quick for a book.
 PLACES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """How much the words of each count for a chunk; they sum up to 1."""
-
-    chunk: float
-    first: float  # the first chunk of its source
-    file: float  # its source, as one long chunk
 
 
 EVERGREEN = Shares(chunk=0.5, first=0.2, file=0.3)

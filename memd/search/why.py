@@ -12,7 +12,8 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source
 from memd.search import filters, ranking
-from memd.search.explain import Explained, Filter, explain_chunk, give_up_in_time, standing
+from memd.search.explain import explain_chunk, give_up_in_time, standing
+from memd.search.explanation import Explained, Filter
 from memd.search.keyword import phrase_expression
 from memd.search.query import Query
 from memd.search.ranking import Candidate

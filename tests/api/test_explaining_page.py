@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memd.api.why_text import _NOT_INDEXED, _OFF, STAGES
 from memd.search import explain
-from memd.search.identifiers import Word
+from memd.search.explanation import Word
 from memd.sources.refusal import WHY_NOT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explaining.md").read_text(encoding="utf-8")

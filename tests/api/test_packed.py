@@ -5,7 +5,8 @@ import msgspec
 import pytest
 
 from memctl.protocol import ANSWERS, Decoder, FrameTooLargeError, Response, pack, pack_answer, pack_value
-from memd.api.results import GetResult, Location, NoteLinks, ShutdownResult, packed
+from memd.api.results import GetResult, Location, NoteLinks, ShutdownResult
+from memd.rpc.encode import packed
 
 
 def received(frame: bytes) -> Response:

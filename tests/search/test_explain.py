@@ -11,7 +11,8 @@ from tests_support import DAY, Notes, many
 
 from memd.config import Weights
 from memd.errors import DeadlineError
-from memd.search.explain import Explained, Filter, explain
+from memd.search.explain import explain
+from memd.search.explanation import Explained, Filter
 from memd.search.query import parse, restricted
 from memd.search.score import judge
 from memd.search.search import search

@@ -13,7 +13,8 @@ from benchmarks.indexed import Indexed, indexed
 from memd.config import Weights
 from memd.embedding.model import TOKENIZER_FILE
 from memd.embedding.tokenizer import WordPieces
-from memd.search.identifiers import FEW, Word, reading, spelled
+from memd.search.explanation import Word
+from memd.search.identifiers import FEW, reading, spelled
 from memd.search.ranking import weights_read
 
 TESTS = Path(__file__).parents[1]

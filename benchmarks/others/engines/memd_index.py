@@ -21,9 +21,10 @@ from benchmarks.others.engine import Way
 from memd.config import Weights
 from memd.index.columns import mask_of
 from memd.index.index import Index
+from memd.records import Mode
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
-from memd.search.score import Mode, SearchRequest
+from memd.search.score import SearchRequest
 from memd.search.search import search
 from memd.search.vector import vector_arm
 from memd.workspace.context import WorkspaceContext
