@@ -207,7 +207,8 @@ async def _live(
         )
         # Only now: they load numpy and SQLite, which takes a fifth of a second. Who connects meanwhile waits
         # in the socket, for that alone.
-        from memd.api.methods import Dispatcher, deadline_s  # noqa: PLC0415
+        from memd.api.dispatch import Dispatcher  # noqa: PLC0415
+        from memd.api.methods import deadline_s  # noqa: PLC0415
         from memd.workspace.workspaces import Workspaces  # noqa: PLC0415
 
         gc.freeze()

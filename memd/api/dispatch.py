@@ -1,0 +1,71 @@
+"""The dispatcher: finds a method's handler, checks the parameters, calls, times and converts."""
+
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any, Protocol
+
+import msgspec
+
+from memd.api import params, results
+from memd.api.masking import masked_answer
+from memd.api.methods import FOR_PEOPLE, METHODS, SHUTDOWN, Method
+from memd.api.prepare import Fields
+from memd.api.results import Result, TimedResult
+from memd.errors import InvalidError, MethodError
+from memd.rpc.context import Call
+from memd.rpc.encode import Packed, packed
+from memd.workspace.workspaces import Workspaces
+
+Handler = Callable[..., Awaitable[Result | Packed[Any]]]
+
+
+class ShutDown(Protocol):
+    """Ends the daemon."""
+
+    def __call__(self, *, if_idle: bool) -> bool:
+        """End it, or, *if_idle*, only where nothing is under way; tell whether it ends."""
+
+
+def _handler(method: Method) -> Handler:
+    module, _, function = method.handler.partition(".")
+    found: Handler = getattr(import_module(f"memd.api.{module}"), function)
+    return found
+
+
+HANDLERS = {name: _handler(method) for name, method in METHODS.items()}
+
+
+class Dispatcher:
+    """Answers requests for one daemon."""
+
+    def __init__(self, workspaces: Workspaces, *, shut_down: ShutDown) -> None:
+        self._workspaces = workspaces
+        self._shut_down = shut_down
+
+    async def handle(self, name: str, given: Fields, call: Call) -> Packed[Any]:
+        """Answer one request. Raises MemdError."""
+        if name == SHUTDOWN:
+            end = params.convert(given, params.ShutdownParams)
+            return packed(results.ShutdownResult(stopping=self._shut_down(if_idle=end.if_idle)))
+        if name not in METHODS:
+            raise MethodError(f"there is no method {name!r}; there are {', '.join([*METHODS, SHUTDOWN])}")
+        method = METHODS[name]
+        wanted = params.convert(given, method.params)
+        if wanted.agent and name in FOR_PEOPLE:
+            raise InvalidError(f"$.agent: {name} is for people, and an agent asks")
+        result = await self._answered(name, wanted, call)
+        if isinstance(result, TimedResult):
+            result = msgspec.structs.replace(result, took_ms=call.age_ms())
+        # The thread that found much has packed it already.
+        answer = result if isinstance(result, Packed) else packed(result)
+        if wanted.agent or name == "recall":  # that is text for a prompt, whoever asks
+            return await self._workspaces.read(masked_answer, answer)
+        return answer
+
+    async def _answered(self, name: str, wanted: params.Params, call: Call) -> Result | Packed[Any]:
+        answer, workspaces = HANDLERS[name], self._workspaces
+        if not METHODS[name].opened:
+            return await answer(workspaces, wanted, call)
+        return await workspaces.using(
+            wanted.workspace, lambda opened: answer(workspaces, opened, wanted, call)
+        )
