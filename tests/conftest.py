@@ -8,17 +8,21 @@ import pytest
 from hypothesis import settings
 from tests_support import Notes, many
 
+from tools import generate
+
 # How long an example takes says something of the machine's load and nothing of memd.
 settings.register_profile("memd", deadline=None, max_examples=many(100))
 settings.load_profile("memd")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the programs that tests start hear Ctrl-C.
+    """Say what is to be done where memctl is not whole; have the programs that tests start hear Ctrl-C.
 
     A shell starts what it runs in the background with SIGINT ignored, and a program that is started so
     keeps it.
     """
+    if not (generate.ROOT / "memctl" / "methods.py").is_file():
+        raise pytest.UsageError(f"files are missing that are in no commit: run {generate.COMMAND}")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

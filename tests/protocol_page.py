@@ -16,10 +16,11 @@ from protocol_examples import as_json, exchanges, shown
 from memctl import protocol
 from memd import errors
 from memd.api import methods, params, results
-from tools.generate_client import comments_of, fields_of, is_record, structs
+from tools.generate import comments_of, fields_of, is_record, structs, summary
 
 PAGE = Path(__file__).parents[1] / "docs" / "protocol.md"
 MADE_FROM_HERE = "## An exchange in bytes\n"
+MADE_TO_HERE = "\n## Entries and links\n"
 
 EXCHANGE = {
     "ping": protocol.Request(1, "ping", {}),
@@ -33,10 +34,11 @@ Exchange = tuple[str, dict[str, Any], dict[str, Any]]  # method, parameters, ans
 
 
 def page(exchanges: Sequence[Exchange]) -> str:
-    """Return the whole page: what stands there by hand, then what the code says and a daemon answered."""
-    by_hand = PAGE.read_text(encoding="utf-8").partition(MADE_FROM_HERE)[0]
+    """Return the whole page: what the code says and a daemon answered, between what is written by hand."""
+    wire, _, rest = PAGE.read_text(encoding="utf-8").partition(MADE_FROM_HERE)
+    entries = rest.partition(MADE_TO_HERE)[2]
     made = [*_exchange(), *_methods(exchanges), *_records(), *_codes()]
-    return by_hand + MADE_FROM_HERE + "".join(made)
+    return wire + MADE_FROM_HERE + "".join(made) + MADE_TO_HERE + entries
 
 
 def frames() -> dict[str, bytes]:
@@ -65,10 +67,9 @@ def _methods(exchanges: Sequence[Exchange]) -> Iterator[str]:
     )
     examples = {method: (params, answer) for method, params, answer in exchanges}
     for name, method in methods.METHODS.items():
-        said = inspect.getdoc(method.function) or ""
         most_s = method.deadline_s
         within = "Has no deadline." if most_s is None else f"Answers within {most_s:g} s."
-        yield f"\n### {name}\n\n{_after_colon(said)} {within}\n"
+        yield f"\n### {name}\n\n{summary(method)} {within}\n"
         yield from _parameters(method.params)
         yield from _answer(method.result)
         yield from _example(*examples[name])
@@ -186,11 +187,6 @@ def codes() -> dict[str, type[errors.MemdError]]:
             found[kind.code] = kind
     found.pop(errors.AlreadyRunningError.code)  # told to who starts a second daemon, never to a client
     return found
-
-
-def _after_colon(said: str) -> str:
-    first = said.partition("\n")[0].partition(":")[2].strip()
-    return first[:1].upper() + first[1:]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The table of memctl's tools for agents, and the JSON that its MCP server answers `tools/list` with.
 
-`python -m tools.generate_client` writes memctl/mcp/tools.json. What a tool takes and answers is what its
+`python -m tools.generate` writes memctl/mcp/tools.json. What a tool takes and answers is what its
 method takes and answers, less what is hidden here with a reason: a parameter or key that the protocol gains
 is the tool's as soon as the file is made anew.
 """
@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memctl.filter_keys import OPTIONS
 from memd.api.methods import METHODS
-from tools.generate_client import comments_of, structs
+from memd.search.filters import FILTER_KEYS
+from tools.generate import comments_of, structs
 
 _FILTERS = {
     one.key: f"{one.help.capitalize()} ({one.value}{'; of several, all' if one.several == 'all' else ''})"
-    for one in OPTIONS
+    for one in FILTER_KEYS
+    if one.option
 }
 # What no tool takes, of whatever method.
 HIDDEN_PARAMS = {

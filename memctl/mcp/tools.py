@@ -1,7 +1,7 @@
 """The tools of the MCP server: their list, their calls, and what of the daemon's answers an agent gets.
 
-`tools.json` has each tool as a client is told of it. It is made by ``python -m tools.generate_client`` of the
-protocol's structs and of the texts in tools/mcp_tools.py: a parameter that a method gains is the tool's, too.
+`tools.json` has each tool as a client is told of it. ``python -m tools.generate`` makes it of the protocol's
+structs and of the texts in tools/mcp_tools.py: a parameter that a method gains is the tool's, too.
 """
 
 import json

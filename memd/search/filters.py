@@ -1,10 +1,9 @@
 """The filter keys of a query: one table says how each is parsed, matched, told, offered and completed.
 
 A new filter is one line in `FILTER_KEYS`, and the function that it matches by. The query parser, the masks of
-both searches, `--explain` and `why` read the table. What lives in `memctl` is written from it by
-`python tools/write_filter_keys.py`: the options of its commands, the descriptions of the MCP tools, the list
-that the Neovim plugin completes. A key with `option` set is a parameter of a request, too (`api/params.py`,
-`mcp.py`).
+both searches, `--explain` and `why` read the table. `python -m tools.generate` makes of it what memctl has:
+the options of its commands, the descriptions of the MCP tools, the list that the Neovim plugin completes. A
+key with `option` set is a parameter of a request, too (`api/params.py`).
 
 Pure, but for the clock that limits how long patterns of paths may take. For any thread.
 """

@@ -11,7 +11,7 @@ from memd.api.methods import METHODS
 from memd.api.results import SearchHit, SearchResult
 from memd.errors import InvalidError
 from tools import mcp_tools
-from tools.generate_client import CLIENT, structs
+from tools.generate import structs
 from tools.mcp_tools import HIDDEN_KEYS, HIDDEN_PARAMS, TOOLS, Tool, method_of, tools_json
 
 
@@ -28,11 +28,6 @@ SCHEMAS = {entry["tool"]["name"]: entry["tool"] for entry in json.loads(tools_js
 def own(tool: Tool) -> type[params.Params]:
     """Return what the method of a tool takes."""
     return METHODS[method_of(tool)].params
-
-
-def test_the_file_is_made_of_the_structs():
-    """A struct or the table was changed: `python -m tools.generate_client` writes the file anew."""
-    assert (CLIENT / "mcp" / "tools.json").read_text(encoding="utf-8") == tools_json()
 
 
 @TOOL

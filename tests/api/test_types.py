@@ -8,15 +8,11 @@ import typing
 import pytest
 
 from memctl import types
+from memd.api.dispatch import HANDLERS
 from memd.api.methods import METHODS
 from memd.rpc.encode import Packed
-from tools.generate_client import CLIENT, fields_of, methods_module, structs, types_module
-
-
-def test_the_clients_types_are_what_the_structs_say():
-    """A struct or the table was changed: `python -m tools.generate_client` writes the files anew."""
-    assert (CLIENT / "types.py").read_text(encoding="utf-8") == types_module()
-    assert (CLIENT / "methods.py").read_text(encoding="utf-8") == methods_module()
+from memd.workspace.open import OpenWorkspace
+from tools.generate import fields_of, structs
 
 
 @pytest.mark.parametrize("kind", structs())
@@ -31,9 +27,10 @@ def test_each_struct_has_a_type_with_the_same_keys(kind):
 def test_a_function_takes_and_answers_what_the_table_says(name):
     """The table is what the dispatcher, the documentation and the clients read."""
     method = METHODS[name]
-    hints = typing.get_type_hints(method.function)
+    hints = typing.get_type_hints(HANDLERS[name])
     assert hints["return"] in {method.result, Packed[method.result]}
     assert method.params in hints.values()
+    assert (OpenWorkspace in hints.values()) == method.opened
 
 
 def test_importing_the_types_loads_nothing_else():

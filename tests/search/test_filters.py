@@ -11,16 +11,9 @@ from memd.api import params
 from memd.records import Source
 from memd.search.filters import BY_NAME, FILTER_KEYS, OF_WORDS, missed, told
 from memd.search.query import parse
-from tools import write_filter_keys
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {one.key for one in FILTER_KEYS if one.option}
-
-
-@pytest.mark.parametrize("path", write_filter_keys.written())
-def test_what_memctl_and_the_editor_read_is_the_table(path):
-    """Else: python tools/write_filter_keys.py."""
-    assert (ROOT / path).read_text(encoding="utf-8") == write_filter_keys.written()[path]
 
 
 @pytest.mark.parametrize("page", ["README.md", "memctl/editors/nvim/doc/memd.txt"])

@@ -1,0 +1,17 @@
+"""Hatch's hook: makes what memctl knows of memd before a wheel, an sdist or an editable install is built."""
+
+import sys
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class GenerateHook(BuildHookInterface[Any]):
+    """Runs `python -m tools.generate` with the sources that are packed, whatever is installed elsewhere."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatch's signature
+        """Write the files; `artifacts` in pyproject.toml takes them along, which git ignores."""
+        sys.path.insert(0, self.root)
+        from tools import generate
+
+        generate.write()
