@@ -111,7 +111,7 @@ class Change:
         """Run *function* in a thread that writes into the workspace, after all writes before it."""
         return await self.workspaces.folders.run(self.root, function)
 
-    def record(self, action: journal.Action, entry_id: str, digest: str) -> None:
+    def record(self, action: Action, entry_id: str, digest: str) -> None:
         """Add to the journal what was just done; for *function* of `write`."""
         now = datetime.now().astimezone()
         journal.record(
