@@ -1,7 +1,7 @@
 """The systemd user service: its installation, its removal and its state.
 
 Writes two units into the user's own folder, and a drop-in where a workspace needs the network. What else the
-user keeps beside them is not touched. On macOS memctl.launchd does the same for launchd.
+user keeps beside them is not touched. Where there is no systemd, as on macOS, memctl starts memd itself.
 """
 
 import os
@@ -9,13 +9,18 @@ import re
 import shutil
 import sys
 import sysconfig
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memctl import launchd, systemd
+from memctl import systemd
 from memctl.launch import default_command, source_tree, stop_daemon
 from memctl.paths import state_dir
 from memctl.systemd import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, unit_dir
+
+# What an earlier `memctl service install` wrote on macOS; nothing writes it any more.
+LAUNCHD_AGENT = "Library/LaunchAgents/local.memd.plist"
+LAUNCHCTL_TIMEOUT_S = 30.0  # bootout waits for memd, which may take 10 s to leave
 
 # The places that memctl and memd must agree on, and that systemd does not take from a shell.
 _SHARED_VARIABLES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
@@ -36,10 +41,7 @@ def install(executable: str | None = None) -> list[Path]:
     """
     command = [executable] if executable else memd_command()
     if sys.platform == "darwin":
-        stop_daemon()
-        path = launchd.write(Path.home(), command, state_dir=state_dir(), environment=os.environ)
-        launchd.load(path)
-        return [path]
+        raise ServiceError("macOS has no systemd, and needs no service: memctl starts memd where none runs")
     if not manager_runs():
         raise ServiceError(
             "no systemd runs for this user ($XDG_RUNTIME_DIR/systemd is missing): log in, or run "
@@ -64,8 +66,7 @@ def install(executable: str | None = None) -> list[Path]:
 
 def uninstall() -> bool:
     """Stop memd and remove its units; False if none of them was there."""
-    if sys.platform == "darwin":
-        return launchd.remove(Path.home())
+    agent_was_there = _remove_launchd_agent()
     folder = unit_dir()
     paths = [path for name in (SOCKET, SERVICE) if (path := folder / name).exists()]
     if paths and manager_runs():
@@ -78,13 +79,11 @@ def uninstall() -> bool:
     if paths and manager_runs():
         systemctl("daemon-reload")
         systemctl("reset-failed", SOCKET, SERVICE, check=False)
-    return bool(paths)
+    return bool(paths) or agent_was_there
 
 
 def status() -> dict[str, Any]:
     """Return {"installed", "units", "enabled", "socket", "service"}; states are systemd's words."""
-    if sys.platform == "darwin":
-        return launchd.status(Path.home())
     places = [unit_dir() / SOCKET, unit_dir() / SERVICE, systemd.drop_in(unit_dir())]
     paths = [str(path) for path in places if path.exists()]
     asked = manager_runs()
@@ -99,6 +98,20 @@ def status() -> dict[str, Any]:
         "socket": ask("is-active", SOCKET),
         "service": ask("is-active", SERVICE),
     }
+
+
+def _remove_launchd_agent() -> bool:
+    """Stop and delete the agent for launchd; False where there is none."""
+    import subprocess
+
+    agent = Path.home() / LAUNCHD_AGENT
+    if not agent.exists():
+        return False
+    bootout = ["launchctl", "bootout", f"gui/{os.getuid()}/{agent.stem}"]
+    with suppress(OSError, subprocess.TimeoutExpired):  # it may not be loaded
+        subprocess.run(bootout, capture_output=True, timeout=LAUNCHCTL_TIMEOUT_S, check=False)
+    agent.unlink()
+    return True
 
 
 def memd_command() -> list[str]:

@@ -1,4 +1,4 @@
-"""Entry point of the daemon: ``memd`` or ``python -m memd``, as systemd, launchd and memctl start it."""
+"""Entry point of the daemon: ``memd`` or ``python -m memd``, as systemd and memctl start it."""
 
 import argparse
 import gc

@@ -33,7 +33,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.epilog = """\
 From the journal where memd is a systemd service (journalctl --user-unit memd.service), else from the file of
-a daemon that memctl or launchd started. Exit code 5: there is no log. No word of a note or a query is in it.
+a daemon that memctl started. Exit code 5: there is no log. No word of a note or a query is in it.
 
 example:
   memctl log -f

@@ -18,7 +18,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.epilog = """\
 The service may open no network socket. Where a workspace has provider = "ollama" or "openai", install also
 writes the drop-in memd.service.d/ollama.conf, which allows it; run it again after you have changed a
-provider. On macOS it writes a launchd agent to ~/Library/LaunchAgents instead, which is untested.
+provider. On macOS there is nothing to install: memctl starts memd where none runs.
 """
 
 
