@@ -152,13 +152,15 @@ def test_the_asyncio_block_asks_two_things_at_once(user):
     assert (done.returncode, done.stdout) == (0, "[True, True]\n"), done.stderr
 
 
-def test_the_lua_block_prints_hits_in_neovim(user, tmp_path):
-    """The socket itself, without a plugin."""
+@pytest.mark.parametrize("without", [(), ("-u", "XDG_RUNTIME_DIR")])
+def test_the_lua_block_prints_hits_in_neovim(user, tmp_path, without):
+    """The socket itself, without a plugin; also where no variable says where it is."""
     if shutil.which("nvim") is None:
         pytest.skip("nvim is not installed: apt install neovim")
     script = tmp_path / "readme.lua"
     script.write_text(block("lua", "sockconnect"))
-    done = user("nvim", "--headless", "--clean", "-n", "-c", f"luafile {script}", "-c", "qall!")
+    editor = ["nvim", "--headless", "--clean", "-n", "-c", f"luafile {script}", "-c", "qall!"]
+    done = user("env", *without, *editor)
     printed = done.stdout + done.stderr
     assert re.match(r"research/brca1\.md 1 0\.\d+", printed.strip()), printed
 

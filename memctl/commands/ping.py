@@ -13,7 +13,7 @@ from memctl.commands.common import PING_TIMEOUT_S
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl ping`."""
     parser.add_argument("--no-start", action="store_true", help="do not start a daemon where none runs")
-    parser.add_argument("--json", action="store_true", help="one object: pong, pid, instance_id")
+    parser.add_argument("--json", action="store_true", help="one object: pong, pid, instance_id, socket")
 
 
 def run(args: Namespace) -> int:
@@ -23,8 +23,9 @@ def run(args: Namespace) -> int:
         asked_s = time.perf_counter()
         answer: dict[str, Any] = client.call("ping", {}, timeout_s=PING_TIMEOUT_S)
         took_ms = (time.perf_counter() - asked_s) * 1000
+        place = client.place
     if args.json:
-        common.print_json(answer)
+        common.print_json(answer | {"socket": place})
     else:
         print(f"pong from process {answer['pid']} in {took_ms:.1f} ms")
     return exits.OK

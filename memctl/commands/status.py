@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from memctl import exits, versions
 from memctl.arguments import seconds
-from memctl.client import Client, NoDaemonError, RpcError, Unreachable, older_daemon
+from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
 from memctl.output.text import safe
 
@@ -78,16 +78,16 @@ def look() -> Seen:
 
     Raises:
         RpcError: it answered with an error.
-        Unreachable: something other than an absent daemon keeps us from connecting.
+        MustMendError: a folder or file keeps us from connecting.
     """
     try:
-        client = Client.connect(timeout_s=STATUS_TIMEOUT_S)
+        with Client.connect(timeout_s=STATUS_TIMEOUT_S) as client:
+            answer: dict[str, Any] = client.call("status", {}, timeout_s=STATUS_TIMEOUT_S)
     except NoDaemonError:
         return _nobody("dead", "memd is not running (memctl start)", exits.UNREACHABLE)
-    try:
-        with client:
-            answer: dict[str, Any] = client.call("status", {}, timeout_s=STATUS_TIMEOUT_S)
-    except Unreachable as error:
+    except MustMendError:
+        raise
+    except Unreachable as error:  # also where it takes no more connections
         return _nobody("stuck", f"memd is there and gives no status: {error}", exits.BUSY)
     return Seen(answer, "", exits.OK)
 
@@ -139,8 +139,8 @@ def _look_on() -> Seen:
         # On its way down, or over a limit.
         state = "stopping" if error.code == "MEMD_STOPPING" else "stuck"
         return _nobody(state, f"memd is there and gives no status: {error}", exits.of(error.code))
-    except Unreachable as error:
-        return _nobody("dead", str(error), exits.UNREACHABLE)
+    except MustMendError as error:
+        return _nobody("stuck", str(error), exits.UNSAFE)
 
 
 def _print_block(seen: Seen, news: list[str]) -> None:

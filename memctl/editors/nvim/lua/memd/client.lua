@@ -1,229 +1,134 @@
--- How does Neovim ask memd and go on editing meanwhile?
+-- Requests to memd, each over a connection of its own, and runs of memctl. Nothing in here waits: Neovim's rpcrequest()
+-- would hold the editor for as long as the daemon hangs.
 --
--- Nothing in here waits. Neovim's own rpcrequest() holds the editor until the answer is there, without a limit
--- if the daemon hangs, and rpcnotify() brings no answer; so this speaks over a pipe of libuv. What it is given to
--- call, it calls once, in the main loop.
+-- `memctl ping` starts a daemon where none runs and names its socket, so that the rules for both are memctl's alone.
 
 local config = require('memd.config')
-local launch = require('memd.launch')
-local place = require('memd.place')
-local wire = require('memd.wire')
 
 local uv = vim.uv or vim.loop
 
 local M = {}
 
-local MAX_ID = 2 ^ 32 - 1
--- What may be asked again when the connection broke, as after a restart of the daemon. Not at once: one that is
--- being killed takes connections for a moment still.
 local READS = { search = true, search_memory = true, recall = true, get = true, status = true, ping = true }
-local TRIES, AGAIN_MS = 3, 100
+local TRIES, AGAIN_MS = 3, 100 -- of a read whose connection broke; a daemon that is being killed still takes connections
 local LATE_MS = 1000 -- memd answers MEMD_TIMEOUT at the deadline itself; how much later that may arrive
-local QUEUE_FULL_MS, QUEUE_FULL_TRIES = 50, 100 -- of connects while the daemon is busy: 5 s, as memctl
+local START_TIMEOUT_MS = 15000 -- memctl gives a daemon 10 s to be ready; the rest is for memctl's own start
+local MAX_REQUEST_BYTES = 1024 * 1024 -- memd hangs up over a longer request
 
--- Who follows what happens sets these: a connection is open, is gone, has brought an event.
-M.opened = function(_) end
-M.closed = function() end
-M.event = function(_) end
+local socket -- where memd listens, as memctl said last; nil where that must be asked
 
-local connection -- the open one: pipe, and pending: id → function(err, result)
-local attempt -- to open one: who waits for it, whether a daemon may be started
-local last_id = 0
-
-local function lose(lost, reason)
-  if lost.closed then
-    return
+-- The memctl of the installation that this file is part of, else the one on the PATH.
+local function program()
+  if config.values.memctl then
+    return vim.fn.expand(config.values.memctl)
   end
-  lost.closed = true
-  lost.pipe:close()
-  if connection == lost then
-    connection = nil
-  end
-  for _, id in ipairs(vim.tbl_keys(lost.pending)) do
-    local waiting = lost.pending[id]
-    local text = 'memd: the connection broke during %s (%s): ask again'
-    waiting.finish(text:format(waiting.method, reason), nil, true)
-  end
-  M.closed()
+  local here = debug.getinfo(1, 'S').source:sub(2)
+  local prefix = (uv.fs_realpath(here) or here):match('^(.*)/lib/python[^/]*/%a+%-packages/memctl/')
+  local script = prefix and prefix .. '/bin/memctl'
+  return script and vim.fn.executable(script) == 1 and script or 'memctl'
 end
 
-local function take(from, message)
-  if message[1] == wire.NOTIFICATION then
-    if message[2] == 'event' and type(message[3]) == 'table' and type(message[3][1]) == 'table' then
-      M.event(message[3][1])
-    end
-    return
+--- Run memctl: on_line gets each line that it prints, on_exit(err) its end; err is nil after exit code 0.
+function M.run(words, on_line, on_exit)
+  local memctl, rest, said = program(), '', ''
+  local ok, job = pcall(vim.fn.jobstart, vim.list_extend({ memctl }, words), {
+    on_stdout = function(_, parts)
+      parts[1] = rest .. parts[1]
+      rest = table.remove(parts)
+      vim.tbl_map(on_line, parts)
+    end,
+    on_stderr = function(_, parts)
+      said = vim.trim(said .. table.concat(parts, ' '))
+    end,
+    on_exit = function(_, status)
+      local text = said ~= '' and said or ('%s %s ended with %d'):format(memctl, words[1], status)
+      on_exit(status ~= 0 and text or nil)
+    end,
+  })
+  if ok and job > 0 then
+    return job
   end
-  local waiting = from.pending[message[2]]
-  if waiting then -- else it came too late, and nobody waits for it any more
-    waiting.finish(wire.error_text(message[3]), message[4])
-  end
+  on_exit(("memd: '%s' can't be run: see :help memd-memctl"):format(memctl))
 end
 
-local function read(into)
-  local feed = wire.reader()
-  into.pipe:read_start(function(err, bytes)
-    local messages, fault = {}, err or 'closed by memd'
-    if bytes then
-      messages, fault = feed(bytes)
-    end
-    if fault then
-      into.pipe:read_stop()
-    end
-    for _, message in ipairs(messages or {}) do
-      vim.schedule(function()
-        take(into, message)
-      end)
-    end
-    if fault then
-      vim.schedule(function()
-        lose(into, fault)
-      end)
-    end
-  end)
+local function locate(on_done)
+  local words = { 'ping', '--json', not config.values.start and '--no-start' or nil }
+  local job = M.run(words, function(line)
+    socket = vim.json.decode(line).socket
+  end, on_done)
+  vim.defer_fn(function()
+    pcall(vim.fn.jobstop, job)
+  end, START_TIMEOUT_MS)
 end
 
-local function settle(err, opened)
-  local waiters = attempt.waiters
-  attempt, connection = nil, opened
-  if opened then
-    read(opened)
-    M.opened(opened)
-  end
-  for _, waiter in ipairs(waiters) do
-    waiter(err, opened)
-  end
-end
-
-local try
-
-local function failed(code, path)
-  local nobody = code == 'ENOENT' or code == 'ECONNREFUSED'
-  if nobody and not attempt.elsewhere then
-    attempt.elsewhere = place.elsewhere()
-    if attempt.elsewhere then
-      return try()
-    end
-  end
-  if code == 'EAGAIN' and attempt.tries < QUEUE_FULL_TRIES then
-    attempt.tries = attempt.tries + 1
-    vim.defer_fn(try, QUEUE_FULL_MS)
-  elseif nobody and attempt.start and not attempt.started then
-    attempt.started, attempt.elsewhere = true, nil
-    launch.start(function(err)
-      if err then
-        settle(err)
-      else
-        try()
-      end
-    end)
-  elseif nobody then
-    settle(('memd: no memd listens at %s. Start it: memctl start'):format(path))
-  else
-    settle(("memd: can't connect to memd at %s: %s"):format(path, code))
-  end
-end
-
-try = function()
-  local path, reason = attempt.elsewhere, nil
-  if not path then
-    path, reason = place.socket()
-  end
-  if not path then
-    return settle(reason)
-  end
-  local pipe = uv.new_pipe(false)
-  local done = vim.schedule_wrap(function(err)
-    if err then
-      pipe:close()
-      failed(err:match('^%u+') or err, path)
-    else
-      settle(nil, { pipe = pipe, pending = {} })
-    end
-  end)
-  local ok, err = pipe:connect(path, done)
-  if not ok then
-    done(err)
-  end
-end
-
---- Connect where that is not done yet; on_ready(err, connection).
----
---- start: a daemon may be started.
-function M.connect(start, on_ready)
-  if connection then
-    return on_ready(nil, connection)
-  end
-  local is_first = attempt == nil
-  attempt = attempt or { waiters = {}, tries = 0 }
-  attempt.start = attempt.start or start
-  table.insert(attempt.waiters, on_ready)
-  if is_first then
-    try()
-  end
-end
-
-local function send(to, method, params, on_done)
-  last_id = last_id % MAX_ID + 1
-  local id, timeout_ms = last_id, config.values.timeout_ms
-  local frame, reason = wire.request(id, method, vim.tbl_extend('keep', params, { timeout_ms = timeout_ms }))
-  if not frame then
-    return on_done(reason)
-  end
-  local timer = uv.new_timer()
+-- Send a frame; done(err, answer, trouble), trouble: 'unsent' or 'broken' where there is no answer.
+local function exchange(method, frame, timeout_ms, done)
+  local pipe, timer, unpack = uv.new_pipe(false), uv.new_timer(), vim.mpack.Unpacker()
   local function finish(...)
-    if to.pending[id] then
-      to.pending[id] = nil
+    if not pipe:is_closing() then
+      pipe:close()
       timer:close()
-      on_done(...)
+      done(...)
     end
   end
-  to.pending[id] = { method = method, finish = finish }
+  local function broke(reason)
+    finish(('memd: the connection broke during %s (%s): ask again'):format(method, reason), nil, 'broken')
+  end
+  local function receive(fault, bytes)
+    local at = 1
+    while bytes and at <= #bytes do
+      local ok, message, after = pcall(unpack, bytes, at)
+      if not ok or message ~= nil and type(message) ~= 'table' then
+        return broke('what came is no message of memd')
+      elseif message == nil then
+        return -- the rest of it is still to come
+      elseif message[1] == 1 then -- else it is a notification
+        return finish(message[3] ~= vim.NIL and message[3][2] or nil, message[4])
+      end
+      at = after
+    end
+    if not bytes then
+      broke(fault or 'closed by memd')
+    end
+  end
   local late = ('memd: no answer to %s within %g s. Is it well? memctl status'):format(method, timeout_ms / 1000)
   timer:start(timeout_ms + LATE_MS, 0, vim.schedule_wrap(function()
     finish(late)
   end))
-  to.pipe:write(frame, vim.schedule_wrap(function(err)
+  pipe:connect(socket, vim.schedule_wrap(function(err)
     if err then
-      lose(to, err)
+      return finish(("memd: can't connect to memd at %s: %s"):format(socket, err), nil, 'unsent')
     end
+    pipe:write(frame)
+    pipe:read_start(vim.schedule_wrap(receive))
   end))
 end
 
-local function once(method, params, on_done, start)
-  M.connect(start, function(err, opened)
-    if err then
-      on_done(err)
-    elseif opened.closed then -- by the one who was told before us
-      on_done(('memd: the connection broke before %s: ask again'):format(method), nil, true)
-    else
-      send(opened, method, params, on_done)
-    end
-  end)
-end
-
---- Ask memd; on_done(err, result), err as a text for the user.
----
---- options.start: false where no daemon shall be started for it.
-function M.request(method, params, on_done, options)
-  local start = config.values.start and (options or {}).start ~= false
-  on_done = vim.schedule_wrap(on_done) -- an error in it is its own, and costs no other request its answer
-  local function try_once(tries)
-    once(method, params, function(err, result, broken)
-      if broken and READS[method] and tries > 1 then
-        return vim.defer_fn(function()
-          try_once(tries - 1)
-        end, AGAIN_MS)
-      end
-      on_done(err, result)
-    end, start)
+--- Ask memd; on_done(err, answer) is called once, in the main loop; err is a text for the user.
+function M.request(method, params, on_done)
+  params = vim.tbl_extend('keep', params, { timeout_ms = config.values.timeout_ms })
+  local ok, frame = pcall(vim.mpack.encode, { 0, 1, method, { params } })
+  if not ok or #frame > MAX_REQUEST_BYTES then
+    local reason = ok and ('it has %d bytes, %d are allowed'):format(#frame, MAX_REQUEST_BYTES) or frame
+    return on_done(("memd: %s can't be sent: %s"):format(method, reason))
   end
-  try_once(TRIES)
-end
-
---- Say whether somebody took our connection.
-function M.is_open()
-  return connection ~= nil
+  local tries = 0
+  local function try(err)
+    if err then
+      return on_done(err)
+    elseif not socket then
+      return locate(try)
+    end
+    tries = tries + 1
+    exchange(method, frame, params.timeout_ms, function(fault, answer, trouble)
+      if tries < TRIES and (trouble == 'unsent' or trouble and READS[method]) then
+        socket = nil
+        return vim.defer_fn(try, AGAIN_MS)
+      end
+      on_done(fault, answer)
+    end)
+  end
+  try()
 end
 
 return M

@@ -1,39 +1,28 @@
--- What may a user set?
+-- The user's settings.
 
 local M = {}
 
-local KINDS = {
-  timeout_ms = 'number',
-  start = 'boolean',
-  memctl = 'string',
-  workspace = 'string',
-  limit = 'number',
-  budget_tokens = 'number',
-  open = 'string',
-}
+local KINDS = {}
+for kind, names in pairs({ number = 'timeout_ms limit budget_tokens', boolean = 'start', string = 'memctl workspace open' }) do
+  for name in names:gmatch('%S+') do
+    KINDS[name] = kind
+  end
+end
 
-M.values = {
-  timeout_ms = 5000, -- memd's own limit for a search
-  start = true, -- start a daemon where none runs
-  memctl = nil, -- the program that starts it; by default the one this plugin came with
-  workspace = nil, -- a folder; by default that of the buffer, see place.lua
-  limit = nil, -- hits; by default as many as the workspace's config.toml says
-  budget_tokens = nil, -- of :MemRecall; memd's default is 2000
-  open = 'botright copen', -- what shows the quickfix list
-}
+-- The defaults; :help memd-options says what each is, and what holds for those that have none.
+M.values = { timeout_ms = 5000, start = true, open = 'botright copen' }
 
 --- Take over what is set in *given*; an error names what can't be.
 function M.set(given)
   for name, value in pairs(given or {}) do
-    if not KINDS[name] then
+    local kind = KINDS[name]
+    if not kind then
       local names = vim.tbl_keys(KINDS)
       table.sort(names)
       error(("memd: there is no option '%s'; there are %s"):format(name, table.concat(names, ', ')), 0)
-    end
-    if type(value) ~= KINDS[name] then
-      error(('memd: %s must be a %s, not %s'):format(name, KINDS[name], vim.inspect(value)), 0)
-    end
-    if KINDS[name] == 'number' and (value < 1 or value % 1 ~= 0) then
+    elseif type(value) ~= kind then
+      error(('memd: %s must be a %s, not %s'):format(name, kind, vim.inspect(value)), 0)
+    elseif kind == 'number' and (value < 1 or value % 1 ~= 0) then
       error(('memd: %s must be a whole number from 1, not %s'):format(name, value), 0)
     end
   end

@@ -1,15 +1,40 @@
--- What can a user's configuration and the commands ask for? The whole of the plugin's interface.
+-- The plugin's interface: all that a user's configuration and the commands can ask for.
 
 local M = {}
 
-local searches, recalls = 0, 0
+local newest = {} -- method → number of the question that was asked last
 
-local function notify(text, level)
-  vim.notify(text, level or vim.log.levels.INFO, { title = 'memd' })
+local function notify(text, ...)
+  vim.notify(('memd: ' .. text):format(...), vim.log.levels.INFO, { title = 'memd' })
 end
 
-local function fail(err)
-  notify(err, vim.log.levels.ERROR)
+-- Return a function that says whether the user is still where they are now, ready for a command: a window that
+-- opened while they type somewhere else would take their keys.
+local function place()
+  local window, buffer = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
+  return function()
+    return vim.fn.mode(1) == 'n'
+      and vim.fn.getcmdwintype() == ''
+      and vim.api.nvim_get_current_win() == window
+      and vim.api.nvim_get_current_buf() == buffer
+  end
+end
+
+-- Ask, and give take(answer, is_nearest, still_here) the answer to the newest question; is_nearest: none of what was
+-- found is a good match, and the nearest was not asked for.
+local function ask(method, query, params, options, take)
+  local still_here, number = place(), (newest[method] or 0) + 1
+  newest[method] = number
+  params.query, params.workspace = query, require('memd.workspace').of_buffer()
+  M.request(method, params, function(err, answer)
+    if number ~= newest[method] then
+      return
+    end
+    if err then
+      return vim.notify(err, vim.log.levels.ERROR, { title = 'memd' })
+    end
+    take(answer, answer.confidence == 'none' and not (options or {}).nearest, still_here)
+  end)
 end
 
 --- Change what is set by default; see :help memd-options.
@@ -22,46 +47,25 @@ function M.request(method, params, on_done)
   require('memd.client').request(method, params, on_done)
 end
 
-local function asked(query)
-  local values = require('memd.config').values
-  return { query = query, workspace = require('memd.place').workspace(), limit = values.limit }
-end
-
--- Whether an answer has hits and none of them is a good match.
-local function is_nearest(answer)
-  return answer.confidence == 'none' and #(answer.hits or answer.sources) > 0
-end
-
-local NO_GOOD_MATCH = 'memd: no good match for %s (:MemNearest shows the nearest there is)'
-
 --- Search, and show the hits in the quickfix list.
 ---
 --- options.jump: go to the best one instead; options.nearest: also where no hit is a good match.
 function M.search(query, options)
-  local still_here = require('memd.moment').now()
-  searches = searches + 1
-  local number = searches
-  M.request('search', asked(query), function(err, answer)
-    if number ~= searches then
-      return -- another search was asked for since
-    end
-    if err then
-      return fail(err)
-    end
+  local values, quickfix = require('memd.config').values, require('memd.quickfix')
+  ask('search', query, { limit = values.limit }, options, function(answer, is_nearest, still_here)
     if #answer.hits == 0 then
-      local caveats = require('memd.quickfix').caveats(answer)
-      return notify(('memd: no hits for %s%s'):format(query, caveats and (' (%s)'):format(caveats) or ''))
+      return notify('no hits for %s%s', query, quickfix.caveats(answer))
     end
-    if is_nearest(answer) and not (options and options.nearest) then
-      return notify(NO_GOOD_MATCH:format(query))
+    if is_nearest then
+      return notify('no good match for %s (:MemNearest shows the nearest there is)', query)
     end
-    require('memd.quickfix').fill(answer, query)
+    quickfix.fill(answer, query)
     if not still_here() then
-      return notify(('memd: %d found for %s, see the quickfix list (:copen)'):format(#answer.hits, query))
+      return notify('%d found for %s, see the quickfix list (:copen)', #answer.hits, query)
     end
-    local opened, reason = pcall(require('memd.quickfix').open, options and options.jump)
+    local opened, reason = pcall(vim.cmd, options and options.jump and 'cfirst' or values.open)
     if not opened then -- as where the buffer has changes and 'hidden' is off
-      fail('memd: ' .. reason)
+      vim.notify('memd: ' .. reason, vim.log.levels.ERROR, { title = 'memd' })
     end
   end)
 end
@@ -70,31 +74,21 @@ end
 ---
 --- options.nearest: also where none of it is a good match.
 function M.recall(query, options)
-  local still_here = require('memd.moment').now()
-  recalls = recalls + 1
-  local number = recalls
-  local params = asked(query)
-  params.limit = nil
-  params.budget_tokens = require('memd.config').values.budget_tokens
-  M.request('recall', params, function(err, answer)
-    if number ~= recalls then
-      return
-    end
-    if err then
-      return fail(err)
-    end
+  local params = { budget_tokens = require('memd.config').values.budget_tokens }
+  ask('recall', query, params, options, function(answer, is_nearest, still_here)
     if answer.text == '' then
-      return notify('memd: nothing is known about ' .. query)
+      return notify('nothing is known about %s', query)
     end
-    if is_nearest(answer) and not (options and options.nearest) then
-      return notify(('memd: nothing is known about %s: no note is a good match'):format(query))
+    if is_nearest and #answer.sources > 0 then
+      return notify('nothing is known about %s: no note is a good match', query)
     end
     local scratch = require('memd.scratch')
-    local buffer = scratch.write('memd://recall', answer.text, 'markdown')
+    local buffer = scratch.buffer('memd://recall', 'markdown')
+    scratch.write(buffer, vim.split(answer.text, '\n', { plain = true }))
     vim.b[buffer].memd_workspace = answer.workspace
     vim.bo[buffer].path = vim.fn.escape(answer.workspace, ' ,\\') -- gf on a source finds it
     if not still_here() then
-      return notify('memd: what is known about ' .. query .. ' is in the buffer memd://recall')
+      return notify('what is known about %s is in the buffer memd://recall', query)
     end
     scratch.show(buffer)
   end)
@@ -102,12 +96,12 @@ end
 
 --- Show what memd knows and does, in a scratch buffer that follows it.
 function M.status()
-  require('memd.scratch').show(require('memd.board').buffer())
+  require('memd.status').open()
 end
 
 --- Return a few words about memd for a statusline; costs nothing.
 function M.statusline()
-  return require('memd.board').statusline()
+  return require('memd.status').line()
 end
 
 return M

@@ -1,31 +1,26 @@
--- Where does text go that is no file?
+-- Scratch buffers: text that is no file.
 
 local M = {}
 
--- Not bufnr(): it takes the name for a pattern.
-local function named(name)
-  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+--- Return the scratch buffer of this name, and whether it was made just now.
+function M.buffer(name, filetype)
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do -- not bufnr(): it takes the name for a pattern
     if vim.api.nvim_buf_get_name(buffer) == name then
-      return buffer
+      return buffer, false
     end
   end
-end
-
-local function made(name, filetype)
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(buffer, name)
   vim.bo[buffer].bufhidden = 'hide'
   vim.bo[buffer].filetype = filetype
-  return buffer
+  return buffer, true
 end
 
---- Put *text* into the scratch buffer of this name and return it.
-function M.write(name, text, filetype)
-  local buffer = named(name) or made(name, filetype)
+--- Put lines in the place of the buffer's text.
+function M.write(buffer, lines)
   vim.bo[buffer].modifiable = true
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(text, '\n', { plain = true }))
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].modifiable = false
-  return buffer
 end
 
 --- Go to a window that shows *buffer*; one is split where there is none.

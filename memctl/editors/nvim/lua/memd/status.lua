@@ -1,94 +1,75 @@
--- What does memd do just now?
---
--- Follows its events; each is a hint that `status` is worth asking again. Never starts a daemon, and finds one
--- that was started later.
+-- The state of memd, in a buffer and for a statusline. Both are what `memctl status --watch` says again and again: it
+-- starts no daemon, and waits for one that is gone or hangs.
 
 local client = require('memd.client')
+local scratch = require('memd.scratch')
 
 local M = {}
 
--- Arbitrary: a storm of events costs five questions a second, of a millisecond each.
-local REFRESH_MS = 200
-local FIRST_RETRY_MS, LAST_RETRY_MS = 500, 5000 -- a try costs microseconds where nobody listens
+local NAME = 'memd://status'
+local HEADING = '^%d+%-%d%d%-%d%d %d%d:%d%d:%d%d$' -- of each page
+local AGAIN_MS = 5000 -- until memctl is run again where it could not be run, or was ended
+local STATES = { dead = 'memd off', stuck = 'memd stuck', stopping = 'memd stopping' }
 
-M.following = false
-M.known = nil -- the last answer of `status`; nil where there is none
-M.fault = nil -- why there is none
-M.changed = function() end -- whoever shows it sets this
+local is_followed = false
+local known -- the last answer of `memctl status --json`; nil where there is none
 
-local followed -- the connection that brings events
-local retry_ms = FIRST_RETRY_MS
-local refreshing, again = false, false
-
-local function tell(err, answer)
-  M.known, M.fault = answer, err
-  M.changed()
-  vim.cmd('redrawstatus!')
-end
-
---- Ask again; at once, unless that was done a moment ago.
-function M.refresh()
-  if refreshing then
-    again = true
+--- Show all that memd says of itself in a scratch buffer that follows it until it is wiped out.
+function M.open()
+  local buffer, is_new = scratch.buffer(NAME, 'memd')
+  scratch.show(buffer)
+  if not is_new then
     return
   end
-  refreshing, again = true, false
-  client.request('status', {}, function(err, answer)
-    tell(err, answer)
-    vim.defer_fn(function()
-      refreshing = false
-      if again then
-        M.refresh()
-      end
-    end, REFRESH_MS)
-  end, { start = false })
-end
-
-local connect
-
-local function later(err)
-  tell(err)
-  vim.defer_fn(connect, retry_ms)
-  retry_ms = math.min(2 * retry_ms, LAST_RETRY_MS)
-end
-
-local function subscribe(opened)
-  if opened == followed then
-    return
-  end
-  followed = opened
-  client.request('subscribe', {}, function(err)
-    if not err then
-      retry_ms = FIRST_RETRY_MS
-      M.refresh()
-    elseif not opened.closed then -- else `closed` has seen to it
-      followed = nil
-      later(err)
-    end
-  end, { start = false })
-end
-
-connect = function()
-  client.connect(false, function(err, opened)
-    if opened then
-      subscribe(opened)
+  local page, job = {}, nil
+  local function write()
+    if vim.api.nvim_buf_is_valid(buffer) then
+      scratch.write(buffer, page)
     else
-      later(err)
+      pcall(vim.fn.jobstop, job)
     end
+  end
+  job = client.run({ 'status', '--watch' }, function(line)
+    if line:match(HEADING) then
+      page = {}
+      vim.schedule(write) -- when the rest of what has come with this line is in it
+    end
+    page[#page + 1] = line
+  end, function(err)
+    page = { err }
+    write()
   end)
 end
 
---- Begin to follow what memd does, for as long as the editor lives.
-function M.follow()
-  if M.following then
-    return
+local function follow()
+  client.run({ 'status', '--json', '--watch' }, function(line)
+    known = vim.json.decode(line)
+    vim.cmd('redrawstatus!')
+  end, function()
+    known = nil
+    vim.defer_fn(follow, AGAIN_MS)
+  end)
+end
+
+--- Return a few words for a statusline: no disk, no socket, no waiting.
+function M.line()
+  if not is_followed then -- and not each time: an editor that redraws at each event would do nothing else
+    is_followed = true
+    vim.schedule(follow)
   end
-  M.following = true
-  client.opened, client.event = subscribe, M.refresh
-  client.closed = function()
-    later('memd: the connection is closed')
+  if not known or known.server.state then
+    return known and STATES[known.server.state] or 'memd'
   end
-  connect()
+  local name, workspaces = vim.api.nvim_buf_get_name(0), known.workspaces
+  local found = #workspaces == 1 and workspaces[1] or nil
+  for _, one in ipairs(workspaces) do
+    found = vim.startswith(name, one.root .. '/') and one or found
+  end
+  local words = { 'memd', found and found.state }
+  if found and (found.pending or 0) > 0 then
+    words[#words + 1] = tostring(found.pending)
+  end
+  return table.concat(vim.list_extend(words, found and found.degraded or {}), ' ')
 end
 
 return M
