@@ -53,6 +53,7 @@ class Rebuild:
         self._refuse_missing()
         await self._daemon.threads.write(delete_index, self._place.index_dir)
         self.opened = opened = await open_workspace(self._place, self._daemon, self)
+        opened.sync.is_rebuild = True
         try:
             await _caught_up(opened, self._stopped)
             self._refuse_missing()

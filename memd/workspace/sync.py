@@ -11,6 +11,8 @@ from contextlib import suppress
 from math import floor
 from typing import Any, Literal
 
+import structlog
+
 from memd.errors import IndexClosedError, NoSpaceError, StorageError
 from memd.index.index import Index
 from memd.registry import Workspace
@@ -30,6 +32,7 @@ BULK_POLL_S = 0.05  # the same while thousands of files wait, and counting them 
 EMBED_RETRY_S = (1.0, 2.0, 5.0)
 REPORT_EVERY_S = 0.25  # progress notifications; at least one a second is promised
 
+log = structlog.get_logger()
 
 Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | "embed", "done", "total"}
 
@@ -43,6 +46,8 @@ class WorkspaceSync:
         self.first = True  # until everything has been searchable once
         self.first_words = True  # until the words of everything have been
         self.renewed: Literal["", "updated", "damaged"] = ""  # why an index that is not whole is made anew
+        self.is_rebuild = False  # of an index that answers meanwhile
+        self._began_s = time.monotonic()
         self.reopening = False  # what follows is the next sync's: who waits goes on there
         self.troubles = Troubles(context.publish)
         self._told_state = ""
@@ -300,6 +305,14 @@ class WorkspaceSync:
         self.troubles.clear()
         self._tell_state()
         if self.first:
+            log.info(
+                "index_complete",
+                made="rebuild" if self.is_rebuild else self.renewed or "first",
+                sources=len(self.index.snapshot.sources),
+                chunks=self.index.snapshot.columns.count,
+                vectors=self.vector_count,
+                took_s=round(time.monotonic() - self._began_s, 1),
+            )
             self.first, self.renewed = False, ""
             await self.context.write(self.index.note_complete)
             await self._drop_old()

@@ -1,5 +1,6 @@
 """An index that is built anew costs no answer: the old one stays until the new one is whole."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -58,6 +59,21 @@ def test_the_old_index_answers_while_the_new_one_is_made(hanging):
     assert daemon.found("otter", workspace=root, mode="keyword") == ["otter.md"]
     assert vectors(daemon, root) == 2
     assert folders(daemon) == [""]
+
+
+def test_the_log_names_each_index_that_is_made(daemon, tmp_path):
+    """The first one and a rebuild, each with its counts; a save is no line."""
+    root = tmp_path / "notes"
+    (root / "memory").mkdir(parents=True)
+    (root / "memory/config.toml").write_text('provider = "none"\n')
+    (root / "heron.md").write_text("# Heron\n\nBy the weir.\n")
+    place = daemon.add(root)
+    (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
+    daemon.call("index", workspace=place)
+    daemon.call("index", workspace=place, rebuild=True)
+    logged = [json.loads(line) for line in daemon.log().splitlines() if "index_complete" in line]
+    told = [tuple(line[key] for key in ("made", "sources", "chunks", "vectors")) for line in logged]
+    assert told == [("first", 1, 1, 0), ("rebuild", 2, 2, 0)]
 
 
 def test_a_rebuild_that_is_killed_leaves_the_old_index(hanging):
