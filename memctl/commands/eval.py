@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,11 @@ def _check(args: Namespace) -> None:
         raise CommandError(f"{target}: the plot is an SVG, name it so: {target.with_suffix('.svg')}")
     if target and (target.is_dir() or not os.access(target.parent, os.W_OK)):
         raise CommandError(f"{target} cannot be written: is there a folder {target.parent}, and is it yours?")
+    if target and find_spec("matplotlib") is None:
+        raise CommandError(
+            "--plot draws with matplotlib, which is not installed: pip install 'memd[plot]' (in a clone: "
+            "pip install '.[plot]')"
+        )
     if args.max_notes and args.golden:
         raise CommandError(
             "--max-notes samples what --headings copies; a golden file asks the notes as they are"
@@ -202,7 +208,7 @@ def _show(measured: Fields, args: Namespace) -> None:
             sys.stdout.write(page.failures(failed, asked, held_out=held, colour=colour))
     if args.plot:
         try:
-            args.plot.write_text(plot.svg(measured), encoding="utf-8")
+            plot.write(measured, args.plot)
         except OSError as error:
             raise CommandError(f"{args.plot} cannot be written: {error.strerror}", exits.STORAGE) from error
         common.note(f"drawn: {args.plot}")

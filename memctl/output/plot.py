@@ -1,57 +1,56 @@
-"""The plot of an evaluation: three panels over the same rows, a row an arm; an SVG written by hand.
+"""The plot of an evaluation: three panels over the same rows, a row an arm; drawn with matplotlib.
 
 Quality with its interval, where the answers stand, and the time they take. Holds figures and no word of a
 note or query, so that it can be shown around.
 """
 
-import math
-from collections.abc import Iterator, Mapping
-from html import escape
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-WIDTH, ROW, TOP, BOTTOM = 1080, 46, 118, 42  # in pixels, as all below
-EDGE = 24  # on the left and right
-LABELS = 80  # width of the arms' names
-GAP = 48  # between panels: half of an axis label ends in it
-PANEL = (WIDTH - 2 * EDGE - LABELS - 2 * GAP - 16) / 3
-BAR = 22  # thickness
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-FONTS = "system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"
-INK, FAINT, GRID = "#1f2328", "#59636e", "#d1d9e0"
 OURS, OTHERS = "#0969da", "#8c959f"  # hybrid stands out, the others are what it is compared with
-# Where the first right note stands → colour, ink on it, legend; dark is early.
+# Where the first right note stands → colour, legend; dark is early.
 STANDING = {
-    "1": ("#0550ae", "#ffffff", "first"),
-    "2-3": ("#4c9bf0", INK, "2 to 3"),
-    "4-10": ("#b6dbff", INK, "4 to 10"),
-    "none": ("#e6e8eb", FAINT, "not in 10"),
+    "1": ("#0550ae", "first"),
+    "2-3": ("#4c9bf0", "2 to 3"),
+    "4-10": ("#b6dbff", "4 to 10"),
+    "none": ("#e6e8eb", "not in 10"),
 }
 DEPTH = 10  # ranks that the report judges: a page of hits
-MIN_LABELLED = 0.12  # share of a bar that has room for its percentage
+NARROW = 0.15  # of nDCG@10: its figure does not fit into a bar that is shorter
+SHORTEST_MS = 0.01  # a logarithmic axis has no place for 0
 
 Fields = dict[str, Any]
-Point = tuple[float, float]
 
 
-def svg(report: Fields) -> str:
-    """Return the report as an SVG document."""
-    arms = list(report["arms"])
-    height = TOP + ROW * len(arms) + BOTTOM
-    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONTS}" font-size="14" fill="{INK}">',
-        f"<title>{escape(headline(report))}</title>",
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        _text(EDGE, 34, headline(report), size=18, weight="600"),
-    ]
-    for row, arm in enumerate(arms):
-        weight = "600" if arm == "hybrid" else "400"
-        label = f"{arm.partition('@')[0]} *" if "@" in arm else arm
-        parts.append(_text(EDGE + LABELS - 16, _middle(row) + 5, label, anchor="end", weight=weight))
-    for number, panel in enumerate((_quality, _standing, _latency)):
-        left = EDGE + LABELS + number * (PANEL + GAP)
-        parts += panel(report["arms"] if panel is not _standing else report, left, len(arms))
-    return "\n".join([*parts, "</svg>", ""])
+def write(report: Fields, target: Path) -> None:
+    """Draw the report into an SVG file. Raises OSError."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.fonttype": "none"}):  # text stays text: it can be searched and copied
+        figure(report).savefig(target, format="svg")
+
+
+def figure(report: Fields) -> "Figure":
+    """Return the picture."""
+    from matplotlib.figure import Figure
+
+    arms = report["arms"]
+    drawn = Figure(figsize=(12, 2.2 + 0.45 * len(arms)), layout="constrained")
+    drawn.suptitle(headline(report), fontweight="bold")
+    quality, ranks, times = drawn.subplots(1, 3, sharey=True)
+    _quality(quality, arms)
+    _standing(ranks, report)
+    _latency(times, arms)
+    quality.invert_yaxis()  # the first arm on top
+    quality.set_yticks(
+        range(len(arms)), [f"{arm.partition('@')[0]} *" if "@" in arm else arm for arm in arms]
+    )
+    return drawn
 
 
 def headline(report: Fields) -> str:
@@ -73,117 +72,43 @@ def standing(report: Fields, arm: str) -> dict[str, int]:
     return found
 
 
-def _quality(arms: Mapping[str, Fields], left: float, rows: int) -> Iterator[str]:
+def _quality(axes: "Axes", arms: Mapping[str, Fields]) -> None:
     """Draw nDCG@10 as bars with 95 % intervals."""
-    yield from _panel_title(left, "nDCG@10", "1 is a perfect order; lines: 95 % intervals")
-    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
-        yield from _tick(left + tick * PANEL, f"{tick:g}", rows)
+    axes.set(title="nDCG@10", xlabel="1 is a perfect order; lines: 95 % intervals", xlim=(0, 1))
     for row, (arm, facts) in enumerate(arms.items()):
-        value, y = facts["measures"]["ndcg@10"], _middle(row)
-        yield _bar(left, y, value * PANEL, OURS if arm == "hybrid" else OTHERS)
-        end = value
-        if facts["interval"]:
-            low, high = facts["interval"]
-            end = high
-            yield _line((left + low * PANEL, y), (left + high * PANEL, y), INK, 2)
-            for edge in (low, high):
-                yield _line((left + edge * PANEL, y - 5), (left + edge * PANEL, y + 5), INK, 2)
-        # Within the bar where the picture would end else.
-        inside = end > 0.84  # noqa: PLR2004 (four characters' width of the panel)
-        x = left + 8 if inside else left + end * PANEL + 8
-        yield _text(x, y + 5, f"{value:.2f}", weight="600", fill="#ffffff" if inside else INK)
+        value = facts["measures"]["ndcg@10"]
+        low, high = facts["interval"] or (value, value)
+        axes.barh(row, value, color=_colour(arm))
+        axes.plot([low, high], [row, row], color="black", marker="|")
+        ink = "white" if arm == "hybrid" and value > NARROW else "black"
+        axes.annotate(f"{value:.2f}", (0, row), (4, 0), textcoords="offset points", va="center", color=ink)
 
 
-def _standing(report: Fields, left: float, rows: int) -> Iterator[str]:
+def _standing(axes: "Axes", report: Fields) -> None:
     """Draw where the first right source stands, as shares of all questions."""
-    yield from _panel_title(left, "Where the first right note stands", "")
-    x = left
-    for colour, _, label in STANDING.values():
-        yield f'<rect x="{x:.1f}" y="{TOP - 38}" width="12" height="12" fill="{colour}"/>'
-        yield _text(x + 16, TOP - 28, label, size=12, fill=FAINT)
-        x += 16 + 6.5 * len(label) + 12
-    for percent in (0, 25, 50, 75, 100):
-        yield from _tick(left + percent / 100 * PANEL, f"{percent} %", rows)
+    axes.set(title="Where the first right note stands", xlim=(0, 100), xlabel="% of the questions")
     total = len(report["results"])
-    for row, arm in enumerate(report["arms"]):
-        x = left
-        for place, amount in standing(report, arm).items():
-            colour, ink, _ = STANDING[place]
-            share = amount / total
-            if amount:
-                yield _bar(x, _middle(row), share * PANEL, colour)
-            if share >= MIN_LABELLED:
-                middle = x + share * PANEL / 2
-                yield _text(
-                    middle, _middle(row) + 5, f"{100 * share:.0f} %", size=12, anchor="middle", fill=ink
-                )
-            x += share * PANEL
+    left = [0.0] * len(report["arms"])
+    for place, (colour, label) in STANDING.items():
+        shares = [100 * standing(report, arm)[place] / total for arm in report["arms"]]
+        axes.barh(range(len(shares)), shares, left=left, color=colour, label=label)
+        left = [begin + share for begin, share in zip(left, shares, strict=True)]
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=len(STANDING), frameon=False)
 
 
-def _latency(arms: Mapping[str, Fields], left: float, rows: int) -> Iterator[str]:
+def _latency(axes: "Axes", arms: Mapping[str, Fields]) -> None:
     """Draw p50 and p95 on a logarithmic axis."""
-    yield from _panel_title(left, "Time to the answer, ms", "dot: half are faster; line: to 95 of 100")
-    times = [facts["latency_ms"][name] for facts in arms.values() for name in ("p50", "p95")]
-    low = math.floor(math.log10(max(min(times), 0.01)))
-    high = max(math.ceil(math.log10(max(*times, 0.02))), low + 1)
-
-    def at(time_ms: float) -> float:
-        return left + (math.log10(max(time_ms, 10.0**low)) - low) / (high - low) * PANEL
-
-    for power in range(low, high + 1):
-        yield from _tick(at(10.0**power), f"{10**power:g}", rows)
+    axes.set(title="Time to the answer, ms", xlabel="dot: half are faster; line: to 95 of 100", xscale="log")
+    axes.margins(x=0.3)  # room for the last label
     for row, (arm, facts) in enumerate(arms.items()):
-        p50, p95, y = facts["latency_ms"]["p50"], facts["latency_ms"]["p95"], _middle(row) + 7
-        colour = OURS if arm == "hybrid" else OTHERS
-        yield _line((at(p50), y), (at(p95), y), colour, 5)
-        yield f'<circle cx="{at(p50):.1f}" cy="{y:.1f}" r="6" fill="{colour}"/>'
+        p50, p95 = (max(facts["latency_ms"][name], SHORTEST_MS) for name in ("p50", "p95"))
+        axes.plot([p50, p95], [row, row], color=_colour(arm), linewidth=4, marker="o", markevery=[0])
         label = f"{_ms(p50)} to {_ms(p95)}"
-        # Above its line, where it never meets another one; at the right end it ends with the panel.
-        at_end = at(p50) + 7.5 * len(label) > left + PANEL
-        x = left + PANEL if at_end else at(p50) - 6
-        yield _text(x, y - 10, label, size=13, anchor="end" if at_end else "start")
+        axes.annotate(label, (p50, row), xytext=(0, 7), textcoords="offset points")
 
 
-def _panel_title(left: float, title: str, note: str) -> Iterator[str]:
-    yield _text(left, TOP - 52, title, weight="600")
-    if note:
-        yield _text(left, TOP - 28, note, size=12, fill=FAINT)
-
-
-def _tick(x: float, label: str, rows: int) -> Iterator[str]:
-    bottom = TOP + ROW * rows
-    yield _line((x, TOP - 8), (x, bottom), GRID, 1)
-    yield _text(x, bottom + 20, label, size=12, anchor="middle", fill=FAINT)
-
-
-def _middle(row: int) -> float:
-    return TOP + ROW * row + ROW / 2 - 4
-
-
-def _bar(x: float, y: float, width: float, colour: str) -> str:
-    top = y - BAR / 2
-    return f'<rect x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" height="{BAR}" fill="{colour}"/>'
-
-
-def _line(begin: Point, end: Point, colour: str, width: float) -> str:
-    places = f'x1="{begin[0]:.1f}" y1="{begin[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}"'
-    return f'<line {places} stroke="{colour}" stroke-width="{width}"/>'
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    size: int = 14,
-    anchor: str = "start",
-    weight: str = "400",
-    fill: str = INK,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" font-weight="{weight}" '
-        f'fill="{fill}">{escape(text)}</text>'
-    )
+def _colour(arm: str) -> str:
+    return OURS if arm == "hybrid" else OTHERS
 
 
 def _ms(time_ms: float) -> str:

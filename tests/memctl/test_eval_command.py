@@ -17,6 +17,8 @@ from model_server import ModelServer
 from scripted_peer import AS_IN_A_TERMINAL
 
 from memctl import exits
+from memctl.__main__ import main
+from memctl.commands import eval as eval_command
 from memd.embedding.model import MODEL_FILE, TOKENIZER_FILE
 
 FILLER = "It was settled in the weekly round, and nobody has looked back since then.\n"
@@ -320,6 +322,15 @@ def test_a_plot_that_cannot_be_written_is_refused_at_once(memctl, target):
     assert done.returncode == exits.USAGE
     assert target in done.stderr
     assert "asking" not in done.stderr
+
+
+def test_a_plot_without_matplotlib_is_refused_at_once(monkeypatch, tmp_path, capsys):
+    """With the command that installs it."""
+    monkeypatch.setattr(eval_command, "find_spec", lambda _: None)
+    assert main(["eval", "--plot", str(tmp_path / "quality.svg")]) == exits.USAGE
+    err = capsys.readouterr().err
+    assert "pip install 'memd[plot]'" in err
+    assert "asking" not in err
 
 
 def test_a_smaller_sample_of_notes_can_be_copied(memctl):
