@@ -12,7 +12,7 @@ from scripted_peer import AS_IN_A_TERMINAL
 
 from memctl import exits, systemd
 from memctl.__main__ import main
-from memctl.log_lines import file_lines
+from memctl.commands.log import file_lines
 from memctl.output.log import from_line, line
 from memctl.output.marker import Marker
 from memctl.paths import state_dir
