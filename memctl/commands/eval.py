@@ -177,8 +177,7 @@ def _check(args: Namespace) -> None:
         raise CommandError(f"{target} cannot be written: is there a folder {target.parent}, and is it yours?")
     if target and find_spec("matplotlib") is None:
         raise CommandError(
-            "--plot draws with matplotlib, which is not installed: pip install 'memd[plot]' (in a clone: "
-            "pip install '.[plot]')"
+            "--plot draws with matplotlib, which is not installed: pip install '.[plot]' in a clone of memd"
         )
     if args.max_notes and args.golden:
         raise CommandError(
