@@ -79,7 +79,7 @@ class Progress:
         since_s, first = self._began or (now_s, done)
         if done <= first:
             return ""
-        from memctl.output.hits import about  # most commands show no progress
+        from memctl.output.caveats import about  # most commands show no progress
 
         return f", about {about((now_s - since_s) / (done - first) * (total - done))} left"
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from memctl import exits, workspaces
 from memctl.exits import CommandError
+from memctl.output.text import one_line
 
 _MAGIC = "*?["
 _PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # what is a path and no title
@@ -110,6 +111,16 @@ def inside(full: str, root: str) -> str | None:
 def exists(path: str) -> bool:
     """Tell whether a path is there; what cannot be looked at is not."""
     return os.path.exists(path)  # noqa: PTH110 - Path's raises for names that are too long and for locked folders
+
+
+def shown(workspace: str, path: str, cwd: str) -> str:
+    """Return where a source is, as seen from *cwd*: relative below it, else absolute."""
+    return one_line(seen_from(workspace, path, cwd))
+
+
+def seen_from(workspace: str, path: str, cwd: str) -> str:
+    """Return the same with the name as it is on the disk: it may have control characters."""
+    return f"{workspace}/{path}".removeprefix(cwd if cwd.endswith("/") else cwd + "/")
 
 
 def _joined(patterns: Sequence[list[str] | None]) -> list[str] | None:

@@ -8,7 +8,7 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import hits
 from memctl.output.text import one_line
-from memctl.relative_path import root_of
+from memctl.relative_path import root_of, shown
 
 WRITE_TIMEOUT_S = 35.0  # the daemon gives up at 30
 
@@ -104,13 +104,13 @@ def run(args: Namespace) -> int:
         common.print_json(answer)
     else:
         here = common.here()
-        print(hits.shown(root_of(root), answer["path"], here))
+        print(shown(root_of(root), answer["path"], here))
         if args.daily:
             common.note(f"the id of the entry, for memctl forget: {answer['id']}")
         if not answer.get("indexed", True):  # an older daemon answers when it is
             common.note("written, and not wholly searchable yet: the index follows by itself")
         for similar in answer.get("similar") or ():
-            where = hits.shown(root_of(root), similar["path"], here)
+            where = shown(root_of(root), similar["path"], here)
             why = f"{similar['score']:.2f}, by {' and '.join(similar['by'])}"
             words = f": {', '.join(map(one_line, similar['words']))}" if "words" in similar["by"] else ""
             common.note(f"similar ({why}{words}): {where}, {hits.written(similar)}")

@@ -14,8 +14,9 @@ from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import eval as page
 from memctl.output import plot
-from memctl.output.hits import reasons
+from memctl.output.caveats import reasons
 from memctl.output.status import counted
+from memctl.output.text import wants_colour
 
 QUESTIONS = 200  # so many make an interval of about ±0.06, and take seconds to ask
 
@@ -196,7 +197,7 @@ def _gates(measured: Fields, args: Namespace) -> list[Fields]:
 
 def _show(measured: Fields, args: Namespace) -> None:
     """Print the report, and write the plot."""
-    colour = common.wants_colour()
+    colour = wants_colour()
     if args.json:
         common.print_json(measured)
     else:

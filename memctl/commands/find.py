@@ -7,7 +7,6 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.arguments import count, filter_options, workspaces_option
 from memctl.commands import common, multi_search
-from memctl.commands.common import words_of
 from memctl.exits import CommandError
 
 LIMIT = 30  # hits where --limit does not say: three screens of them
@@ -57,7 +56,9 @@ def run(args: Namespace) -> int:
             f"Install it: {sys.executable} -m pip install 'textual>=8'"
         ) from None
     requests = _requests(args)
-    finder = Finder(requests, typed=words_of(args), limit=args.limit or LIMIT, several=len(requests) > 1)
+    finder = Finder(
+        requests, typed=common.words_of(args), limit=args.limit or LIMIT, several=len(requests) > 1
+    )
     finder.run()  # it says itself what it breaks by
     return exits.OK if finder.return_code in {0, None} else exits.INTERNAL
 

@@ -10,9 +10,8 @@ from memctl.arguments import text, workspace_option
 from memctl.client import Client
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output import hits
 from memctl.output.text import one_line
-from memctl.relative_path import root_of
+from memctl.relative_path import root_of, shown
 
 OFFERED = 5  # entries that a query is answered with: as many as somebody reads before a deletion
 INDEX_LAGS = (
@@ -103,7 +102,7 @@ def _tell(answer: dict[str, Any], args: Namespace) -> None:
         common.note(INDEX_LAGS)
     here, root = common.here(), root_of(answer["workspace"])
     for place in answer.get("elsewhere") or ():
-        where = f"{hits.shown(root, place['path'], here)}:{place['start_line']}"
+        where = f"{shown(root, place['path'], here)}:{place['start_line']}"
         common.note(f"lines of it stand in {where}, which is left as it is")
     if answer.get("in_git"):
         common.note(f"git lists the file, and its history may have it: git log -- {one_line(answer['path'])}")

@@ -10,9 +10,10 @@ from memctl.arguments import (
     workspace_option,
 )
 from memctl.commands import common
-from memctl.commands.common import _print_text
 from memctl.exits import CommandError
-from memctl.output import hits
+from memctl.output import caveats
+from memctl.output.text import one_line
+from memctl.relative_path import shown
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -50,10 +51,10 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     elif args.links:
-        print("".join(f"{line}\n" for line in hits.link_lines(answer, common.here())), end="")
+        print("".join(f"{line}\n" for line in _link_lines(answer, common.here())), end="")
     else:
-        _print_text(answer["text"])
-        common.note(hits.superseded(answer, common.here()))
+        common.print_text(answer["text"])
+        common.note(caveats.superseded(answer, common.here()))
     return exits.OK
 
 
@@ -73,3 +74,22 @@ def place_of(source: str, workspace: str, *, outside: bool = False, titled: bool
         )
     path = relative_path.source(match[1], workspace, outside=outside, titled=titled)
     return {"path": path, "start_line": first, "end_line": last}
+
+
+def _link_lines(answer: dict[str, Any], cwd: str) -> list[str]:
+    """Return a line a link of a note: out of it and into it, with the line it stands at, and what it is."""
+    links, root = answer["links"], answer["workspace"]
+    found = []
+    for one in links["outgoing"]:
+        to = one_line(one["target"]) if one["path"] is None else shown(root, one["path"], cwd)
+        missing = "  (no such note)" if one["path"] is None else ""
+        found.append(f"out  {_where(one):<12}{to}{missing}")
+    found += [f"in   {_where(one):<12}{shown(root, one['path'], cwd)}" for one in links["incoming"]]
+    for way, said in (("outgoing", "out"), ("incoming", "in")):
+        if hidden := links[f"{way}_total"] - len(links[way]):
+            found.append(f"{said:<5}{hidden} more")
+    return found
+
+
+def _where(link: dict[str, Any]) -> str:
+    return link["kind"] if link["line"] is None else f"line {link['line']}"

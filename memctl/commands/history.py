@@ -5,8 +5,8 @@ from argparse import ArgumentParser, Namespace
 from memctl import exits, relative_path, workspaces
 from memctl.arguments import text, workspace_option
 from memctl.commands import common
-from memctl.output import hits
 from memctl.output.text import one_line
+from memctl.relative_path import shown
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def run(args: Namespace) -> int:
     here = common.here()
     for note in answer["notes"]:
         mark = "*" if note["path"] == answer["path"] else " "
-        path = hits.shown(answer["workspace"], note["path"], here)
+        path = shown(answer["workspace"], note["path"], here)
         print(f"{mark} {note['date']}  {path}  {one_line(note['title'])}")
     if hidden := answer["notes_total"] - len(answer["notes"]):
         common.note(f"{hidden} older ones are not shown")

@@ -10,7 +10,7 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.client import Client, RpcError
 from memctl.commands import common
-from memctl.output import hits
+from memctl.output import caveats
 from memctl.output.status import counted
 from memctl.output.text import one_line
 
@@ -71,7 +71,7 @@ def run(args: Namespace) -> int:
         print(f"next:   cd {quote(root)} && memctl search WORD…")
     for inner in answer.get("within") or ():
         common.note(f"{inner} is a workspace of its own: its notes are not searched from here")
-    _advise()
+    advise()
     return exits.OK
 
 
@@ -117,16 +117,18 @@ def _progress(index: dict[str, Any]) -> str:
     """Return what can be searched now, and what when."""
     left_s = index.get("left_s") or {}
     if index.get("first_words"):
-        words = f"searchable by words in about {hits.about(left_s['words'])}" if left_s.get("words") else ""
+        words = (
+            f"searchable by words in about {caveats.about(left_s['words'])}" if left_s.get("words") else ""
+        )
         return f"{words or 'being made'}, by meaning later (memctl status shows how far it is)"
     if not index.get("pending_vectors"):
         meaning = "" if index.get("embedded") is None else " and by meaning"
         return f"searchable by words{meaning}"
-    when = f"in about {hits.about(left_s['vectors'])}" if left_s.get("vectors") else "soon"
+    when = f"in about {caveats.about(left_s['vectors'])}" if left_s.get("vectors") else "soon"
     return f"searchable by words, by meaning {when}"
 
 
-def _advise() -> None:
+def advise() -> None:
     """Say where systemd's walls do not fit what the workspaces ask for now."""
     from memctl import paths, systemd
 

@@ -7,9 +7,8 @@ from typing import Any
 from memctl import exits, workspaces
 from memctl.arguments import count, text, workspace_option
 from memctl.commands import common
-from memctl.output import hits
 from memctl.output.text import one_line
-from memctl.relative_path import root_of
+from memctl.relative_path import root_of, shown
 
 DEFAULT_LIMIT = 100  # as memd's own
 ID_CHARS = 6  # of an id that are shown where its entry is gone: as many as stand in a file's name
@@ -72,6 +71,6 @@ def _line(record: dict[str, Any], root: str) -> str:
     at = record["time"][:19].replace("T", " ")
     who = record["client"] or record["origin"]
     path = record["path"]
-    entry = hits.shown(root, path, common.here()) if path else f"({record['id'][:ID_CHARS] or '-'}, gone)"
+    entry = shown(root, path, common.here()) if path else f"({record['id'][:ID_CHARS] or '-'}, gone)"
     title = f"  {record['title']}" if record["title"] else ""
     return one_line(f"{at}  {record['action']:9}  {who:20}  {entry}{title}")

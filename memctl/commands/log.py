@@ -22,6 +22,7 @@ from memctl.output.log import Record, as_object, from_journal, from_line, line
 from memctl.output.marker import Marker
 from memctl.paths import open_own
 from memctl.systemd import SERVICE, ServiceError
+from memctl.output.text import wants_colour
 
 MOST_LINES = 1_000_000_000  # journalctl takes no number of more than 31 bits
 LINES = 50  # arbitrary: a start, a day's troubles and a stop are on one page
@@ -50,7 +51,7 @@ example:
 
 def run(args: Namespace) -> int:
     """Print the last lines, and what follows where that is wanted."""
-    shown, marker = False, Marker("", colour=common.wants_colour())
+    shown, marker = False, Marker("", colour=wants_colour())
     for record in _records(args.lines, follow=args.follow):
         shown = True
         if args.json:

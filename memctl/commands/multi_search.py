@@ -13,11 +13,9 @@ from memctl import exits, relative_path, workspaces
 from memctl.arguments import filters_of
 from memctl.client import Client, RpcError
 from memctl.commands import common
-from memctl.commands.common import status_of
-from memctl.commands.search import good_hits, is_page, no_hits, output, show_page
 from memctl.exits import CommandError
-from memctl.output import hits
-from memctl.output.text import to_json
+from memctl.output import caveats, hits
+from memctl.output.text import ascii_only, to_json
 
 LIMIT = 10  # hits of a group, where --limit does not say: as one workspace has by default
 ABSOLUTE = "//"  # seen from here every path is absolute: none is below it
@@ -31,15 +29,15 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     with common.daemon() as client:
         named = [workspaces.absolute(folder) for folder in args.workspace] or registered(client)
         answers, failures = ask_each(client, narrowed(params, named, args), args)
-    shown = [good_hits(answer, args) for answer in answers]
+    shown = [hits.good_hits(answer, args) for answer in answers]
     merged = [hit for group in groups(shown) for hit in group[: args.limit or LIMIT]]
     _print(merged, shown, params["query"], args)
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
         for answer in shown:
-            if said := hits.notes(answer):
+            if said := caveats.notes(answer):
                 common.note(f"{answer['workspace']}: {said}")
-            common.note(hits.not_utf8(answer, ABSOLUTE))
+            common.note(caveats.not_utf8(answer, ABSOLUTE))
             if (args.vimgrep or args.files) and (
                 left_out := hits.unnamed(answer, cwd=ABSOLUTE, colons=args.files)
             ):
@@ -50,11 +48,11 @@ def search(params: dict[str, Any], args: Namespace) -> int:
     if merged:
         return exits.OK
     if not (args.json or args.jsonl):
-        reasons = {no_hits(answer, good) for answer, good in zip(answers, shown, strict=True)}
+        reasons = {hits.no_hits(answer, good) for answer, good in zip(answers, shown, strict=True)}
         common.note(max(reasons, key=len, default="no hits"))  # the longest offers something to do
     if failures:
         return exits.of(failures[0][1].code)
-    return max(map(status_of, shown))  # INCOMPLETE where one of them is
+    return max(map(common.status_of, shown))  # INCOMPLETE where one of them is
 
 
 def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace) -> None:
@@ -62,11 +60,11 @@ def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace
         sys.stdout.buffer.write(
             b"".join(dict.fromkeys(hits.files0(_alone(hit), cwd=ABSOLUTE) for hit in merged))
         )
-    elif is_page(args):
+    elif hits.is_page(args):
         said = {answer["confidence"] for answer in answers if answer["hits"]}
         best = next((word for word in ("strong", "weak") if word in said), "none")
         answer = {"workspace": "", "hits": merged, "confidence": best}
-        show_page(answer, query, args, cwd=ABSOLUTE)
+        hits.show_page(answer, query, args, cwd=ABSOLUTE)
     else:
         sys.stdout.write(_output(merged, answers, args))
 
@@ -143,8 +141,8 @@ def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:
     """Return what goes to stdout for a program: each hit as a search of its own workspace prints it."""
     if args.json:
         parts = [{key: answer[key] for key in answer if key != "hits"} for answer in answers]
-        return to_json({"hits": merged, "answers": parts}, ascii_only=common.ascii_only()) + "\n"
-    return "".join(dict.fromkeys(output(_alone(hit), args, cwd=ABSOLUTE) for hit in merged))
+        return to_json({"hits": merged, "answers": parts}, ascii_only=ascii_only()) + "\n"
+    return "".join(dict.fromkeys(hits.output(_alone(hit), args, cwd=ABSOLUTE) for hit in merged))
 
 
 def _alone(hit: Hit) -> Answer:

@@ -7,7 +7,6 @@ from typing import Any
 from memctl import exits
 from memctl.client import Client
 from memctl.commands import common
-from memctl.commands.common import PING_TIMEOUT_S
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -18,10 +17,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Ask for a sign of life."""
-    connection = Client.connect(timeout_s=PING_TIMEOUT_S) if args.no_start else common.daemon()
+    connection = Client.connect(timeout_s=common.PING_TIMEOUT_S) if args.no_start else common.daemon()
     with connection as client:
         asked_s = time.perf_counter()
-        answer: dict[str, Any] = client.call("ping", {}, timeout_s=PING_TIMEOUT_S)
+        answer: dict[str, Any] = client.call("ping", {}, timeout_s=common.PING_TIMEOUT_S)
         took_ms = (time.perf_counter() - asked_s) * 1000
         place = client.place
     if args.json:

@@ -11,15 +11,15 @@ from memctl.arguments import (
     workspace_option,
 )
 from memctl.commands import common
-from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _print_text, _query, status_of
-from memctl.output import hits
+from memctl.output import caveats
+from memctl.relative_path import shown
 
 OMITTED_SHOWN = 3  # arbitrary: enough to see why; a prompt leaves dozens out
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl recall`."""
-    parser.add_argument("words", nargs="*", metavar="WORD", help=_QUERY_HELP)
+    parser.add_argument("words", nargs="*", metavar="WORD", help=common.QUERY_HELP)
     workspace_option(parser)
     parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")
     filter_options(parser)
@@ -44,7 +44,7 @@ example:
 def run(args: Namespace) -> int:
     """Print notes within a budget of tokens."""
     workspace = workspaces.find(args.workspace)
-    params = {"workspace": workspace, "query": _query(args), **common.filters(args, workspace)}
+    params = {"workspace": workspace, "query": common.query_of(args), **common.filters(args, workspace)}
     params |= {"budget_tokens": args.budget} if args.budget else {}
     params |= {"superseded": True} if args.superseded else {}
     params |= {"format": args.format} if args.format else {}
@@ -55,17 +55,19 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        _print_text(answer["text"])
-        common.note(hits.notes(answer, cwd=common.here()))
-        common.note(NO_GOOD_MATCH if is_hidden else _omitted(answer))
-    return status_of({**answer, "hits": [one for one in answer["sources"] if one["score"] is not None]})
+        common.print_text(answer["text"])
+        common.note(caveats.notes(answer, cwd=common.here()))
+        common.note(caveats.NO_GOOD_MATCH if is_hidden else _omitted(answer))
+    return common.status_of(
+        {**answer, "hits": [one for one in answer["sources"] if one["score"] is not None]}
+    )
 
 
 def _omitted(answer: dict[str, Any]) -> str | None:
     left_out = answer.get("omitted") or ()
     root, here = answer["workspace"], common.here()
     places = [
-        f"{hits.shown(root, item['path'], here)}:{item['start_line']} ({item['reason']})"
+        f"{shown(root, item['path'], here)}:{item['start_line']} ({item['reason']})"
         for item in left_out[:OMITTED_SHOWN]
     ]
     if more := len(left_out) - len(places):

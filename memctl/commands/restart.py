@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from memctl import launch
-from memctl.commands.common import _tell
+from memctl.commands import common
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -14,4 +14,4 @@ def arguments(parser: ArgumentParser) -> None:
 def run(_args: Namespace) -> int:
     """Stop the daemon and start it again."""
     with launch.restart() as started:
-        return _tell(started, "restarted")
+        return common.print_daemon(started, "restarted")

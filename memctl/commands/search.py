@@ -1,11 +1,10 @@
 """`memctl search`: find chunks by meaning and by words, in every form of output."""
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from memctl import last_hits, workspaces
+from memctl import workspaces
 from memctl.arguments import (
     count,
     count_or_none,
@@ -14,19 +13,15 @@ from memctl.arguments import (
     workspaces_option,
 )
 from memctl.commands import common
-from memctl.commands.common import _QUERY_HELP, NO_GOOD_MATCH, _query, status_of
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
-from memctl.last_hits import HitPlace
-from memctl.output import hits
-from memctl.output.hits import SNIPPET_LINES, PageStyle
-from memctl.output.links import VARIABLE, form_of
-from memctl.output.text import to_json
+from memctl.output import caveats, hits
+from memctl.output.hits import SNIPPET_LINES
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl search`."""
-    parser.add_argument("words", nargs="*", metavar="WORD", help=_QUERY_HELP)
+    parser.add_argument("words", nargs="*", metavar="WORD", help=common.QUERY_HELP)
     workspaces_option(parser)
     parser.add_argument(
         "-n", "--limit", type=count, metavar="N", help="at most N hits, or files (default: 10)"
@@ -70,7 +65,7 @@ def run(args: Namespace) -> int:
     """Print the hits; one round trip when the workspace is ready."""
     if args.interactive:
         return _find(args)
-    query = _query(args)
+    query = common.query_of(args)
     if args.explain and (args.vimgrep or args.files or args.files0):
         raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
     params: dict[str, Any] = {"query": query} | ({"explain": True} if args.explain else {}) | per_file(args)
@@ -87,7 +82,7 @@ def run(args: Namespace) -> int:
 
 def _find(args: Namespace) -> int:
     """Search on the screen of `memctl find`."""
-    if args.explain or not is_page(args):
+    if args.explain or not hits.is_page(args):
         raise CommandError("-i shows a screen: it has no use for --explain and the output for programs")
     from memctl.commands import find  # for a person at a terminal alone
 
@@ -121,72 +116,19 @@ def per_file(args: Namespace) -> dict[str, Any]:
 
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
     """Print the hits in the form that was asked for, what there is to say of them on stderr."""
-    shown = good_hits(answer, args)
+    shown = hits.good_hits(answer, args)
     if args.files0:
         sys.stdout.buffer.write(hits.files0(shown, cwd=common.here()))
-    elif is_page(args):
-        show_page(shown, query, args, cwd=common.here())
+    elif hits.is_page(args):
+        hits.show_page(shown, query, args, cwd=common.here())
     else:
-        sys.stdout.write(output(shown, args, cwd=common.here()))
+        sys.stdout.write(hits.output(shown, args, cwd=common.here()))
     sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
     if not args.json:
-        common.note(hits.notes(shown, cwd=common.here()))
-        common.note(hits.not_utf8(shown, common.here()))
+        common.note(caveats.notes(shown, cwd=common.here()))
+        common.note(caveats.not_utf8(shown, common.here()))
     if args.vimgrep or args.files:
         common.note(hits.unnamed(shown, cwd=common.here(), colons=args.files))
     if not shown["hits"] and not (args.json or args.jsonl):
-        common.note(no_hits(answer, shown))
-    return status_of(shown)
-
-
-def no_hits(answer: dict[str, Any], shown: dict[str, Any]) -> str:
-    """Return why nothing is shown of an answer."""
-    if shown != answer:
-        return NO_GOOD_MATCH
-    return "no hits" if hits.is_whole(answer) else "no hits, but not all could be searched"
-
-
-def good_hits(answer: dict[str, Any], args: Namespace) -> dict[str, Any]:
-    """Return *answer*, without its hits where none is a good match and --nearest does not ask for them."""
-    if hits.is_nearest(answer) and not getattr(args, "nearest", False):
-        return answer | {"hits": []}
-    return answer
-
-
-def output(answer: dict[str, Any], args: Namespace, *, cwd: str) -> str:
-    """Return what goes to stdout, in the form for programs that was asked for; paths as seen from *cwd*."""
-    if args.json:
-        return to_json(answer, ascii_only=common.ascii_only()) + "\n"
-    if args.jsonl:
-        return hits.json_lines(answer, ascii_only=common.ascii_only())
-    if args.vimgrep:
-        return hits.vimgrep(answer, cwd=cwd)
-    return hits.files(answer, cwd=cwd)
-
-
-def is_page(args: Namespace) -> bool:
-    """Say whether hits are shown to a person."""
-    return not (args.json or args.jsonl or args.vimgrep or args.files or args.files0)
-
-
-def show_page(answer: dict[str, Any], query: str, args: Namespace, *, cwd: str) -> None:
-    """Print the hits as a page, and remember them for `memctl open`; paths as seen from *cwd*."""
-    colour, on_terminal = common.wants_colour(args.color), sys.stdout.isatty()
-    form = form_of(os.environ.get(VARIABLE) or "file") if colour and on_terminal else ""
-    style = PageStyle(cwd, colour, form, common.terminal_width(), args.lines)
-    page = hits.people(answer, query=query, style=style)
-    if not on_terminal:
-        sys.stdout.write(page)
-        return
-    last_hits.keep(
-        [
-            HitPlace(f"{hit.get('workspace', answer['workspace'])}/{hit['path']}", hits.line_of(hit))
-            for hit in hits.in_page_order(answer)
-        ]
-    )
-    if args.no_pager:
-        sys.stdout.write(page)
-    else:
-        from memctl.output import pager  # most pages are read on a terminal, but not all
-
-        pager.show(page)
+        common.note(hits.no_hits(answer, shown))
+    return common.status_of(shown)

@@ -7,7 +7,8 @@ from memctl import workspaces
 from memctl.arguments import count, filter_options, text, workspace_option
 from memctl.commands import common
 from memctl.commands.get import place_of
-from memctl.commands.search import is_page, output_options, per_file, show_hits
+from memctl.commands.search import output_options, per_file, show_hits
+from memctl.output import hits
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -41,7 +42,7 @@ def run(args: Namespace) -> int:
     with common.daemon() as client:
         answer = common.whole_answer(client, "similar", params, args)
     status = show_hits(answer, "", args)
-    common.note(_linked(answer) if is_page(args) else None)
+    common.note(_linked(answer) if hits.is_page(args) else None)
     return status
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from memctl import launch
 from memctl.client import Client, NoDaemonError
-from memctl.commands.common import _tell
+from memctl.commands import common
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -18,6 +18,6 @@ def arguments(parser: ArgumentParser) -> None:
 def run(_args: Namespace) -> int:
     """Make sure that a daemon runs."""
     with suppress(NoDaemonError), Client.connect() as running:
-        return _tell(running, "runs already")
+        return common.print_daemon(running, "runs already")
     with launch.ensure_daemon() as started:
-        return _tell(started, "started")
+        return common.print_daemon(started, "started")

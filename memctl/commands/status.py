@@ -14,7 +14,7 @@ from memctl import exits, versions
 from memctl.arguments import seconds
 from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreachable, older_daemon
 from memctl.commands import common
-from memctl.output.text import safe
+from memctl.output.text import safe, terminal_width, wants_colour
 
 STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
 PLAIN_TERMS = ("dumb", "unknown")  # terminals that rich draws nothing in place on
@@ -100,11 +100,11 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     """Show it again and again; ends by Ctrl-C alone."""
     if as_json:
         _repeat(every_s, lambda seen, _: common.print_json(seen.answer), time.sleep)
-    elif common.terminal_width() is None or os.environ.get("TERM") in PLAIN_TERMS:
+    elif terminal_width() is None or os.environ.get("TERM") in PLAIN_TERMS:
         _repeat(every_s, _print_block, time.sleep)
     from memctl.output.terminal import LiveStatus
 
-    with LiveStatus(colour=common.wants_colour()) as page:
+    with LiveStatus(colour=wants_colour()) as page:
 
         def draw(seen: Seen, news: list[str]) -> None:
             above = [_heading(every_s), *news, ""]

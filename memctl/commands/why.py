@@ -8,7 +8,8 @@ from memctl.arguments import count, filter_options, text, workspace_option
 from memctl.commands import common
 from memctl.commands.get import place_of
 from memctl.exits import CommandError
-from memctl.output import hits, why
+from memctl.output import caveats, why
+from memctl.output.text import wants_colour
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -59,9 +60,9 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        sys.stdout.write(why.people(answer, cwd=common.here(), colour=common.wants_colour(args.color)))
+        sys.stdout.write(why.people(answer, cwd=common.here(), colour=wants_colour(args.color)))
         sys.stdout.flush()
-        common.note(hits.notes(answer))
+        common.note(caveats.notes(answer))
         if answer.get("confidence") == "none":
             common.note("no hit of this query is a good match: memctl search shows it with --nearest alone")
     return exits.OK if answer["stage"] == "returned" else exits.NONE

@@ -10,7 +10,7 @@ from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.client import Client, RpcError
 from memctl.commands import common
-from memctl.commands.init import SCAN_TIMEOUT_S, _advise
+from memctl.commands.init import SCAN_TIMEOUT_S, advise
 from memctl.commands.init import arguments as init_arguments
 from memctl.commands.init import run as run_init
 from memctl.exits import CommandError
@@ -116,7 +116,7 @@ def _configure(args: Namespace) -> int:
         common.print_json(answer)
     else:
         print(f"{one_line(answer['root'])}: {', '.join(params['settings'])} set")
-    _advise()
+    advise()
     return exits.OK
 
 

@@ -14,7 +14,7 @@ from memctl import launch
 from memctl.async_client import AsyncClient
 from memctl.client import RpcError, Unreachable
 from memctl.commands.multi_search import groups
-from memctl.output import hits as hit_text
+from memctl.output import caveats
 from memctl.paths import PathError
 
 # Longer than between two keys of somebody who types slowly, shorter than one waits without noticing.
@@ -192,8 +192,8 @@ def _merged(
     # What a word was taken for, and how good a match is, changes with each key: a sentence about it would
     # make the screen jump.
     steady = [answer | {"corrected": {}} for answer in answers]
-    steady = [one | {"confidence": "strong"} if hit_text.is_weak(one) else one for one in steady]
-    notes = [note for answer in steady if (note := hit_text.notes(answer))]
+    steady = [one | {"confidence": "strong"} if caveats.is_weak(one) else one for one in steady]
+    notes = [note for answer in steady if (note := caveats.notes(answer))]
     notes += [str(error) for error in failures]
     corrected = [term for answer in answers for term in answer["corrected"].values()]
     return Found(

@@ -23,7 +23,7 @@ from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
 from memctl.find.live_search import Found, LiveSearch
 from memctl.last_hits import HitPlace
-from memctl.output import hits as hit_text
+from memctl.output import hits
 from memctl.output.excerpt import end_of, fitted, width
 from memctl.output.marker import pattern_of
 from memctl.output.text import one_line, safe
@@ -198,7 +198,7 @@ class Finder(App[None]):
         """Return a hit's row: what it is called, the end of its path, the line that was found there."""
         called = one_line(hit.get("heading") or hit.get("title") or "")
         title = fitted(called, int(columns * MOST_OF_TITLE))
-        place = f"{self._called(hit)}:{hit_text.line_of(hit)}"
+        place = f"{self._called(hit)}:{hits.line_of(hit)}"
         place = end_of(place, max(SHORTEST_PLACE, int(columns * MOST_OF_PLACE)))
         line = (hit.get("match_text") or "").strip()
         if line.lstrip("# ") == called.rpartition(" > ")[2]:
@@ -241,7 +241,7 @@ class Finder(App[None]):
         marks = self._marks()
         lines = safe(text).expandtabs(4).rstrip("\n").split("\n")
         head = self._head(hit, note)
-        at = hit_text.line_of(hit) - hit["start_line"]
+        at = hits.line_of(hit) - hit["start_line"]
         drawn = [_marked(line, marks) for line in lines]
         if 0 <= at < len(drawn):
             drawn[at] = drawn[at].stylize("bold")
@@ -282,8 +282,8 @@ class Finder(App[None]):
         else:
             count = len(found.hits)
             if found.typed.strip() or count:
-                hits = f"{count} hit{'' if count == 1 else 's'}" if count else "no hits"
-                parts.append(Content(f"{hits}{'' if found.by_meaning else ' by words'}"))
+                said = f"{count} hit{'' if count == 1 else 's'}" if count else "no hits"
+                parts.append(Content(f"{said}{'' if found.by_meaning else ' by words'}"))
             parts += [Content.styled(f"≈ {one_line(one)}", FAINT) for one in found.corrected]
             parts += [Content.styled(one_line(one), FILTER) for one in found.filters]
             parts += [Content.styled(one_line(one), FAINT) for one in found.notes]
@@ -342,7 +342,7 @@ def _identity(hit: Hit) -> tuple[Any, ...]:
 
 
 def _place(hit: Hit) -> HitPlace:
-    return HitPlace(f"{hit['workspace']}/{hit['path']}", hit_text.line_of(hit))
+    return HitPlace(f"{hit['workspace']}/{hit['path']}", hits.line_of(hit))
 
 
 def _about_match(line: str, marks: re.Pattern[str] | None, columns: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from memctl import launch, workspaces
 from memctl.client import Client, RpcError, Unreachable
 from memctl.exits import CommandError
-from memctl.output import hits
+from memctl.output import caveats
 
 CALL_TIMEOUT_S = 35.0  # the daemon's longest deadline, for a write, and some
 FIRST_INDEX_TIMEOUT_S = 40.0  # below the minute after which clients give a tool up
@@ -68,7 +68,7 @@ class Asking:
     def note(self, answer: dict[str, Any]) -> str:
         """Return what an answer lacks, and where it is from if nobody has named that; "" if all is well."""
         found = f"from {answer.get('workspace')}, the only workspace there is. {OUTSIDE}"
-        return "; ".join(filter(None, [hits.notes(answer), None if self._root() else found]))
+        return "; ".join(filter(None, [caveats.notes(answer), None if self._root() else found]))
 
     def _exchange(
         self, method: str, params: dict[str, Any], timeout_s: float, *, reports: bool = False

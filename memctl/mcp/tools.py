@@ -12,7 +12,7 @@ from typing import Any
 from memctl.mcp import jsonrpc
 from memctl.mcp.asking import Asking, DaemonError
 from memctl.mcp.jsonrpc import JsonRpcError
-from memctl.output import hits
+from memctl.output import caveats
 
 BYTES_PER_TOKEN = 4  # as the daemon estimates them
 
@@ -51,7 +51,7 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
 def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dict[str, Any]:
     added: dict[str, Any] = {"note": note}
     if "index" in answer:
-        added["complete"] = hits.is_complete(answer["index"])
+        added["complete"] = caveats.is_complete(answer["index"])
     structured = shaped(answer | added, schema)
     # A text for a prompt stands as it is, and not as JSON.
     content = _recalled(structured) if "budget_tokens" in structured else [jsonrpc.as_text(structured)]

@@ -6,7 +6,7 @@ Every line is a sum or a product that a reader can do again; the sums are of num
 from collections.abc import Iterable
 from typing import Any
 
-from memctl.output.hits import DEGRADED, corrected
+from memctl.output.caveats import DEGRADED, corrected
 from memctl.output.marker import FAINT, HEADING, Marker
 from memctl.output.text import one_line
 

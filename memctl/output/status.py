@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from memctl.output.hits import RENEWED, embedding, reasons
+from memctl.output.caveats import RENEWED, embedding, reasons
 from memctl.output.text import one_line
 
 SKIPPED_SHOWN = 5  # a page; all that memd keeps are in --json

@@ -3,7 +3,9 @@
 Notes may hold escape sequences, and so may file names: a terminal must show them, not obey them.
 """
 
+import os
 import re
+import sys
 from typing import Any
 
 # Patterns stay texts here and below: each output compiles the one that it needs, and a start costs less.
@@ -17,6 +19,28 @@ _UNSAFE = f"[\x80-\x9f{_DIRECTIONS}{_FILLERS}\ud800-\udfff]"
 _LINE_ENDS = str.maketrans({"\t": " ", "\n": "\u240a", "\u2028": " ", "\u2029": " "})
 _JSON_UNSAFE = f"[\x7f-\x9f\u2028\u2029{_DIRECTIONS}{_FILLERS}]"
 _SURROGATE = "[\ud800-\udfff]"
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal on stdout, None where there is none."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def wants_colour(choice: str = "auto") -> bool:
+    """Say whether stdout gets colours: as the user chose, else on a terminal that can show them."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def ascii_only() -> bool:
+    """Say whether stdout takes ASCII alone: JSON then escapes the rest."""
+    return not (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 def safe(text: str) -> str:

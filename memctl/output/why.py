@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from memctl.output import hits
 from memctl.output.explain import labelled, listed, off, score_lines
 from memctl.output.marker import HEADING, Marker
 from memctl.output.text import one_line
+from memctl.relative_path import shown
 
 
 def people(answer: dict[str, Any], *, cwd: str, colour: bool) -> str:
@@ -30,5 +30,5 @@ def _seen(answer: dict[str, Any], key: str, cwd: str) -> str:
     path, text = answer["path"], one_line(answer[key])
     if path.startswith("/"):  # it is outside of the workspace
         return text
-    name = hits.shown(answer["workspace"], path, cwd)
+    name = shown(answer["workspace"], path, cwd)
     return re.sub(rf"(?<![\w/]){re.escape(one_line(path))}(?![\w/])", lambda _: name, text)

@@ -11,7 +11,7 @@ from sample_answers import found, hit
 from memctl import exits
 from memctl.__main__ import main
 from memctl.commands import search
-from memctl.output import hits, why
+from memctl.output import caveats, hits, why
 from memctl.output.hits import PageStyle
 from memctl.output.marker import MATCH
 
@@ -196,13 +196,15 @@ def test_what_is_superseded_names_what_holds_in_its_place():
 
 def test_no_good_match_is_said_where_there_are_hits():
     """In search and in recall, and so is a weak match; not beside "no hits"."""
-    assert hits.notes(found(hit(), confidence="none")) == "no good match: this is only the nearest there is"
-    assert hits.notes({"sources": [{"score": 0.2}], "confidence": "none"}).startswith("no good match")
-    assert hits.notes({"sources": [{"score": None}], "confidence": "none"}) is None, "the core alone"
-    assert hits.notes(found(hit(), confidence="weak")) == "weak match"
-    assert hits.notes({"sources": [{"score": None}], "confidence": "weak"}) is None, "the core alone"
-    assert hits.notes(found(confidence="weak")) is None
-    assert hits.notes(found(confidence="none")) is None
+    assert (
+        caveats.notes(found(hit(), confidence="none")) == "no good match: this is only the nearest there is"
+    )
+    assert caveats.notes({"sources": [{"score": 0.2}], "confidence": "none"}).startswith("no good match")
+    assert caveats.notes({"sources": [{"score": None}], "confidence": "none"}) is None, "the core alone"
+    assert caveats.notes(found(hit(), confidence="weak")) == "weak match"
+    assert caveats.notes({"sources": [{"score": None}], "confidence": "weak"}) is None, "the core alone"
+    assert caveats.notes(found(confidence="weak")) is None
+    assert caveats.notes(found(confidence="none")) is None
 
 
 def test_a_verdict_names_its_note_as_it_is_seen_from_here():
@@ -381,8 +383,8 @@ def test_most_searches_load_no_renderer_of_explanations(peer, capsys):
 def test_what_was_searched_for_beside_a_misspelled_word_is_said_and_marked():
     """In a line of its own, in the explanation, and in the snippets."""
     answer = found(hit(), corrected={"breats": "breast", "gnee": "gene"})
-    assert hits.notes(answer) == "searched also for breast (breats), gene (gnee)"
-    assert hits.notes(found(hit(), corrected={})) is None
+    assert caveats.notes(answer) == "searched also for breast (breats), gene (gnee)"
+    assert caveats.notes(found(hit(), corrected={})) is None
     told = hits.people(answer | {"explanation": MADE}, query="breats", style=PageStyle("/home/ada"))
     assert re.search(r"also for +breast \(breats\), gene \(gnee\)", told)
     page = hits.people(answer, query="breats", style=PageStyle("/home/ada", colour=True))

@@ -7,12 +7,13 @@ import pytest
 from sample_answers import found, hit, known, status
 
 from memctl.exits import CommandError
-from memctl.output import hits, terminal
+from memctl.output import caveats, hits, terminal
 from memctl.output import status as facts
 from memctl.output import status as pages
-from memctl.output.links import form_of
+from memctl.output.hits import form_of
 from memctl.output.marker import pattern_of
 from memctl.output.text import any_text, one_line, safe, to_json
+from memctl.relative_path import shown
 
 CWD = "/home/ada/work/notes"
 ELSEWHERE = "/srv"
@@ -204,12 +205,12 @@ def test_vimgrep_names_files_outside_of_the_current_folder_absolutely():
 
 def test_a_folder_that_only_starts_alike_is_not_the_current_folder():
     """/home/ada/wor is not above /home/ada/work."""
-    assert hits.shown("/home/ada/work", "a.md", "/home/ada/wor") == "/home/ada/work/a.md"
+    assert shown("/home/ada/work", "a.md", "/home/ada/wor") == "/home/ada/work/a.md"
 
 
 def test_from_the_root_folder_paths_are_relative_to_it():
     """The current folder "/" needs no second slash."""
-    assert hits.shown("/home/ada/work", "a.md", "/") == "home/ada/work/a.md"
+    assert shown("/home/ada/work", "a.md", "/") == "home/ada/work/a.md"
 
 
 def test_one_hit_is_one_vimgrep_line():
@@ -311,7 +312,7 @@ def test_json_does_nothing_to_a_terminal_and_is_well_formed():
 )
 def test_an_answer_that_could_be_better_says_so(changes, note):
     """Degraded codes with their meaning and files that wait; nothing when all is well."""
-    assert hits.notes(found(**changes)) == note
+    assert caveats.notes(found(**changes)) == note
 
 
 def test_what_there_is_without_the_minus_is_named_as_seen_from_here():
@@ -320,9 +321,9 @@ def test_what_there_is_without_the_minus_is_named_as_seen_from_here():
     answer = found(without=["rm rf", "tmp"], without_minus={"hits": 2, "best": best})
     root = answer["workspace"]
     told = 'without: "rm rf", tmp (that leaves nothing; the same without the minus finds 2 hits, the best at'
-    assert hits.notes(answer) == f"{told} notes/a.md:3)"
-    assert hits.notes(answer, cwd=f"{root}/notes") == f"{told} a.md:3)"
-    assert hits.notes(answer, cwd="/home") == f"{told} {root.removeprefix('/home/')}/notes/a.md:3)"
+    assert caveats.notes(answer) == f"{told} notes/a.md:3)"
+    assert caveats.notes(answer, cwd=f"{root}/notes") == f"{told} a.md:3)"
+    assert caveats.notes(answer, cwd="/home") == f"{told} {root.removeprefix('/home/')}/notes/a.md:3)"
 
 
 @pytest.mark.parametrize(
@@ -331,7 +332,7 @@ def test_what_there_is_without_the_minus_is_named_as_seen_from_here():
 )
 def test_an_estimate_is_as_coarse_as_it_is_sure(left_s, said):
     """Seconds in fives, then minutes, then hours."""
-    assert hits.about(left_s) == said
+    assert caveats.about(left_s) == said
 
 
 @pytest.mark.parametrize(
@@ -348,7 +349,7 @@ def test_an_estimate_is_as_coarse_as_it_is_sure(left_s, said):
 )
 def test_whether_all_could_be_searched_is_known(changes, whole):
     """Else no hits do not mean that there are none."""
-    assert hits.is_whole(found(**changes)) is whole
+    assert caveats.is_whole(found(**changes)) is whole
 
 
 def test_bytes_that_are_no_text_become_replacement_characters():

@@ -1,0 +1,162 @@
+"""The caveats of an answer: a weak match, a search that was degraded, an index that is behind the notes.
+
+Pure: each is one line for people, or a yes or no for exit codes.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from memctl.output.text import one_line
+from memctl.relative_path import shown
+
+Answer = dict[str, Any]
+
+NOT_UTF8_NAMED = 3  # of the four at most that memd names
+TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes a tenth of that
+NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
+NO_GOOD_MATCH = "no good match (--nearest shows the nearest there is)"
+WEAK_MATCH = "weak match"  # most questions about something else have one, too
+
+# What a person is told; a code that is not here is shown as it is.
+DEGRADED = {
+    "embedding-paused": "memctl resume ends it",
+    "model-loading": "the model is still loading",
+    "model-failed": "the model failed, memctl status says why",
+    "model-slow": "the model took too long",
+    "no-provider": "this workspace's config.toml says provider = none",
+    "numpy-missing": "numpy is not installed",
+    "root-missing": "the folder is gone: this is what was indexed",
+    "vocabulary-loading": "the notes' words are still being read: what is misspelled was not corrected",
+    "vectors-building": "the notes are still being embedded with this model",
+    "vectors-corrupt": "vectors on the disk were overwritten; they are made again",
+    "vectors-incomplete": "the model failed while it embedded the notes",
+}
+
+# Why an index is made anew, by the `renewed` of an answer's `index`.
+RENEWED = {
+    "updated": "memd was updated: the index is made anew",
+    "damaged": "the index was damaged: it is made anew",
+}
+
+
+def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
+    """
+    Return one line that says how the answer is not what one might take it for; None when it is.
+
+    *cwd*: a path is as seen from there; None: from the root of its workspace.
+    """
+    parts = []
+    if corrections := answer.get("corrected"):
+        parts.append(f"searched also for {corrected(corrections)}")
+    if answer.get("without"):
+        parts.append(_without(answer, cwd))
+    if is_nearest(answer):
+        parts.append("no good match: this is only the nearest there is")
+    elif is_weak(answer):
+        parts.append(WEAK_MATCH)
+    if codes := answer.get("degraded"):
+        prefix = "keyword only" if answer.get("mode") == "keyword" else "degraded"
+        parts.append(f"{prefix}: {reasons(codes)}")
+    if answer.get("synced") is False:  # a daemon that was not asked says nothing of it
+        parts.append("not synced in time: what was saved last may be missing")
+    index = answer.get("index") or {}
+    if renewed := RENEWED.get(index.get("renewed") or ""):
+        parts.append(renewed)
+    pending = index.get("pending_files") or 0
+    if not answer.get("synced") and _lags(index):
+        # Not "changed": a file that was saved a moment before it was read is only read again.
+        parts.append(f"{pending} file{'s' if pending > 1 else ''} still to be read")
+    if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":
+        parts.append(embedding(waiting, index))
+    return "; ".join(parts) or None
+
+
+def superseded(note: dict[str, Any], cwd: str) -> str | None:
+    """Return one line that says which notes hold in the place of one; None where none does."""
+    places = ", ".join(shown(note["workspace"], one, cwd) for one in note.get("superseded_by") or ())
+    return f"superseded by {places}" if places else None
+
+
+def _without(answer: Answer, cwd: str | None) -> str:
+    """Return what a minus excluded, and where that left nothing, what the query finds with these words."""
+    words = ", ".join(f'"{one}"' if " " in one else one for one in map(one_line, answer["without"]))
+    instead = answer.get("without_minus")
+    if not instead:
+        return f"without: {words}"
+    found = "nothing"
+    if best := instead["best"]:
+        count = f"{instead['hits']} hit{'s' if instead['hits'] > 1 else ''}"
+        path = shown(answer["workspace"], best["path"], answer["workspace"] if cwd is None else cwd)
+        found = f"{count}, the best at {path}:{best['start_line']}"
+    return f"without: {words} (that leaves nothing; the same without the minus finds {found})"
+
+
+def _lags(index: dict[str, Any]) -> bool:
+    """Tell whether files wait for longer than a second look at one that was just saved takes."""
+    return bool(index.get("pending_files")) and index.get("lag_ms", TOLD_LAG_MS) >= TOLD_LAG_MS
+
+
+def not_utf8(answer: Answer, cwd: str) -> str | None:
+    """Return one line that names notes which cannot be found as their text is not UTF-8; None without any."""
+    paths = answer.get("not_utf8") or ()
+    named = ", ".join(shown(answer["workspace"], one, cwd) for one in paths[:NOT_UTF8_NAMED])
+    more = ", … (memctl status)" if len(paths) > NOT_UTF8_NAMED else ""
+    return f"not searched, as it is not UTF-8 text: {named}{more}" if paths else None
+
+
+def is_complete(index: dict[str, Any]) -> bool:
+    """Tell, by an answer's `index`, whether all that was saved could be found, also by meaning."""
+    return not (index.get("first") or index.get("pending_vectors") or _lags(index))
+
+
+def is_whole(answer: Answer) -> bool:
+    """Say whether everything could be searched as it was asked: then no hits means that there are none."""
+    index = answer.get("index") or {}
+    is_first = index.get("first_words") or (index.get("first") and answer.get("mode") != "keyword")
+    return not (is_first or answer.get("degraded") or answer.get("synced") is False)
+
+
+def is_nearest(answer: Answer) -> bool:
+    """Say whether an answer has hits and none of them is a good match."""
+    return answer.get("confidence") == "none" and _has_hits(answer)
+
+
+def is_weak(answer: Answer) -> bool:
+    """Say whether an answer has hits and none of them is more than a weak match."""
+    return answer.get("confidence") == "weak" and _has_hits(answer)
+
+
+def _has_hits(answer: Answer) -> bool:
+    """Say whether something was found: what a recall begins with whatever is asked has no score."""
+    found = answer.get("hits") or answer.get("sources") or ()
+    return any(one["score"] is not None for one in found)
+
+
+def corrected(corrections: dict[str, str]) -> str:
+    """Return what was looked for beside words that nobody knows, these in brackets."""
+    return ", ".join(f"{one_line(term)} ({one_line(typed)})" for typed, term in corrections.items())
+
+
+def embedding(waiting: int, index: dict[str, Any]) -> str:
+    """Return how much of the notes can be found by meaning."""
+    share = index.get("embedded")
+    if share is None or share >= NEARLY_ALL:
+        return f"{waiting} chunk{'s' if waiting > 1 else ''} found by words alone until embedded"
+    left_s = (index.get("left_s") or {}).get("vectors")
+    left = f", about {about(left_s)} left" if left_s else ""
+    return f"meaning: {share * 100:.0f} % of the notes{left}"
+
+
+def about(left_s: float) -> str:
+    """Return a time that is only estimated, as people say it."""
+    minutes = (left_s + 30) / 60
+    if minutes < 2:  # noqa: PLR2004 (up to a minute and a half)
+        return f"{max(5, round(left_s / 5) * 5)} s"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"  # noqa: PLR2004 (an hour and a half)
+
+
+def reasons(codes: Iterable[str]) -> str:
+    """Return degraded codes with what they mean."""
+    return ", ".join(
+        f"{one_line(code)} ({DEGRADED[code]})" if code in DEGRADED else one_line(code) for code in codes
+    )
