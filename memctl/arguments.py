@@ -74,12 +74,7 @@ class Parser(argparse.ArgumentParser):
     """argparse without abbreviations (they change meaning as options are added), texts as written."""
 
     def __init__(self, *, prog: str, description: str | None = None) -> None:
-        super().__init__(
-            prog=prog,
-            description=description,
-            allow_abbrev=False,
-            formatter_class=_Page,
-        )
+        super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=_Page)
 
     def error(self, message: str) -> NoReturn:
         """Leave with 2; an unknown option is told with the one that may be meant."""

@@ -101,6 +101,5 @@ def current_directory() -> str:
         return os.getcwd()  # noqa: PTH109
     except FileNotFoundError:
         raise CommandError(
-            "the current directory no longer exists: cd to another, or use --workspace DIR",
-            exits.WORKSPACE,
+            "the current directory no longer exists: cd to another, or use --workspace DIR", exits.WORKSPACE
         ) from None

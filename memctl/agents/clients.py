@@ -71,10 +71,7 @@ def _claude_code(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
     state = folder if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home()
     server = Entry(("mcpServers", NAME), _server(memctl, options, type="stdio"))
     hooks = _hooks("claude-code", memctl, tuple(EVENTS["claude-code"]))
-    return [
-        JsonFile(state / ".claude.json", (server,)),
-        JsonFile(folder / "settings.json", hooks),
-    ]
+    return [JsonFile(state / ".claude.json", (server,)), JsonFile(folder / "settings.json", hooks)]
 
 
 def _codex(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:

@@ -14,11 +14,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl debug`."""
     workspace_option(parser)
     parser.add_argument(
-        "--lag",
-        type=float,
-        default=1.0,
-        metavar="S",
-        help="measure the lag for S seconds, 10 at most",
+        "--lag", type=float, default=1.0, metavar="S", help="measure the lag for S seconds, 10 at most"
     )
     parser.epilog = """\
 Prints JSON: versions, threads, the lag of the daemon's event loop, the last 200 requests (no parameters) and

@@ -5,10 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import (
-    text,
-    workspace_option,
-)
+from memctl.arguments import text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats

@@ -24,11 +24,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--since", type=text, metavar="DATE", help="only from this day on, as 7d")
     parser.add_argument(
-        "--limit",
-        type=count,
-        default=DEFAULT_LIMIT,
-        metavar="N",
-        help="at most so many (100)",
+        "--limit", type=count, default=DEFAULT_LIMIT, metavar="N", help="at most so many (100)"
     )
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object a line, with id and hash")

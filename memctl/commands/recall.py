@@ -4,12 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import workspaces
-from memctl.arguments import (
-    count,
-    filter_options,
-    nearest_option,
-    workspace_option,
-)
+from memctl.arguments import count, filter_options, nearest_option, workspace_option
 from memctl.commands import common
 from memctl.output import caveats
 from memctl.relative_path import shown

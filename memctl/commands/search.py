@@ -5,13 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import workspaces
-from memctl.arguments import (
-    count,
-    count_or_none,
-    filter_options,
-    nearest_option,
-    workspaces_option,
-)
+from memctl.arguments import count, count_or_none, filter_options, nearest_option, workspaces_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.filter_keys import FILTER_KEYS
