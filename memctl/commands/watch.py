@@ -2,12 +2,16 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
 from typing import Any
 
 from memctl import exits, workspaces
 from memctl.arguments import workspace_option
 from memctl.commands import common
-from memctl.output import events
+from memctl.output.status import counted
+from memctl.output.text import one_line
+
+PATHS_SHOWN = 3  # arbitrary: a line stays a line; --json has all that memd names
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -38,5 +42,47 @@ def _print(event: dict[str, Any], args: Namespace, *, several: bool) -> None:
     if args.json:
         common.print_json(event)
     else:
-        print(events.line(event, root=several))
+        print(_line(event, root=several))
     sys.stdout.flush()  # a pipe has its line now, not when four kilobytes are full
+
+
+def _line(event: dict[str, Any], *, root: bool) -> str:
+    """
+    Return when it happened, what, and to what.
+
+    Args:
+        event: as memd sent it; of a kind that is not known here the fields are shown as they are.
+        root: name the workspace, too: several are followed.
+    """
+    when = event.get("at")
+    time = datetime.fromtimestamp(when, UTC).astimezone().strftime("%H:%M:%S") if when else "--:--:--"
+    where = f"  {one_line(str(event['workspace']))}" if root and event.get("workspace") else ""
+    kind = one_line(str(event.get("event")))
+    return f"{time}{where}  {kind:<8}  {_what(kind, event)}".rstrip()
+
+
+def _what(kind: str, event: dict[str, Any]) -> str:
+    match kind:
+        case "indexed" | "removed":
+            return _paths(event)
+        case "embedded":
+            waiting = event.get("pending_vectors")
+            left = f", {waiting:,} to go" if waiting else ""
+            return f"{counted(event.get('count'), 'chunk')}{left}"
+        case "state":
+            return one_line(str(event.get("state")))
+        case "trouble":
+            return one_line(str(event.get("text")))
+        case "lost":
+            return f"{counted(event.get('count'), 'event')}: memctl status shows where things stand"
+    known = {"event", "at", "workspace", "generation"}
+    return one_line(", ".join(f"{key} {value}" for key, value in event.items() if key not in known))
+
+
+def _paths(event: dict[str, Any]) -> str:
+    named = [one_line(str(path)) for path in event.get("paths") or ()]
+    count = event.get("count") or len(named)
+    if len(named) == count <= PATHS_SHOWN:
+        return ", ".join(named)
+    examples = f": {', '.join(named[:PATHS_SHOWN])}, …" if named else ""
+    return counted(count, "source") + examples

@@ -1,15 +1,20 @@
 """`memctl why`: say why a note is not among the hits."""
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 from memctl import exits, workspaces
 from memctl.arguments import count, filter_options, text, workspace_option
 from memctl.commands import common
 from memctl.commands.get import place_of
 from memctl.exits import CommandError
-from memctl.output import caveats, why
-from memctl.output.text import wants_colour
+from memctl.output import caveats
+from memctl.output.explain import labelled, listed, off, score_lines
+from memctl.output.marker import HEADING, Marker
+from memctl.output.text import one_line, wants_colour
+from memctl.relative_path import shown
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -60,9 +65,34 @@ def run(args: Namespace) -> int:
     if args.json:
         common.print_json(answer)
     else:
-        sys.stdout.write(why.people(answer, cwd=common.here(), colour=wants_colour(args.color)))
+        sys.stdout.write(page(answer, cwd=common.here(), colour=wants_colour(args.color)))
         sys.stdout.flush()
         common.note(caveats.notes(answer))
         if answer.get("confidence") == "none":
             common.note("no hit of this query is a good match: memctl search shows it with --nearest alone")
     return exits.OK if answer["stage"] == "returned" else exits.NONE
+
+
+def page(answer: dict[str, Any], *, cwd: str, colour: bool) -> str:
+    """Return the verdict, the note's path as seen from *cwd*; *colour*: write SGR sequences."""
+    marker = Marker("", colour=colour)
+    facts = answer["facts"]
+    lines = [f"{marker.paint(one_line(answer['stage']), HEADING)}: {_seen(answer, 'text', cwd)}"]
+    if answer["advice"]:
+        lines.append(_seen(answer, "advice", cwd))
+    if explanation := facts.get("explanation"):
+        found = score_lines(explanation, marker)
+        found += [labelled(name, listed(facts[name]), marker) for name in ("has", "lacks") if facts.get(name)]
+        if code := facts.get("vector_arm"):
+            found.append(labelled("meaning", f"not looked for: {off(code)}", marker))
+        lines += ["", *(f"    {line}" for line in found)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _seen(answer: dict[str, Any], key: str, cwd: str) -> str:
+    """Return a text of the verdict in which the note is called as it is from *cwd*."""
+    path, text = answer["path"], one_line(answer[key])
+    if path.startswith("/"):  # it is outside of the workspace
+        return text
+    name = shown(answer["workspace"], path, cwd)
+    return re.sub(rf"(?<![\w/]){re.escape(one_line(path))}(?![\w/])", lambda _: name, text)

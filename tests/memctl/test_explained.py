@@ -11,7 +11,8 @@ from sample_answers import found, hit
 from memctl import exits
 from memctl.__main__ import main
 from memctl.commands import search
-from memctl.output import caveats, hits, why
+from memctl.commands.why import page as why_page
+from memctl.output import caveats, hits
 from memctl.output.hits import PageStyle
 from memctl.output.marker import MATCH
 
@@ -213,10 +214,10 @@ def test_a_verdict_names_its_note_as_it_is_seen_from_here():
         "path": "notes/a.md", "text": "notes/a.md is like old/notes/a.md and notes/a.mdx",
         "advice": "memctl get notes/a.md", "facts": {},
     }  # fmt: skip
-    shown = why.people(verdict, cwd=CWD, colour=False)
+    shown = why_page(verdict, cwd=CWD, colour=False)
     assert shown == "outranked: a.md is like old/notes/a.md and notes/a.mdx\nmemctl get a.md\n"
     outside = verdict | {"path": "/srv/a.md", "text": "/srv/a.md is outside", "advice": ""}
-    assert why.people(outside, cwd="/srv", colour=False) == "outranked: /srv/a.md is outside\n"
+    assert why_page(outside, cwd="/srv", colour=False) == "outranked: /srv/a.md is outside\n"
 
 
 def test_a_page_of_weak_matches_says_so_once():
@@ -229,20 +230,20 @@ def test_a_page_of_weak_matches_says_so_once():
 
 def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():
     """The stage first, for who reads only that."""
-    shown = why.people(WHY, cwd=CWD, colour=False)
+    shown = why_page(WHY, cwd=CWD, colour=False)
     assert shown.startswith(
         "outranked: /home/ada/work/a.md:1-2 would be hit 23, and 10 were asked for\n"
         "memctl search --limit 23\n\n    score "
     )
     assert "    has      breast\n    lacks    gene, risk\n" in shown
     assert "\x1b" not in shown
-    assert "\x1b[1moutranked" in why.people(WHY, cwd=CWD, colour=True)
+    assert "\x1b[1moutranked" in why_page(WHY, cwd=CWD, colour=True)
 
 
 def test_a_verdict_without_scores_is_two_lines():
     """And hostile names do nothing to a terminal."""
     bare = WHY | {"stage": "missing", "text": "\x1b[2J.md\n does not exist", "facts": {"close": []}}
-    shown = why.people(bare, cwd=CWD, colour=False)
+    shown = why_page(bare, cwd=CWD, colour=False)
     assert shown.count("\n") == 2
     assert "\x1b" not in shown
 
@@ -250,7 +251,7 @@ def test_a_verdict_without_scores_is_two_lines():
 def test_a_page_of_lacking_words_is_cut():
     """A query may be a page."""
     many = WHY | {"facts": {**WHY["facts"], "lacks": [f"w{number}" for number in range(50)]}}
-    assert "w19 and 30 more" in why.people(many, cwd=CWD, colour=False)
+    assert "w19 and 30 more" in why_page(many, cwd=CWD, colour=False)
 
 
 def test_of_a_file_that_says_the_same_nothing_more_is_shown():
