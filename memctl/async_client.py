@@ -15,6 +15,7 @@ from typing import Any, Self
 from memctl.client import (
     CONNECT_TIMEOUT_S,
     LATE_S,
+    READ_BYTES,
     RpcError,
     Unreachable,
     connected_socket,
@@ -27,7 +28,6 @@ from memctl.methods import CALL_TIMEOUT_S, AsyncMethods
 from memctl.protocol import ANSWERS, MAX_ID, Decoder, Message, Notification, ProtocolError, Response
 
 IN_FLIGHT = 16  # memd's limit for a connection: it tells one request more that it is busy
-_READ_BYTES = 256 << 10
 _CLOSED = "memd closed the connection; its log says why"
 
 Progress = Callable[[dict[str, Any]], None]
@@ -144,7 +144,7 @@ class AsyncClient(AsyncMethods):
     async def _receive(self) -> None:
         decoder = Decoder(ANSWERS)
         try:
-            while received := await self._reader.read(_READ_BYTES):
+            while received := await self._reader.read(READ_BYTES):
                 for message in decoder.feed(received):
                     self._take(message)
         except ConnectionResetError:  # it was killed, and had not read all that was sent to it

@@ -55,7 +55,7 @@ CONNECT_TIMEOUT_S = 5.0  # a Unix socket connects at once, or its queue is full
 # memd answers MEMD_TIMEOUT at the deadline itself; this is how much later it may arrive.
 LATE_S = 1.0
 
-_READ_BYTES = 256 << 10
+READ_BYTES = 256 << 10
 _QUEUE_FULL_S = 0.01  # arbitrary: the daemon takes a whole queue in less
 
 
@@ -238,7 +238,7 @@ class Client(Methods):
     def _receive(self, method: str, deadline: float | None) -> list[Message]:
         try:
             self._socket.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
-            received = self._socket.recv(_READ_BYTES)
+            received = self._socket.recv(READ_BYTES)
         except TimeoutError as error:
             raise Unreachable(f"memd did not answer {method} in time. Is it well? memctl status") from error
         except OSError as error:

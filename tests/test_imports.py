@@ -2,6 +2,8 @@
 
 import ast
 import functools
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,10 @@ ONE_IMPORTER = {
 }
 
 
+# Packages in which each constant has one place, and each module one name wherever it is imported.
+ONE_PLACE = ("memctl",)
+
+
 def imports(source: str) -> set[str]:
     """Return every module that a source file imports, at the top or inside of a function."""
     found = set()
@@ -120,15 +126,18 @@ def imports(source: str) -> set[str]:
     return found
 
 
+def sources(*packages: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the source of each module."""
+    for package in packages:
+        for path in (ROOT / package).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            yield name, path.read_text(encoding="utf-8")
+
+
 @functools.cache
 def modules() -> dict[str, set[str]]:
     """Return module name → its imports, for all of memd and memctl."""
-    found = {}
-    for package in ("memd", "memctl"):
-        for path in (ROOT / package).rglob("*.py"):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            found[name] = imports(path.read_text(encoding="utf-8"))
-    return found
+    return {name: imports(source) for name, source in sources("memd", "memctl")}
 
 
 def inside(name: str, packages: set[str]) -> bool:
@@ -210,3 +219,82 @@ def test_a_planted_import_is_found(module, planted):
     """The check fails where an import breaks the table."""
     table = modules() | {module: modules()[module] | {planted}}
     assert any(fault.startswith(module) for fault in faults(table))
+
+
+def bound(source: str, known: set[str]) -> dict[str, str]:
+    """Return name → full name of what a module imports of *known* modules, and of the modules themselves."""
+    return {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+        if node.module in known or f"{node.module}.{alias.name}" in known
+    }
+
+
+def private_names(table: dict[str, str]) -> list[str]:
+    """Return each private name of a module of *table* that another module of it uses."""
+    found = []
+    for name, source in table.items():
+        ours = bound(source, set(table))
+        attributes = [
+            f"{ours[node.value.id]}.{node.attr}"
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ours
+        ]
+        for full in [*ours.values(), *attributes]:
+            own = full.rpartition(".")[2]
+            found += [f"{name} uses {full}"] if own.startswith("_") and not own.startswith("__") else []
+    return found
+
+
+def several_names(table: dict[str, str]) -> list[str]:
+    """Return each module of *table* that is imported under another name than its own."""
+    return [
+        f"{name} imports {full} as {alias}"
+        for name, source in table.items()
+        for alias, full in bound(source, set(table)).items()
+        if full in table and alias != full.rpartition(".")[2]
+    ]
+
+
+def twice_defined(table: dict[str, str]) -> list[str]:
+    """Return each constant that several modules of *table* define with one name and one value."""
+    places = defaultdict(list)
+    for name, source in table.items():
+        for node in ast.parse(source).body:
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            if isinstance(target, ast.Name) and target.id.isupper():
+                places[target.id, ast.dump(node.value)].append(name)
+    return [f"{name} is in {', '.join(found)}" for (name, _), found in places.items() if len(found) > 1]
+
+
+def test_no_private_name_crosses_a_module():
+    """What another module uses has a public name."""
+    assert private_names(dict(sources("memd", "memctl"))) == []
+
+
+def test_each_module_is_imported_under_its_own_name():
+    """A reader recognizes a module wherever it is used."""
+    assert several_names(dict(sources(*ONE_PLACE))) == []
+
+
+def test_no_constant_is_defined_twice():
+    """A constant with one name and one value has one place."""
+    assert twice_defined(dict(sources(*ONE_PLACE))) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "planted"),
+    [
+        (private_names, "from a import _b"),
+        (private_names, "from p import a\na._b()"),
+        (several_names, "from p import a as other"),
+        (twice_defined, "LIMIT = 10"),
+    ],
+)
+def test_a_planted_second_name_is_found(check, planted):
+    """The checks fail where a module breaks them, and not before."""
+    table = {"p": "", "a": "LIMIT = 10", "p.a": "", "p.b": "from p import a\nfrom a import LIMIT\na.c(LIMIT)"}
+    assert check(table) == []
+    assert check(table | {"p.c": planted}) != []

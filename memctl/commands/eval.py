@@ -12,9 +12,9 @@ from memctl import child, exits, model_store, workspaces
 from memctl.arguments import count, text, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output import eval as page
 from memctl.output import plot
 from memctl.output.caveats import reasons
+from memctl.output.eval import failed, failures, people
 from memctl.output.status import counted
 from memctl.output.text import wants_colour
 
@@ -201,11 +201,11 @@ def _show(measured: Fields, args: Namespace) -> None:
     if args.json:
         common.print_json(measured)
     else:
-        sys.stdout.write(page.people(measured, colour=colour))
+        sys.stdout.write(people(measured, colour=colour))
         if args.failures:
-            failed, asked = page.failed(measured), len(measured["results"])
+            asked = len(measured["results"])
             held = measured["questions"]["from"] == "headings"
-            sys.stdout.write(page.failures(failed, asked, held_out=held, colour=colour))
+            sys.stdout.write(failures(failed(measured), asked, held_out=held, colour=colour))
     if args.plot:
         try:
             plot.write(measured, args.plot)

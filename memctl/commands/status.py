@@ -144,9 +144,9 @@ def _look_on() -> Seen:
 
 
 def _print_block(seen: Seen, news: list[str]) -> None:
-    from memctl.output import status as pages
+    from memctl.output import status
 
-    page = f"{safe(seen.trouble)}\n" if seen.trouble else pages.status(seen.answer)
+    page = f"{safe(seen.trouble)}\n" if seen.trouble else status.status(seen.answer)
     print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, page]))
 
 

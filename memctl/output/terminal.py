@@ -18,9 +18,17 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from memctl.output import status as facts
-from memctl.output import status as pages
-from memctl.output.status import StatusSection
+from memctl.output.status import (
+    COLUMNS,
+    NO_WORKSPACES,
+    NUMBERS,
+    StatusSection,
+    beyond_row,
+    checks,
+    row,
+    server,
+    workspace,
+)
 from memctl.output.text import one_line
 
 _STATE_STYLES = {
@@ -44,14 +52,14 @@ def status(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
 def _status_parts(answer: dict[str, Any], width: int) -> list[RenderableType]:
     """Return what `status` draws, from top to bottom; without a table where that would be too narrow."""
     known = answer["workspaces"]
-    server = facts.server(answer)
+    daemon = server(answer)
     # Text, never markup: a folder may be named "[red]".
-    parts: list[RenderableType] = [Text(server.title, "bold"), _table(server)]
+    parts: list[RenderableType] = [Text(daemon.title, "bold"), _table(daemon)]
     is_narrow = _narrowest(known) > width
     if not is_narrow:
-        parts += [Text(), _workspaces(known) if known else Text(pages.NO_WORKSPACES)]
+        parts += [Text(), _workspaces(known) if known else Text(NO_WORKSPACES)]
     for one in known:
-        section = facts.workspace(one) if is_narrow else facts.beyond_row(one, ordinary=len(known) == 1)
+        section = workspace(one) if is_narrow else beyond_row(one, ordinary=len(known) == 1)
         parts += [Text(), Text(section.title, "bold"), _table(section)] if section.facts else []
     return parts
 
@@ -59,7 +67,7 @@ def _status_parts(answer: dict[str, Any], width: int) -> list[RenderableType]:
 def health(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
     """Return a row a check, then the verdict."""
     table = _grid()
-    for ok, name, detail in facts.checks(answer):
+    for ok, name, detail in checks(answer):
         table.add_row(Text("✓", "green") if ok else Text("✗", "bold red"), Text(name), Text(detail, "dim"))
     verdict = Text("healthy", "bold green") if answer["ok"] else Text("not healthy", "bold red")
     return _drawn([table, verdict], width=width, colour=colour)
@@ -68,7 +76,7 @@ def health(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
 def workspaces(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
     """Return a row a workspace."""
     if not answer["workspaces"]:
-        return f"{pages.NO_WORKSPACES}\n"
+        return f"{NO_WORKSPACES}\n"
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title, justify in (
         ("workspace", "left"),
@@ -89,7 +97,7 @@ def workspaces(answer: dict[str, Any], *, width: int, colour: bool = True) -> st
 
 def _narrowest(known: list[dict[str, Any]]) -> int:
     """Return how wide the table of workspaces is where their folders take no more than `_ROOT_WIDTH`."""
-    rows = [facts.COLUMNS, *(tuple(map(str, facts.row(one))) for one in known)] if known else []
+    rows = [COLUMNS, *(tuple(map(str, row(one))) for one in known)] if known else []
     wide = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return sum(wide) - wide[0] + min(wide[0], _ROOT_WIDTH) + 2 * (len(wide) - 1) if wide else 0
 
@@ -99,12 +107,12 @@ _ROOT_WIDTH = 20  # columns for a folder's name, below which it is cut into too 
 
 def _workspaces(known: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in facts.COLUMNS:
-        number = title in facts.NUMBERS
+    for title in COLUMNS:
+        number = title in NUMBERS
         whole = number or title == "state"  # a number in two lines is two numbers
         table.add_column(title, justify="right" if number else "left", overflow="fold", no_wrap=whole)
     for one in known:
-        root, state, *rest = facts.row(one)
+        root, state, *rest = row(one)
         table.add_row(Text(root), _state(state), *map(Text, rest))
     return table
 
