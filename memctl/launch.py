@@ -105,12 +105,6 @@ def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
     return True
 
 
-def restart(*, command: Sequence[str] | None = None) -> Client:
-    """Stop the daemon where one runs, and start it."""
-    stop_daemon()
-    return ensure_daemon(command=command)
-
-
 def default_command() -> list[str]:
     """Return how memd of this installation is started."""
     return python_module("memd")

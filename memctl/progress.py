@@ -25,8 +25,7 @@ _LINE_EVERY_S = 5.0  # often enough to see life in a log, seldom enough not to f
 class Progress:
     """Shows the progress notifications of one call; nothing before the first and nothing after the end."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet = quiet
+    def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
         self._next_line_s = 0.0
@@ -44,8 +43,6 @@ class Progress:
 
     def __call__(self, message: dict[str, Any]) -> None:
         """Show one notification: {"stage", "done", "total"}."""
-        if self._quiet:
-            return
         stage = _STAGES.get(str(message.get("stage")), "working")
         done, total = int(message.get("done") or 0), int(message.get("total") or 0)
         if sys.stderr.isatty():

@@ -18,7 +18,7 @@ from memctl.progress import Progress
 
 SEARCH_TIMEOUT_S = 10.0  # the daemon gives up at 5; the rest is for its start and a loaded machine
 SILENCE_S = 120.0  # progress comes each second; a daemon that is silent for so long has lost the request
-PING_TIMEOUT_S = 3.0  # the daemon promises 1; a daemon that does not answer in three is stuck
+AT_ONCE_S = 3.0  # of calls that the daemon promises to answer in 1; a daemon that takes three is stuck
 HELLO_TIMEOUT_S = 5.0  # of a daemon that has just said that it is ready
 QUERY_HELP = 'what to look for; "-" reads it from stdin, after "--" words may begin with "-"'
 
@@ -95,6 +95,14 @@ def print_daemon(client: Client, what: str) -> int:
     print(f"memd {one_line(str(hello['server_version']))} {what} (process {hello['pid']})")
     note(versions.warning(str(hello["server_version"])))
     return exits.OK
+
+
+def asked(
+    method: str, params: dict[str, Any], *, timeout_s: float | None = SEARCH_TIMEOUT_S
+) -> dict[str, Any]:
+    """Call one method over a connection of its own; see `ask`."""
+    with daemon() as client:
+        return ask(client, method, params, timeout_s=timeout_s)
 
 
 def whole_answer(client: Client, method: str, params: dict[str, Any], args: Namespace) -> dict[str, Any]:
@@ -180,6 +188,11 @@ def show(kind: Literal["status", "health", "workspaces"], answer: dict[str, Any]
         from memctl.output import status
 
         sys.stdout.write(getattr(status, kind)(answer))
+
+
+def print_answer(answer: dict[str, Any], line: str, *, as_json: bool) -> None:
+    """Print an answer as JSON, or *line*, which says the same to people."""
+    print(to_json(answer, ascii_only=ascii_only()) if as_json else line)
 
 
 def print_json(answer: Any) -> None:

@@ -19,7 +19,6 @@ INDEX_LAGS = (
     "memctl index --purge; memctl status says more"
 )
 _ENTRY = re.compile(r"memory/[^/]+/[^/]+-[0-9a-f]{6}\.md")  # how memd names one
-
 _ID = re.compile(r"[0-9a-f]{16}")  # no path of an entry is one
 
 
@@ -62,7 +61,12 @@ def run(args: Namespace) -> int:
     root = workspaces.find(args.workspace)
     options = {key: True for key in ("force", "keep_file") if getattr(args, key)}
     with common.daemon() as client:
-        named = [_named(args.entry, root)] if args.entry is not None else _chosen(client, args.query, root)
+        if args.entry is None:
+            named = _chosen(client, args.query, root)
+        elif _ID.fullmatch(args.entry):
+            named = [{"id": args.entry}]
+        else:
+            named = [{"path": relative_path.source(args.entry, root)}]
         for one in named:
             source = {"origin": "human", "client": "memctl"}
             params = {"workspace": root, "source": source, **one, **options}
@@ -70,10 +74,6 @@ def run(args: Namespace) -> int:
                 answer = common.ask(client, "forget", params, timeout_s=None)
             _tell(answer, args)
     return exits.OK if named else exits.NONE
-
-
-def _named(entry: str, root: str) -> dict[str, str]:
-    return {"id": entry} if _ID.fullmatch(entry) else {"path": relative_path.source(entry, root)}
 
 
 def _chosen(client: Client, query: str, root: str) -> list[dict[str, str]]:
@@ -84,12 +84,9 @@ def _chosen(client: Client, query: str, root: str) -> list[dict[str, str]]:
     found = common.ask(client, "search", params, timeout_s=None)["hits"]
     paths = dict.fromkeys(hit["path"] for hit in found if _ENTRY.fullmatch(hit["path"]))
     titles = {hit["path"]: hit["title"] for hit in found}
-    return [{"path": path} for path in paths if _confirmed(f"{path}: {titles[path]}")]
-
-
-def _confirmed(what: str) -> bool:
-    print(f"Forget {one_line(what)}? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return [
+        {"path": path} for path in paths if common.confirmed(f"Forget {one_line(f'{path}: {titles[path]}')}?")
+    ]
 
 
 def _tell(answer: dict[str, Any], args: Namespace) -> None:

@@ -43,8 +43,7 @@ def run(args: Namespace) -> int:
     """Print a source or its lines."""
     root = workspaces.find(args.workspace)
     params = {"workspace": root, **place_of(args.source, root, titled=True)}
-    with common.daemon() as client:
-        answer = common.ask(client, "get", params, timeout_s=common.SEARCH_TIMEOUT_S)
+    answer = common.asked("get", params)
     if args.json:
         common.print_json(answer)
     elif args.links:

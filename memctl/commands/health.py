@@ -22,7 +22,6 @@ def run(args: Namespace) -> int:
     """Run memd's own checks, one of them a real ranked search."""
     root = workspaces.if_any(args.workspace)
     params = {"workspace": root} if root else {}  # without one memd asks all that it has
-    with common.daemon() as client:
-        answer = common.ask(client, "health", params, timeout_s=HEALTH_TIMEOUT_S)
+    answer = common.asked("health", params, timeout_s=HEALTH_TIMEOUT_S)
     common.show("health", answer, as_json=args.json)
     return exits.OK if answer["ok"] else exits.UNHEALTHY

@@ -28,9 +28,8 @@ example:
 def run(args: Namespace) -> int:
     """Print a chain."""
     root = workspaces.find(args.workspace)
-    params = {"workspace": root, "path": relative_path.source(args.note, root)}
-    with common.daemon() as client:
-        answer = common.ask(client, "history", params, timeout_s=common.SEARCH_TIMEOUT_S)
+    path = relative_path.source(args.note, root)
+    answer = common.asked("history", {"workspace": root, "path": path})
     if args.json:
         common.print_json(answer)
         return exits.OK

@@ -91,15 +91,15 @@ def _check(args: Namespace) -> None:
 
 
 def _command(args: Namespace, workspace: str) -> list[str]:
-    flags = [f"--{name}" for name in ("with-tools", "again", "dry-run", "follow") if _given(args, name)]
+    flags = [
+        f"--{name}"
+        for name in ("with-tools", "again", "dry-run", "follow")
+        if getattr(args, name.replace("-", "_"))
+    ]
     if args.project:
         flags.append(f"--project={os.path.realpath(args.project)}")
     named = [str(path.absolute()) for path in args.paths]
     return ["memd.imports", *flags, "--", workspace, args.client, *named]
-
-
-def _given(args: Namespace, name: str) -> bool:
-    return bool(getattr(args, name.replace("-", "_")))
 
 
 def _show(report: dict[str, Any], args: Namespace) -> None:

@@ -17,8 +17,6 @@ from memctl.output.text import one_line
 ESTIMATE_S = 1.0  # of indexing tell how long the rest will take; a small folder is done by then
 MODEL_S = 2.0  # the shipped model has loaded by then; before that nobody knows what it reads
 POLL_S = 0.05  # a status costs a millisecond
-
-
 SCAN_TIMEOUT_S = 120.0  # registering counts the sources, and a folder may be large or slow
 
 
@@ -62,7 +60,7 @@ def run(args: Namespace) -> int:
           f"{counted(answer['sources'], 'source')} found")  # fmt: skip
     print(f"index:  {_progress(index)}")
     print(f"config: {one_line(answer['config'])}")
-    if (share := unread_percent(index)) > 0:
+    if (share := round(100 * (index.get("unreadable") or 0) / max(index.get("chunks") or 0, 1))) > 0:
         print(
             f"model:  {share} % of these notes are in a script or language that the model does not read: "
             "words find them, meaning does not. A multilingual one is set by provider and model in that file"
@@ -85,8 +83,7 @@ def _confirmed(said: str) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     common.note(said.rpartition(". ")[0])  # without the command that is about to be carried out
-    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return common.confirmed("Go on?")
 
 
 def _index_soon(client: Client, root: str) -> dict[str, Any]:
@@ -106,11 +103,6 @@ def _knows_its_model(known: dict[str, Any]) -> bool:
     """Tell whether the model has been asked what it reads, or there is none to ask."""
     is_failed = {"model-failed", "numpy-missing"} & set(known.get("degraded") or ())
     return bool(known.get("provider") in {None, "none"} or known.get("model_id") or is_failed)
-
-
-def unread_percent(index: dict[str, Any]) -> int:
-    """Return how much of the notes the model does not read."""
-    return round(100 * (index.get("unreadable") or 0) / max(index.get("chunks") or 0, 1))
 
 
 def _progress(index: dict[str, Any]) -> str:

@@ -43,8 +43,7 @@ def run(args: Namespace) -> int:
     root = workspaces.find(args.workspace)
     given = {key: getattr(args, key) for key in ("client", "conversation", "since", "limit")}
     params = {"workspace": root} | {key: value for key, value in given.items() if value is not None}
-    with common.daemon() as client:
-        answer = common.ask(client, "journal", params, timeout_s=None)
+    answer = common.asked("journal", params, timeout_s=None)
     for record in answer["records"]:
         if args.json:
             common.print_json(record)

@@ -189,8 +189,7 @@ def _confirmed(repo: str, size_bytes: int, licence: str) -> bool:
     what = f"download {repo}: {size_bytes / 1e6:.1f} MB, licence {one_line(licence)}"
     if not sys.stdin.isatty():
         raise CommandError(f"this would {what}: say --yes where nobody can be asked")
-    print(f"This will {what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return common.confirmed(f"This will {what}. Go on?")
 
 
 def _checked(path: Path, listed: Any) -> str:
@@ -245,9 +244,7 @@ def _use(args: Namespace) -> int:
     root = workspaces.find(args.workspace)
     model_store.allow(folder, allowed=True)
     settings = {"provider": "onnx", "model": str(folder)}
-    with common.daemon() as client:
-        params = {"workspace": root, "settings": settings}
-        answer = common.ask(client, "workspace.configure", params, timeout_s=common.SEARCH_TIMEOUT_S)
+    answer = common.asked("workspace.configure", {"workspace": root, "settings": settings})
     print(f"{one_line(answer['root'])}: embeds its notes with {args.name} from now on")
     return exits.OK
 

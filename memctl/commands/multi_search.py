@@ -42,7 +42,12 @@ def search(params: dict[str, Any], args: Namespace) -> int:
                 left_out := hits.unnamed(answer, cwd=ABSOLUTE, colons=args.files)
             ):
                 common.note(f"{answer['workspace']}: {left_out}")
-        _tell_of_groups(merged)
+        models = dict.fromkeys(hit["model_id"] for hit in merged)
+        if len(models) > 1:
+            common.note(
+                f"hits come in {len(models)} groups, one a model: their scores are no common measure"
+                f"{' (one group is by words alone)' if None in models else ''}"
+            )
     for root, error in failures:
         common.note(f"{root}: {error}")
     if merged:
@@ -122,13 +127,11 @@ def _merged(answers: list[list[Hit]]) -> list[Hit]:
 
     In that a note stands before a better one that it supersedes: it counts as the best one behind it.
     """
-    ranked = [zip(_best_from_here(found), found, strict=True) for found in answers]
+    ranked = []
+    for found in answers:
+        best_from_here = itertools.accumulate((hit["score"] for hit in reversed(found)), max)
+        ranked.append(zip(list(best_from_here)[::-1], found, strict=True))
     return [hit for _, hit in heapq.merge(*ranked, key=_rank)]
-
-
-def _best_from_here(found: list[Hit]) -> list[float]:
-    """Return for each hit the best score of it and those behind it."""
-    return list(itertools.accumulate((hit["score"] for hit in reversed(found)), max))[::-1]
 
 
 def _rank(counted: tuple[float, Hit]) -> tuple[float, tuple[int, ...], str, str]:
@@ -148,12 +151,3 @@ def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:
 def _alone(hit: Hit) -> Answer:
     """Return an answer of one hit, in its workspace."""
     return {"workspace": hit["workspace"], "hits": [hit]}
-
-
-def _tell_of_groups(merged: list[Hit]) -> None:
-    models = dict.fromkeys(hit["model_id"] for hit in merged)
-    if len(models) > 1:
-        common.note(
-            f"hits come in {len(models)} groups, one a model: their scores are no common measure"
-            f"{' (one group is by words alone)' if None in models else ''}"
-        )

@@ -1,7 +1,6 @@
 """`memctl pause`: hold embedding for a while."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import Any
 
 from memctl import exits
 from memctl.commands import common
@@ -9,7 +8,6 @@ from memctl.output.status import moment
 
 UNITS_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 DEFAULT_S = 3600.0  # as memd's own
-PAUSE_TIMEOUT_S = 3.0  # the daemon promises 1
 
 
 def duration(raw: str) -> float:
@@ -44,11 +42,7 @@ ends by itself, by memctl resume, and with the daemon.
 
 def run(args: Namespace) -> int:
     """Hold embedding."""
-    with common.daemon() as client:
-        params = {"duration_s": args.duration_s}
-        answer: dict[str, Any] = client.call("pause", params, timeout_s=PAUSE_TIMEOUT_S)
-    if args.json:
-        common.print_json(answer)
-    else:
-        print(f"embedding is paused until {moment(answer['paused_until'])} (memctl resume ends it)")
+    answer = common.asked("pause", {"duration_s": args.duration_s}, timeout_s=common.AT_ONCE_S)
+    line = f"embedding is paused until {moment(answer['paused_until'])} (memctl resume ends it)"
+    common.print_answer(answer, line, as_json=args.json)
     return exits.OK

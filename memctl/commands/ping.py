@@ -17,14 +17,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Ask for a sign of life."""
-    connection = Client.connect(timeout_s=common.PING_TIMEOUT_S) if args.no_start else common.daemon()
+    connection = Client.connect(timeout_s=common.AT_ONCE_S) if args.no_start else common.daemon()
     with connection as client:
         asked_s = time.perf_counter()
-        answer: dict[str, Any] = client.call("ping", {}, timeout_s=common.PING_TIMEOUT_S)
+        answer: dict[str, Any] = client.call("ping", {}, timeout_s=common.AT_ONCE_S)
         took_ms = (time.perf_counter() - asked_s) * 1000
         place = client.place
-    if args.json:
-        common.print_json(answer | {"socket": place})
-    else:
-        print(f"pong from process {answer['pid']} in {took_ms:.1f} ms")
+    line = f"pong from process {answer['pid']} in {took_ms:.1f} ms"
+    common.print_answer(answer | {"socket": place}, line, as_json=args.json)
     return exits.OK

@@ -13,5 +13,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(_args: Namespace) -> int:
     """Stop the daemon and start it again."""
-    with launch.restart() as started:
+    launch.stop_daemon()
+    with launch.ensure_daemon() as started:
         return common.print_daemon(started, "restarted")

@@ -1,11 +1,9 @@
 """`memctl resume`: let embedding go on."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from memctl import exits
 from memctl.commands import common
-from memctl.commands.pause import PAUSE_TIMEOUT_S
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -15,10 +13,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """End a pause, if there is one."""
-    with common.daemon() as client:
-        answer: dict[str, Any] = client.call("resume", {}, timeout_s=PAUSE_TIMEOUT_S)
-    if args.json:
-        common.print_json(answer)
-    else:
-        print("embedding goes on" if answer["resumed"] else "embedding was not paused")
+    answer = common.asked("resume", {}, timeout_s=common.AT_ONCE_S)
+    line = "embedding goes on" if answer["resumed"] else "embedding was not paused"
+    common.print_answer(answer, line, as_json=args.json)
     return exits.OK

@@ -27,9 +27,10 @@ def arguments(parser: ArgumentParser) -> None:
         "-i", "--interactive", action="store_true", help="search as you type: memctl find with these options"
     )
     parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
+    filters = "\n".join(f"  {f'{one.key}:{one.value}':<20}{one.help}" for one in FILTER_KEYS)
     parser.epilog = f"""\
 In a query, "quoted words" stand together, -word excludes (after --; flags as -rf are words). These filter:
-{_filters()}
+{filters}
 
 Where no note is a good match, nothing is printed and the exit code is 1; --nearest shows the nearest there
 is, also with --json, whose "confidence" says it (strong, weak or none). memctl why says why another note is
@@ -48,11 +49,6 @@ examples:
   memctl search --all --files invoice
   vim -q <(memctl search --vimgrep retry policy)
 """
-
-
-def _filters() -> str:
-    """Return a line a filter key, as the help page shows them."""
-    return "\n".join(f"  {f'{one.key}:{one.value}':<20}{one.help}" for one in FILTER_KEYS)
 
 
 def run(args: Namespace) -> int:

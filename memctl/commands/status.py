@@ -16,7 +16,6 @@ from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreac
 from memctl.commands import common
 from memctl.output.text import safe, terminal_width, wants_colour
 
-STATUS_TIMEOUT_S = 3.0  # the daemon promises 1; one that does not answer in three is stuck
 PLAIN_TERMS = ("dumb", "unknown")  # terminals that rich draws nothing in place on
 EVERY_S = 2.0  # as watch(1) and top look: often enough to see work go on
 
@@ -81,8 +80,8 @@ def look() -> Seen:
         MustMendError: a folder or file keeps us from connecting.
     """
     try:
-        with Client.connect(timeout_s=STATUS_TIMEOUT_S) as client:
-            answer: dict[str, Any] = client.call("status", {}, timeout_s=STATUS_TIMEOUT_S)
+        with Client.connect(timeout_s=common.AT_ONCE_S) as client:
+            answer: dict[str, Any] = client.call("status", {}, timeout_s=common.AT_ONCE_S)
     except NoDaemonError:
         return _nobody("dead", "memd is not running (memctl start)", exits.UNREACHABLE)
     except MustMendError:
@@ -107,7 +106,7 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
     with LiveStatus(colour=wants_colour()) as page:
 
         def draw(seen: Seen, news: list[str]) -> None:
-            above = [_heading(every_s), *news, ""]
+            above = [f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C", *news, ""]
             if seen.trouble:
                 page.draw([*above, safe(seen.trouble)])
             else:
@@ -148,7 +147,3 @@ def _print_block(seen: Seen, news: list[str]) -> None:
 
     page = f"{safe(seen.trouble)}\n" if seen.trouble else status.status(seen.answer)
     print("\n".join([time.strftime("%Y-%m-%d %H:%M:%S"), *news, page]))
-
-
-def _heading(every_s: float) -> str:
-    return f"{time.strftime('%H:%M:%S')}, every {every_s:g} s until Ctrl-C"

@@ -15,8 +15,8 @@ def run(_args: Namespace) -> int:
     """Print both versions; the daemon's only where one runs."""
     print(f"memctl {versions.own()}")
     try:
-        with Client.connect(timeout_s=common.PING_TIMEOUT_S) as client:
-            theirs = str(client.call("memd.hello", {}, timeout_s=common.PING_TIMEOUT_S)["server_version"])
+        with Client.connect(timeout_s=common.AT_ONCE_S) as client:
+            theirs = str(client.call("memd.hello", {}, timeout_s=common.AT_ONCE_S)["server_version"])
     except (Unreachable, RpcError):
         print("memd   not running")
         return exits.OK

@@ -67,8 +67,7 @@ def settings_of(pairs: list[str]) -> dict[str, Any]:
 
 
 def _list(args: Namespace) -> int:
-    with common.daemon() as client:
-        answer: dict[str, Any] = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)
+    answer = common.asked("workspace.list", {})
     common.show("workspaces", answer, as_json=getattr(args, "json", False))
     return exits.OK if answer["workspaces"] else exits.NONE
 
@@ -79,10 +78,8 @@ def _remove(args: Namespace) -> int:
         if not args.yes and not _agreed(client, folder, may_ask=not args.json and sys.stdin.isatty()):
             return exits.NONE
         answer: dict[str, Any] = client.call("workspace.remove", {"path": folder}, timeout_s=SCAN_TIMEOUT_S)
-    if args.json:
-        common.print_json(answer)
-    else:
-        print(f"{one_line(answer['root'])}: forgotten, its index is deleted; every note is where it was")
+    line = f"{one_line(answer['root'])}: forgotten, its index is deleted; every note is where it was"
+    common.print_answer(answer, line, as_json=args.json)
     return exits.OK
 
 
@@ -110,12 +107,9 @@ def _agreed(client: Client, folder: str, *, may_ask: bool) -> bool:
 
 def _configure(args: Namespace) -> int:
     params = {"workspace": workspaces.find(args.workspace), "settings": settings_of(args.settings)}
-    with common.daemon() as client:
-        answer = common.ask(client, "workspace.configure", params, timeout_s=common.SEARCH_TIMEOUT_S)
-    if args.json:
-        common.print_json(answer)
-    else:
-        print(f"{one_line(answer['root'])}: {', '.join(params['settings'])} set")
+    answer = common.asked("workspace.configure", params)
+    line = f"{one_line(answer['root'])}: {', '.join(params['settings'])} set"
+    common.print_answer(answer, line, as_json=args.json)
     advise()
     return exits.OK
 

@@ -41,7 +41,7 @@ def read(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         JsonRpcError: the URI is none of ours, or of no indexed note.
     """
     uri = params.get("uri")
-    path = path_of(uri)
+    path = _path_of(uri)
     try:
         answer = asking.call("get", {"path": path})
     except DaemonError as error:
@@ -51,7 +51,7 @@ def read(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     return {"contents": [{"uri": uri, "mimeType": _mime_type(path), "text": answer["text"]}]}
 
 
-def path_of(uri: Any) -> str:
+def _path_of(uri: Any) -> str:
     """Return the path that a URI names. Raises JsonRpcError."""
     if not isinstance(uri, str) or not uri.startswith(PREFIX) or uri == PREFIX:
         what = f"the URI {uri!r} names no note: it must be {PREFIX}PATH, as resources/list has them"
@@ -59,14 +59,9 @@ def path_of(uri: Any) -> str:
     return unquote(uri.removeprefix(PREFIX))
 
 
-def uri_of(path: str) -> str:
-    """Return the URI of a note."""
-    return PREFIX + quote(path)
-
-
 def _resource(source: dict[str, Any]) -> dict[str, Any]:
     return {
-        "uri": uri_of(source["path"]),
+        "uri": PREFIX + quote(source["path"]),
         "name": source["path"],
         "title": source["title"],
         "mimeType": _mime_type(source["path"]),

@@ -84,9 +84,8 @@ def summary(answer: Fields, marker: Marker) -> str:
         ),
     ]
     lines = [labelled(label, text, marker) for label, text in facts if text]
-    return "".join(
-        f"{line}\n" for line in [marker.paint("how this answer was made", HEADING), *_indented(lines)]
-    )
+    title = marker.paint("how this answer was made", HEADING)
+    return "".join(f"{line}\n" for line in [title, *(f"    {line}" for line in lines)])
 
 
 def off(code: str) -> str:
@@ -220,7 +219,3 @@ def _columns(text: str) -> int:
 def labelled(label: str, text: str, marker: Marker) -> str:
     """Return a fact with its label in front."""
     return f"{marker.paint(label, FAINT)}{' ' * (LABEL_WIDTH - len(label))}{text}"
-
-
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"    {line}" for line in lines]

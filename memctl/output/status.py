@@ -28,15 +28,16 @@ class StatusSection(NamedTuple):
 def server(status: dict[str, Any]) -> StatusSection:
     """Return what is known of the daemon itself."""
     about = status["server"]
-    memory_mb = about.get("memory_mb")
+    memory_mb, lag_ms = about.get("memory_mb"), about.get("loop_lag_ms")
+    until = about.get("paused_until")
     return StatusSection(
         f"memd {one_line(str(about.get('version', '')))}",
         [
             ("process", f"{about.get('pid')}, up {duration(about.get('uptime_s') or 0)}"),
             ("memory", "not known on this system" if memory_mb is None else f"{memory_mb:.0f} MB"),
-            *_loop_lag(about.get("loop_lag_ms")),
+            *([("loop lag", f"{lag_ms:.1f} ms")] if lag_ms is not None else []),
             *(("model", _model(model)) for model in about.get("models") or ()),
-            *_paused(about.get("paused_until")),
+            *([("embedding", f"paused until {moment(until)}: memctl resume ends it")] if until else []),
             *(("error", one_line(str(error))) for error in about.get("errors") or ()),
         ],
     )
@@ -135,16 +136,6 @@ def model_of(known: dict[str, Any]) -> str:
     served = model_id.startswith(("ollama:", "openai:"))
     named = model_id.partition(":")[2].rpartition("@")[0] if served else ""
     return one_line(named or provider)
-
-
-def _loop_lag(lag_ms: float | None) -> list[tuple[str, str]]:
-    """Return how late the daemon comes to everything now; nothing where an older one does not say."""
-    return [] if lag_ms is None else [("loop lag", f"{lag_ms:.1f} ms")]
-
-
-def _paused(until: float | None) -> list[tuple[str, str]]:
-    """Return until when embedding is held; nothing where it is not."""
-    return [("embedding", f"paused until {moment(until)}: memctl resume ends it")] if until else []
 
 
 def _model(model: dict[str, Any]) -> str:

@@ -284,7 +284,7 @@ def test_status_needs_no_workspace(peer, tmp_path, capsys):
 
 def test_a_daemon_that_does_not_answer_is_stuck_not_dead(peer, capsys, monkeypatch):
     """Exit code 6 and the state "stuck"."""
-    monkeypatch.setattr("memctl.commands.status.STATUS_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("memctl.commands.common.AT_ONCE_S", 0.1)
     peer(status=lambda _: time.sleep(2))
     assert main(["status", "--json"]) == exits.BUSY
     assert json.loads(capsys.readouterr().out)["server"]["state"] == "stuck"
