@@ -1,6 +1,6 @@
 """Parsing of the command line with argparse: one parser, that of the command that was typed. Pure.
 
-Values are checked once, texts made valid. Options stand anywhere among the words; after "--" all are words.
+Values are checked once, texts made valid. Options may be anywhere among the words; after "--" all are words.
 """
 
 import argparse
@@ -37,7 +37,7 @@ examples:
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
     """Return what *argv* says to *parser*; leaves by SystemExit 2 with the usage on stderr."""
-    # argparse forgets which words stood behind "--" once options may stand among them.
+    # argparse forgets which words came after "--" once options may be among the words.
     typed = list(argv)
     cut = typed.index("--") if "--" in typed else len(typed)
     takes_words = any(action.dest == "words" for action in parser._actions)  # noqa: SLF001 (no public way to ask)
@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=_Page)
 
     def error(self, message: str) -> NoReturn:
-        """Leave with 2; an unknown option is told with the one that may be meant."""
+        """Leave with 2; for an unknown option, suggest the option that is spelled most like it."""
         unknown = message.removeprefix(_UNKNOWN) if message.startswith(_UNKNOWN) else ""
         typed = [word.partition("=")[0] for word in unknown.split() if word.startswith("--")]
         if close := [near for word in typed for near in _close(word, self)]:

@@ -3,7 +3,7 @@
 from memctl.async_client import AsyncClient
 
 async with await AsyncClient.connect() as memd:
-one, other = await asyncio.gather(memd.search("breast cancer gene"), memd.search("sqlite wal"))
+    one, other = await asyncio.gather(memd.search("breast cancer gene"), memd.search("sqlite wal"))
 """
 
 import asyncio

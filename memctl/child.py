@@ -24,8 +24,8 @@ def report(
 
     Args:
         command: the module and its arguments.
-        what: what the program does, for the error where it ends without a word.
-        heard: gets each line that is neither note nor progress, and not the last one.
+        what: the name of the program's work, for the error where it ends without a report.
+        heard: gets each line between, which is neither note nor progress nor the last line.
 
     Raises:
         CommandError: it had nothing to report, or failed.

@@ -113,7 +113,7 @@ class Client(Methods):
 
         Raises:
             NoDaemonError: nothing listens there.
-            MustMendError: its place is not one that memd can use.
+            MustMendError: memd cannot use its folder or file.
             Unreachable: something does, and can't be used.
         """
         return cls(connected_socket(path, timeout_s))
@@ -253,10 +253,10 @@ class Client(Methods):
 
 def older_daemon(place: str | None = None) -> "Holder | None":
     """
-    Return what the daemon that holds the lock says of itself, where it is older than this client; else None.
+    Return the holder of the lock where it is a running daemon older than this client; else None.
 
     Args:
-        place: only where it listens at the socket of this path; None: wherever it does.
+        place: only a daemon that listens at the socket of this path counts; None: any.
     """
     from memctl.lock import holder_of
 
@@ -271,7 +271,7 @@ def older_daemon(place: str | None = None) -> "Holder | None":
 
 
 def told_by_older(error: RpcError, place: str) -> RpcError:
-    """Return an error; where an older daemon does not know what it was asked, one that says so."""
+    """Return *error*, or one with the cause where an older daemon does not know the method or a parameter."""
     if error.code != "MEMD_METHOD" and ": unknown parameter" not in error.message:
         return error
     holder = older_daemon(place)
@@ -305,7 +305,7 @@ def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> sock
 def request_of(
     id_: int, method: str, params: dict[str, Any] | None, timeout_s: float | None, *, reports: bool
 ) -> Request:
-    """Return a request with its deadline, or, where it *reports* its progress, that wish."""
+    """Return a request with its deadline; with *reports*, one that asks for progress instead."""
     wanted = dict(params or {})
     if reports:
         wanted["progress"] = True
@@ -352,7 +352,7 @@ def _own_socket() -> str:
 
 
 def _socket_of_holder() -> str | None:
-    """Return where the daemon of this state directory says that it listens, if nobody else can be there."""
+    """Return the socket that the lock names, if its folder is private to this user; else None."""
     from memctl.lock import holder_of  # most calls find a daemon where they look first
 
     try:

@@ -1,4 +1,4 @@
-"""The hits that a terminal has seen last, for `memctl open`: paths and lines, and nothing of their text.
+"""The hits that were shown last on a terminal, for `memctl open`: paths and lines, without text.
 
 One file a terminal in the folder of the socket, for this user alone; removed once its shell has ended.
 """
@@ -21,7 +21,7 @@ class HitPlace(NamedTuple):
 
 
 def keep(places: list[HitPlace]) -> None:
-    """Remember what is shown on this terminal; nothing where there is none, or no folder for it."""
+    """Remember the hits that this terminal shows; without a terminal or a folder nothing is kept."""
     name = _name()
     if name is None:
         return
@@ -38,7 +38,7 @@ def keep(places: list[HitPlace]) -> None:
 
 
 def kept() -> list[HitPlace]:
-    """Return what was shown last on this terminal; nothing where nothing was."""
+    """Return the hits that this terminal showed last; [] where there are none."""
     name = _name()
     if name is None:
         return []

@@ -34,7 +34,7 @@ _READY = b"READY\n"
 _READY_BYTES = 64 << 10  # arbitrary: an error text that a person reads
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.2
-_LISTENS_S = 0.3  # after that a socket that is named and takes no connection is not only late
+_LISTENS_S = 0.3  # a daemon that names its socket listens within this time, or cannot be reached
 
 # What belongs to our own service manager, should memctl run under one.
 _NOT_INHERITED = {
@@ -55,8 +55,8 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
     """
     Return a connection to the daemon, starting it where none runs.
 
-    One that is older than this memctl is restarted, once, where a memctl of this installation started it and
-    it is idle.
+    A daemon that is older than this memctl is restarted, once, where a memctl of this installation started it
+    and it is idle.
 
     Args:
         command: what starts memd; gets `--ready-fd N` appended. None: this installation's memd.
@@ -128,7 +128,7 @@ def _connected() -> Client | None:
 
 
 def _ended_older(client: Client) -> bool:
-    """End an older daemon that nobody but memctl of this installation looks after, if it is idle now."""
+    """End an idle, older daemon that memctl of this installation started; return whether it ended."""
     holder = older_daemon(client.place)
     if holder is None or not holder.by_memctl or holder.installation != installation() or systemd.managed():
         return False
@@ -227,7 +227,7 @@ def _is_there(pid: int) -> bool:
 
 
 def _spawn(command: Sequence[str], deadline: float) -> bool:
-    """Start one daemon and wait for its word; False where it found another one running."""
+    """Start one daemon and wait until it is ready; False where another daemon runs already."""
     import subprocess
     import threading
 
@@ -351,7 +351,7 @@ def _last_line(log_path: Path) -> str:
 
 
 def _wait_for_end(pid: int, timeout_s: float) -> bool:
-    """Wait until a process is gone; one that nobody has collected yet counts as gone on Linux."""
+    """Wait until a process is gone; on Linux a zombie counts as gone."""
     import select
 
     deadline = time.monotonic() + timeout_s

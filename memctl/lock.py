@@ -22,7 +22,7 @@ _MOST_BYTES = 16 << 10  # above a pid, a time, and three paths of the greatest l
 
 
 class Holder(NamedTuple):
-    """What the daemon that took the lock last says of itself."""
+    """The daemon that took the lock last, as it describes itself."""
 
     pid: int
     start: int  # unix seconds
@@ -34,12 +34,12 @@ class Holder(NamedTuple):
 
 
 def installation() -> str:
-    """Return what tells this installation of memd from others: its Python's place and its own."""
+    """Return the identity of this installation of memd: the folders of its Python and of its code."""
     return ascii((sys.prefix, os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120 - pathlib is slow
 
 
 def write(descriptor: int, holder: Holder) -> None:
-    """Say who holds the lock, for `holder_of`; only whoever holds it does."""
+    """Write the holder of the lock for `holder_of`; only the holder may call this."""
     text = f"pid {holder.pid}\nstart {holder.start}\n"
     if holder.socket:
         text += f"socket {holder.socket}\n"
@@ -55,7 +55,7 @@ def write(descriptor: int, holder: Holder) -> None:
 
 
 def newly_taken(pid: int, *, by_memctl: bool = False) -> Holder:
-    """Return what a daemon of this installation says before it listens."""
+    """Return the holder that a daemon of this installation writes before it listens."""
     return Holder(
         pid, int(time.time()), api_level=API_LEVEL, installation=installation(), by_memctl=by_memctl
     )
@@ -63,7 +63,7 @@ def newly_taken(pid: int, *, by_memctl: bool = False) -> Holder:
 
 def holder_of(state_dir: Path | str) -> Holder | None:
     """
-    Return who took the lock last, and may be gone; None where nobody did.
+    Return the daemon that took the lock last, which may be gone; None where there was none.
 
     Raises:
         PathError: the state directory or its lock must be mended first.
@@ -80,7 +80,7 @@ def holder_of(state_dir: Path | str) -> Holder | None:
 
 
 def read(descriptor: int) -> Holder | None:
-    """Return what is written in an open lock; None where that is not to be understood."""
+    """Return the holder that is written in an open lock; None where it cannot be parsed."""
     said = {}
     for line in os.pread(descriptor, _MOST_BYTES, 0).split(b"\n"):
         name, _, value = line.partition(b" ")

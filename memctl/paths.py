@@ -37,7 +37,7 @@ def socket_path() -> Path:
 
 
 def socket_place() -> tuple[str, bool]:
-    """Return the same as text, and whether it is in the runtime directory. Raises as `socket_path`."""
+    """Return `socket_path` as text, and whether it is in the runtime directory. Raises as `socket_path`."""
     runtime = _runtime_dir()
     named = os.environ.get("MEMD_SOCKET")
     path = os.path.join(os.getcwd(), named) if named else f"{runtime}/memd.sock"  # noqa: PTH109, PTH118
@@ -68,14 +68,14 @@ def state_dir() -> Path:
 
 
 def state_place() -> str:
-    """Return the same as text."""
+    """Return `state_dir` as text."""
     if state := _from_env("XDG_STATE_HOME"):
         return f"{state.rstrip('/')}/memd"
     return f"{_home_place()}/{'Library/Application Support/memd' if _MACOS else '.local/state/memd'}"
 
 
 def data_dir() -> Path:
-    """Return the folder of what the user had downloaded: models."""
+    """Return the folder of downloaded models."""
     if named := _from_env("XDG_DATA_HOME"):
         return _path(named) / "memd"
     return _home() / ("Library/Application Support/memd" if _MACOS else ".local/share/memd")
@@ -153,7 +153,7 @@ def _refuse_dir(path: Path, found: os.stat_result) -> None:
 
 def check_socket(path: Path | str) -> None:
     """
-    Refuse *path* where something else than a socket stands; nothing at all is fine.
+    Refuse *path* where something other than a socket is there; nothing at all is fine.
 
     Raises:
         PathError: with the command that takes it away.
@@ -166,7 +166,7 @@ def check_socket(path: Path | str) -> None:
 
 def open_own(path: Path | str, flags: int) -> int:
     """
-    Open a regular file of memd's own, and never wait: what stands in its place may be a FIFO.
+    Open a regular file of memd's own without blocking: a FIFO may be in its place.
 
     Args:
         path: in a folder of memd's.
@@ -211,7 +211,7 @@ def reason_and_cure(path: Path | str, error: OSError) -> str:
 
 
 def _cure_of_rights(path: Path) -> str:
-    """Return what gives this user the right: to the first folder on the way that lacks it, or the file."""
+    """Return the command that gives this user access to the file, or to the first folder without it."""
     for folder in reversed(path.parents):
         if os.path.lexists(folder) and not os.access(folder, os.X_OK):
             return _right_to(folder)
@@ -245,14 +245,14 @@ def _kind(mode: int) -> str:
 
 
 def _out_of_the_way(path: Path, mode: int) -> str:
-    """Return the command that takes away what stands at *path*; what may hold something is kept."""
+    """Return the command that clears *path*: files and folders, which may hold something, are moved."""
     if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
         return f"mv {_quoted(path)} {_quoted(path.with_name(f'{path.name}.aside'))}"
     return f"rm {_quoted(path)}"
 
 
 def _another_place(path: Path) -> str:
-    """Return the line that chooses another folder for what *path* is of."""
+    """Return the shell line that chooses another state directory or socket in place of *path*."""
     with suppress(PathError):
         state = state_dir()
         if path == state or state in path.parents or path in state.parents:

@@ -1,4 +1,4 @@
-"""Progress of the index, an import or a download on stderr, for somebody who waits.
+"""Progress of the index, an import or a download on stderr.
 
 Always on stderr: stdout belongs to the answer. A bar on a terminal, else a line now and then.
 """
@@ -61,7 +61,7 @@ class Progress:
     def _write(self, stage: str, done: int, total: int) -> None:
         now_s = time.monotonic()
         if not total and stage != _STAGES["scan"]:
-            return  # nothing to do is nothing to say; only a scan does not know how much there is
+            return  # nothing is to be done; only a scan does not know its total
         if stage != self._stage:
             self._stage, self._began = stage, (now_s, done)
         # By the clock alone: a folder that is looked through again goes back and forth between stages.
@@ -72,7 +72,7 @@ class Progress:
         print(f"memctl: {stage}{amount}", file=sys.stderr, flush=True)
 
     def _left(self, now_s: float, done: int, total: int) -> str:
-        """Return how long it will take, by what was done since this stage began."""
+        """Return an estimate of the time left, by the rate since this stage began."""
         since_s, first = self._began or (now_s, done)
         if done <= first:
             return ""

@@ -109,7 +109,7 @@ def pack(message: Request | Response | Notification) -> bytes:
 
 def pack_value(value: Any) -> bytes:
     """
-    Return the MessagePack of what stands in a message.
+    Return the MessagePack of one value of a message.
 
     Raises:
         TypeError, ValueError: as in `pack`.
@@ -120,7 +120,7 @@ def pack_value(value: Any) -> bytes:
 
 
 def unpack_value(packed: bytes) -> Any:
-    """Return a value of one's own that was packed for a message."""
+    """Return a value that `pack_value` packed."""
     return msgpack.unpackb(packed, unicode_errors="surrogateescape")
 
 
@@ -166,7 +166,7 @@ class Decoder:
 
     @property
     def unfinished_bytes(self) -> int:
-        """How many bytes of a frame are here whose end is not."""
+        """Bytes of a frame that has not arrived whole."""
         return self._fed_bytes - self._taken_bytes
 
     def feed(self, received: bytes) -> list[Message]:
@@ -174,7 +174,7 @@ class Decoder:
         Take bytes as they came and return the messages that they complete.
 
         Raises:
-            ProtocolError: drop the connection; what stood before the fault in *received* is lost with it.
+            ProtocolError: drop the connection; messages before the fault in *received* are lost with it.
         """
         if self._unpacker is None:
             raise ProtocolError("this reader ended with an earlier error")
@@ -237,7 +237,7 @@ def _id(value: Any) -> int:
 
 
 class _RefusedError(Exception):
-    """Carries the reason of an Invalid to where its id is."""
+    """Why a request is Invalid; raised where its id is not known."""
 
 
 def _request(id_: int, method: Any, params: Any) -> Request | Invalid:
@@ -258,7 +258,7 @@ def _method(method: Any) -> str:
 
 
 def _params(params: Any) -> dict[str, Any]:
-    # Lua's {} arrives as an empty array wherever a map may stand; others send null for no parameters.
+    # Lua's {} arrives as an empty array in place of a map; others send null for no parameters.
     if params in ([], [[]], [None]):
         return {}
     if type(params) is not list or len(params) != 1 or type(params[0]) is not dict:

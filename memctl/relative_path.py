@@ -1,8 +1,7 @@
 """Paths and globs as they are typed, from the current folder, as those of a workspace, from its root.
 
 They are relative as grep's are: `..`, absolute paths and patterns that begin above the workspace mean what
-they mean to a shell.
-What a query has behind `path:`, and all that goes over the wire, counts from the root.
+they mean to a shell. A pattern after `path:` in a query, and each path on the wire, counts from the root.
 """
 
 import os
@@ -14,7 +13,7 @@ from memctl.exits import CommandError
 from memctl.output.text import one_line
 
 _MAGIC = "*?["
-_PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # what is a path and no title
+_PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # of a path, which no title is
 
 
 def root_of(workspace: str) -> str:
@@ -52,7 +51,7 @@ def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = 
 
 
 def entry(typed: str, workspace: str) -> str:
-    """Return the same of a note that may also be named by the id of an entry, which stays as it is."""
+    """Return the same as `source`, or the id of an entry where *typed* is one."""
     if re.fullmatch(r"[0-9a-f]{6,16}", typed) and not exists(workspaces.absolute(typed)):
         return typed
     return source(typed, workspace)
@@ -70,7 +69,7 @@ def globs(typed: Sequence[str], workspace: str) -> list[str]:
 
 
 def globs_of_each(typed: Sequence[str], named: Sequence[str]) -> list[list[str] | None]:
-    """Return the same for several workspaces; None for one of which nothing is meant.
+    """Return the same as `globs` for each of several workspaces; None for a workspace without matches.
 
     Raises:
         CommandError: one pattern can match nothing of any workspace.
@@ -90,7 +89,7 @@ def globs_of_each(typed: Sequence[str], named: Sequence[str]) -> list[list[str] 
 
 
 def expanded_by_the_shell(typed: Sequence[str], words: Sequence[str]) -> str | None:
-    """Return the pattern that a shell seems to have expanded behind --path: its other files became words."""
+    """Return the pattern that a shell seems to have expanded after --path; the other files became words."""
     for path in typed:
         for word in words:
             folder, suffix = os.path.dirname(path), os.path.splitext(path)[1]  # noqa: PTH120, PTH122 - of texts
@@ -109,7 +108,7 @@ def inside(full: str, root: str) -> str | None:
 
 
 def exists(path: str) -> bool:
-    """Tell whether a path is there; what cannot be looked at is not."""
+    """Return whether a path is there; a path that cannot be looked at counts as missing."""
     return os.path.exists(path)  # noqa: PTH110 - Path's raises for names that are too long and for locked folders
 
 
@@ -131,7 +130,7 @@ def _joined(patterns: Sequence[list[str] | None]) -> list[str] | None:
 
 
 def _within(typed: str, root: str) -> list[str] | None:
-    """Return the patterns of *root* for one that is typed here; [] for all of it, None for nothing of it."""
+    """Return the patterns, from *root*, for the pattern *typed*; [] for all notes, None for none."""
     if not typed:
         raise CommandError("--path: a path or a pattern is missing")
     full = workspaces.absolute(typed)
@@ -148,7 +147,7 @@ def _within(typed: str, root: str) -> list[str] | None:
 
 
 def _literal(path: str) -> list[str]:
-    """Return what matches a file, or all of a folder, of this name; only this one is taken as it is."""
+    """Return the patterns that match the file or the folder of this name, with its wildcards escaped."""
     return [_escaped(path), f"{_escaped(path)}/*"] if any(sign in path for sign in _MAGIC) else [path]
 
 

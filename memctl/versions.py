@@ -1,7 +1,7 @@
-"""The comparison of memctl's installation with that of the running daemon.
+"""The comparison of memctl's version with that of the running daemon.
 
-Asked only where it costs nothing: by `status`, `start` and `version`, and after an error that a
-difference would explain. Never ends or restarts a daemon: memctl.launch does, where nobody minds.
+Done only where it costs nothing: by `status`, `start` and `version`, and after an error that a difference
+would explain. Nothing here ends or restarts a daemon: memctl.launch does.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def older_line(holder: "Holder") -> str:
-    """Return one line for stderr about a daemon that is older than this memctl: how to take the new one."""
+    """Return one line for stderr about a daemon older than this memctl, with the command that replaces it."""
     from memctl import lock, systemd  # only where a daemon is older
 
     if systemd.managed():
@@ -42,7 +42,7 @@ def warning(daemon_version: str) -> str | None:
 
 
 def mismatch() -> str | None:
-    """Ask a running daemon for its version, without starting one; see `warning`."""
+    """Return the `warning` about the daemon that runs; None where none runs."""
     from memctl.client import Client, RpcError, Unreachable
 
     try:

@@ -1,8 +1,8 @@
 """Resolution of the workspace that the user means.
 
 An option, else the environment, else the nearest folder above that was initialised, as git looks for
-its own, else the only one that is registered. Knows files only: whether the daemon has it registered is the
-daemon's answer.
+its own, else the only one that is registered. This module reads files only; the daemon
+answers whether a workspace is registered.
 """
 
 import os
@@ -47,7 +47,7 @@ def find(named: str | None) -> str:
 
 
 def if_any(named: str | None) -> str | None:
-    """Return the workspace that is named, or the one that we are in; None without either."""
+    """Return the workspace that is named, or the workspace around the current folder; None without either."""
     if named := named or os.environ.get("MEMD_WORKSPACE"):
         return absolute(named)
     root = above(current_directory())
@@ -55,7 +55,7 @@ def if_any(named: str | None) -> str | None:
 
 
 def registered() -> list[str]:
-    """Return the roots in memd's registry; none where it can't be read, which the daemon will explain."""
+    """Return the roots in memd's registry; none where it can't be read, which the daemon reports."""
     import json  # only where no workspace is near
 
     try:
@@ -68,7 +68,7 @@ def registered() -> list[str]:
 
 
 def is_copy(root: str) -> bool:
-    """Tell whether a workspace is the copy that `memctl eval` has beside the indexes for a while."""
+    """Return whether a workspace is a copy that `memctl eval` made in the state folder."""
     return root.startswith(f"{os.path.realpath(paths.state_dir())}/")
 
 
@@ -84,7 +84,7 @@ def above(start: str | os.PathLike[str]) -> str | None:
 
 
 def absolute(path: str) -> str:
-    """Return *path* as an absolute one that can travel: the wire is UTF-8, names on a disk may not be."""
+    """Return *path* as an absolute path in UTF-8, as the wire demands. Raises CommandError."""
     # "~" is ours to expand: no shell does it in --workspace=~/notes or in an agent's JSON configuration.
     expanded = os.path.expanduser(path)  # noqa: PTH111 (Path's raises for ~nobody; here it stays a name)
     full = os.path.normpath(expanded if expanded.startswith("/") else f"{current_directory()}/{expanded}")

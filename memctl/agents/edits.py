@@ -1,7 +1,7 @@
-"""What a client's file gets and gives back: the errors, what is memd's own, and files that are memd's alone.
+"""Edits of a client's files: their interface, their errors, and files that are memd's alone.
 
-Pure: texts in, texts out. A server or hook is memd's own if it runs memctl; one of that name that does not
-is somebody else's and stops an installation. How JSON and TOML are edited is in modules of their own.
+Pure: texts in, texts out. A server or hook is memd's own if it runs memctl; another server of that name
+belongs to somebody else and stops an installation. How JSON and TOML are edited is in modules of their own.
 """
 
 import shlex
@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 
 class EditError(ValueError):
-    """A file's text is not one that can be edited; the message says why."""
+    """The text of a file cannot be edited; the message says why."""
 
 
 class ByHandError(EditError):
-    """A file's text is not for memctl to edit; *lines* are what its owner puts in, or takes out."""
+    """memctl does not edit this file; *lines* are those that its owner should add or remove."""
 
     def __init__(self, reason: str, lines: str) -> None:
         super().__init__(reason)
@@ -24,7 +24,7 @@ class ByHandError(EditError):
 
 
 def runs_memctl(value: Any) -> bool:
-    """Tell whether a server or hook runs `memctl mcp` or `memctl hook`."""
+    """Return whether a server or hook runs `memctl mcp` or `memctl hook`."""
     if not isinstance(value, dict):
         return False
     words: list[str] = []
@@ -38,7 +38,7 @@ def runs_memctl(value: Any) -> bool:
 
 
 def at(plain: Any, path: Sequence[str | int]) -> Any:
-    """Return what is at a path; None where nothing is."""
+    """Return the value at a path; None where there is none."""
     for key in path:
         try:
             plain = plain[key]
@@ -54,13 +54,13 @@ class Target(Protocol):
     def path(self) -> Path: ...  # noqa: D102
 
     def has(self, text: str) -> bool:
-        """Tell whether anything of memd's is in the text. Raises EditError."""
+        """Return whether anything of memd's is in the text. Raises EditError."""
 
     def installed(self, text: str | None) -> str:
-        """Return the text with all that belongs into it. Raises EditError, ByHandError."""
+        """Return the text with memd's parts added. Raises EditError, ByHandError."""
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:
-        """Return the text without; *backup*: what it was before. None: it was all ours. Raises as above."""
+        """Return the text without memd's parts, None where all is memd's; *backup*: as it was before."""
 
     def like(self, text: str) -> "Target":
         """Return the same target as another memctl installed it, or with other options. Raises EditError."""
@@ -74,7 +74,7 @@ class WholeFile:
     content: str
 
     def has(self, text: str) -> bool:
-        """Tell whether it is memd's."""
+        """Return whether the file is memd's."""
         return self._is_ours(text)
 
     def installed(self, text: str | None) -> str:
@@ -84,11 +84,11 @@ class WholeFile:
         return self.content
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:  # noqa: ARG002 - as the others
-        """Return None, or another's text as it is."""
+        """Return None; the text unchanged where the file is somebody else's."""
         return None if self._is_ours(text) else text
 
     def like(self, text: str) -> "WholeFile":
-        """Return it with that content."""
+        """Return this target with the content *text*."""
         return replace(self, content=text) if self._is_ours(text) else self
 
     def _is_ours(self, text: str) -> bool:

@@ -1,6 +1,6 @@
 """A JSON file of a client: members that are set, elements that are appended, and their way out. Pure.
 
-What is done to the text is done to what it says, too, and both have to agree in the end: an edit that would
+Each edit is made to the text and to its parsed value, and both have to agree in the end: an edit that would
 change anything else is refused.
 """
 
@@ -46,19 +46,19 @@ class JsonFile:
     edits: tuple[Edit, ...]
 
     def has(self, text: str) -> bool:
-        """Tell whether any of the edits is made."""
+        """Return whether any of the edits is made."""
         plain, _ = _read(text)
         return any(any(_places(plain, edit)) for edit in self.edits)
 
     def installed(self, text: str | None) -> str:
-        """Return the text with every edit made; one that is made already is made anew in its place."""
+        """Return the text with every edit made; an earlier installation's edits are replaced."""
         draft = _Draft(text or "")
         for edit in self.edits:
             _install(draft, edit)
         return draft.finished()
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:
-        """Return the text without any; containers that are empty now and were not there before go, too."""
+        """Return the text without the edits; containers that memd made and that are empty now go, too."""
         before, _ = _read(backup or "")
         draft = _Draft(text)
         for edit in self.edits:
@@ -67,7 +67,7 @@ class JsonFile:
         return None if backup is None and draft.plain == {} else changed
 
     def like(self, text: str) -> "JsonFile":
-        """Return it with the values of memd's own in *text*."""
+        """Return this target with the values that memd has in *text*."""
         plain, _ = _read(text)
         found = [next(_places(plain, edit), None) for edit in self.edits]
         edits = [
@@ -78,7 +78,7 @@ class JsonFile:
 
 
 class _Draft:
-    """A JSON text that changes, and what it has to say then; one that is not plain JSON stays as it is."""
+    """A JSON text and its value, edited together; a text that is not plain JSON stays as it is."""
 
     def __init__(self, text: str) -> None:
         self.plain, self.reason = _read(text)
@@ -190,7 +190,7 @@ def _snippet(own: Sequence[tuple[Edit, Any]]) -> str:
 
 
 def _places(plain: Any, edit: Edit) -> Iterator[tuple[Key, ...]]:
-    """Yield where memd's own stands; of a group that has others' hooks, too, the hook inside of it."""
+    """Yield the places of memd's own values: whole groups of hooks, or hooks in a group with others'."""
     there = at(plain, edit.path)
     if isinstance(edit, Entry):
         if there is not None and edit.is_own(there):

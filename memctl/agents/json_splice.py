@@ -44,7 +44,7 @@ class _Item:
 
 def read(text: str) -> tuple[Any, str]:
     """
-    Return what a text says, and why it cannot be changed: "" mostly. Blank text is an empty object.
+    Return the value of a text, and why the text cannot be edited ("": it can). Blank text is an empty object.
 
     Raises:
         ValueError: it is no JSON, not even with comments; the message has line and column.
@@ -107,7 +107,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _loosely(text: str) -> Any:
-    """Return what JSON with comments, trailing commas, or JSON5's keys and strings says."""
+    """Return the value of JSON with comments, trailing commas, or JSON5's keys and strings."""
     return json.loads(_LOOSE.sub(_plain, text), strict=False)
 
 
@@ -165,7 +165,7 @@ def _items(text: str, at: int) -> tuple[list[_Item], int]:
 
 
 def _with_last(text: str, at: int, prefix: str, new: Any) -> str:
-    """Put a last item into the object or array at *at*, as its others are written."""
+    """Append an item to the object or array at *at*, in the layout of its other items."""
     items, close = _items(text, at)
     if not items:
         newline, outer = _newline(text), _indent_at(text, at)

@@ -18,13 +18,13 @@ Result = TypeVar("Result")
 
 
 def targets(client: AgentClient, workspace: str | None = None) -> list[Target]:
-    """Return a client's files with what belongs into them."""
+    """Return a client's files with the edits that register memctl."""
     options = ["--workspace", workspaces.absolute(workspace)] if workspace else []
     return client.targets(clients.command(), options)
 
 
 def installation(target: Target) -> Change | None:
-    """Return what registers memctl; None where nothing has to change. Raises CommandError, ByHandError."""
+    """Return the change that registers memctl; None where there is none. Raises CommandError, ByHandError."""
     before = config_file.read(target.path)
     text = _text(target, before)
     after = _edited(target, lambda: target.installed(text)).encode()
@@ -36,7 +36,7 @@ def installation(target: Target) -> Change | None:
 
 
 def removal(target: Target) -> Change | None:
-    """Return what takes memctl away; None where it is not there. Raises CommandError, ByHandError."""
+    """Return the change that removes memctl; None where it is not there. Raises CommandError, ByHandError."""
     before = config_file.read(target.path)
     text = _text(target, before)
     if text is None or not _edited(target, lambda: target.has(text)):
@@ -52,7 +52,7 @@ def removal(target: Target) -> Change | None:
 
 
 def state(client: AgentClient) -> State:
-    """Return how much of it a client has: something in each file, in some, or nothing."""
+    """Return whether memctl is registered in each of a client's files, in some, or in none."""
     try:
         has = [_has(target) for target in targets(client)]
     except CommandError:

@@ -34,7 +34,7 @@ class TomlFile:
     value: dict[str, Any]
 
     def has(self, text: str) -> bool:
-        """Tell whether the table is there and runs memctl."""
+        """Return whether the table is there and runs memctl."""
         if len(text) > _PARSED_WHOLE_CHARS:
             if blocks := _blocks(text, self.table):
                 text = "\n".join(text[start:end] for start, end in blocks)
@@ -74,7 +74,7 @@ class TomlFile:
         return None if backup is None and not changed.strip(BLANKS) else changed
 
     def like(self, text: str) -> "TomlFile":
-        """Return it with the table of *text*."""
+        """Return this target with the table of *text*."""
         there = at(self._parsed(text), self.table)
         return self if there is None else replace(self, value=there)
 

@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
 
 
 def _verdict(answer: dict[str, Any], *, repair: bool) -> str:
-    """Return what was compared and how it stands now, on one line."""
+    """Return the amounts that were compared and the findings that are left, on one line."""
     amounts = _amounts(dict(answer.get("checked") or {}))
     checked = f"{amounts or 'everything'} checked in {answer['took_ms'] / 1000:.1f} s"
     left = sum(not finding.get("repaired") for finding in answer["findings"])
@@ -48,7 +48,7 @@ def _verdict(answer: dict[str, Any], *, repair: bool) -> str:
 
 
 def _amounts(checked: dict[str, int]) -> str:
-    """Return what was compared; of rows also why they are fewer than the chunks."""
+    """Return the amounts that were compared; for rows also why they are fewer than the chunks."""
     sharing, rowless = checked.pop("sharing", 0), checked.pop("rowless", 0)
     reasons = [f"{counted(sharing, 'chunk')} of a text that has one already"] if sharing else []
     reasons += [f"{counted(rowless, 'chunk')} without one"] if rowless else []

@@ -11,8 +11,8 @@ from memctl.exits import CommandError
 
 LIMIT = 30  # hits where --limit does not say: three screens of them
 MOST = 100  # of which memd says how it understood the query
-# What is asked to see that the options are right. memd reads the index's vocabulary to complete a word that
-# no chunk has: in a large one that takes half a second, which passes while somebody begins to type.
+# A query that checks the options. To complete a word that no chunk has, memd reads the index's vocabulary:
+# with a large index this takes half a second, which passes while the user begins to type.
 CHECKED = {"query": "memdfind", "prefix": True}
 
 
@@ -64,7 +64,7 @@ def run(args: Namespace) -> int:
 
 
 def _requests(args: Namespace) -> list[dict[str, Any]]:
-    """Return the parameters of `search` in each workspace; what is wrong with them is told now."""
+    """Return the parameters of `search` in each workspace; errors in them are raised now."""
     with common.daemon() as client:
         if args.all or len(args.workspace) > 1:
             named = [workspaces.absolute(folder) for folder in args.workspace] or multi_search.registered(

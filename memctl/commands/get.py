@@ -73,7 +73,7 @@ def place_of(source: str, workspace: str, *, outside: bool = False, titled: bool
 
 
 def _link_lines(answer: dict[str, Any], cwd: str) -> list[str]:
-    """Return a line a link of a note: out of it and into it, with the line it stands at, and what it is."""
+    """Return a line for each link out of a note and into it: its line, and the other note."""
     links, root = answer["links"], answer["workspace"]
     found = []
     for one in links["outgoing"]:

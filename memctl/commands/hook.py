@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEADLINE_S = 0.15  # from the start of the process to its output; a person waits for it at each prompt
 MAX_DEADLINE_MS = 5000  # that MEMD_HOOK_MS may name; the clients give up after 5 s (memctl/agents/clients.py)
 STDIN_BYTES = 16 << 20  # arbitrary: prompts with pasted files have some; what is longer is no prompt
-QUERY_HEAD_CHARS = 1500  # the model reads about as much; what is asked stands at a prompt's beginning …
+QUERY_HEAD_CHARS = 1500  # the model reads about as much; the question is at the beginning of a prompt …
 QUERY_TAIL_CHARS = 500  # … or below what was pasted
 BUDGET_TOKENS = 500  # of each prompt; arbitrary: some notes, and next to nothing of a context
 # At the start of a conversation, before anything is asked: what was kept lately.
@@ -127,7 +127,7 @@ def _answer(client: str, kind: str, told: dict[str, Any]) -> None:
 
 
 def _end(client: str) -> None:
-    """Archive the conversation that stdin tells of; by now nobody waits for it.
+    """Archive the conversation that stdin names; nobody waits for this process.
 
     The archive is that of the workspace in which the conversation began: an agent may have gone to another
     folder since, and what was said stays where it was said.
@@ -141,7 +141,7 @@ def _end(client: str) -> None:
 
 
 def _sweep(client: str, current: str, root: str) -> None:
-    """Archive the other conversations of a workspace whose end nobody told: a closed terminal, a kill."""
+    """Archive the other conversations of a workspace that ended without a hook: a closed terminal, a kill."""
     from pathlib import Path
 
     name, pattern = SESSIONS[client]
@@ -166,8 +166,7 @@ def _workspace(folder: str) -> str | None:
     """
     Return the workspace that a conversation in *folder* is in.
 
-    Not the one that the environment names, nor the only one that there is: what was noted elsewhere is not
-    for it.
+    MEMD_WORKSPACE and the only registered workspace do not count: notes from elsewhere are not for it.
     """
     from memctl import workspaces
 
@@ -175,7 +174,7 @@ def _workspace(folder: str) -> str | None:
 
 
 def _recalled(root: str, prompt: str | None) -> str:
-    """Return what `recall` says to a prompt, or of the last days without one; "" where nothing is good."""
+    """Return the text of `recall` for a prompt, or of the last days without one; "" without a good match."""
     from memctl.client import Client, NoDaemonError, older_daemon
 
     params: dict[str, Any] = {"workspace": root, "agent": True, "budget_tokens": BUDGET_TOKENS, "wait": False}
@@ -204,7 +203,7 @@ def _recalled(root: str, prompt: str | None) -> str:
 
 
 def as_words(prompt: str) -> str:
-    """Return the words of a prompt, in which nothing is an operator; none where it asks for nothing."""
+    """Return the words of a prompt without operators; "" where the prompt asks for nothing."""
     import re  # the json module has loaded it
 
     if len(prompt) > QUERY_HEAD_CHARS + QUERY_TAIL_CHARS:
@@ -216,7 +215,7 @@ def as_words(prompt: str) -> str:
 
 
 def _is_common(word: str) -> bool:
-    """Tell whether a word of a prompt says nothing alone; an answer of one letter or digit is one, too."""
+    """Return whether a word alone asks for nothing, as an answer of one letter or digit does not, either."""
     bare = word.casefold().rstrip(".+#/'-").replace("'", "")
     return len(bare) == 1 or bare in COMMON_WORDS
 
@@ -241,7 +240,7 @@ def framed(text: str) -> str:
 
 
 def archive(client: str, sessions: list[str], root: str) -> None:
-    """Become `memctl import` for sessions' files, which may take its time."""
+    """Replace this process by `memctl import` of the files of sessions."""
     from memctl import launch
 
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -305,7 +304,7 @@ def _left_s() -> float:
 
 
 def _age_s() -> float:
-    """Return for how long this process has run; the interpreter's start is a third of it."""
+    """Return the age of this process; the start of the interpreter is a third of it."""
     try:
         with open("/proc/self/stat", encoding="ascii", errors="replace") as facts:  # noqa: PTH123 (Path's is slower)
             started_ticks = int(facts.read().rpartition(")")[2].split()[19])

@@ -70,7 +70,7 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Have it imported, and show what came of it."""
+    """Run the import in its own process and print its report."""
     from memctl import child  # it loads subprocess, which help and completions do without
 
     _check(args)
@@ -81,7 +81,7 @@ def run(args: Namespace) -> int:
 
 
 def _check(args: Namespace) -> None:
-    """Refuse what could only do nothing."""
+    """Refuse options that could only do nothing."""
     if args.client not in FOLLOWED and not args.paths:
         raise CommandError(f"name the export: memctl import {args.client} FILE.zip (or JSON, or a folder)")
     if args.follow and (args.client not in FOLLOWED or args.dry_run):
@@ -113,7 +113,7 @@ def _show(report: dict[str, Any], args: Namespace) -> None:
 
 
 def _page(report: dict[str, Any]) -> str:
-    """Return the page: a line a file that was written, and one that sums up."""
+    """Return the page: a line for each file that was written, and a summary."""
     would = "would be " if report["dry_run"] else ""
     lines = [
         *_some([f"{would}{what}: {one_line(path)}" for what in ("new", "grown") for path in report[what]]),
@@ -131,13 +131,13 @@ def _sum(report: dict[str, Any], would: str) -> str:
 
 
 def _notes(report: dict[str, Any]) -> Iterator[str]:
-    """Yield what should be known beside: what was left alone, and what was skipped."""
+    """Yield the files that were left alone, then those that were skipped, each with the reason."""
     yield from _some([f"left alone: {one_line(one['path'])} {one['why']}" for one in report["left_alone"]])
     yield from _some([_skipped(one) for one in report["skipped"]])
 
 
 def _skipped(row: dict[str, Any]) -> str:
-    """Return the line of what was not read: a whole file, or a part of one that was imported."""
+    """Return the line of a file that was not read, or not read whole."""
     unit = row["why"].partition(" ")[0]  # that is counted: a line, a conversation, a message
     others = " and others" if row["count"] > 1 else ""
     where = f" ({unit} {row['first_line']}{others})" if row["first_line"] else ""

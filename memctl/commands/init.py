@@ -87,7 +87,7 @@ def _confirmed(said: str) -> bool:
 
 
 def _index_soon(client: Client, root: str) -> dict[str, Any]:
-    """Return how far the index is, for which small folders and an estimate of large ones need a moment."""
+    """Return the state of the index when small folders are done, and large ones have an estimate."""
     with suppress(RpcError):  # its time is over
         client.call("index", {"workspace": root, "vectors": False}, timeout_s=ESTIMATE_S)
     give_up = time.monotonic() + MODEL_S
@@ -100,13 +100,13 @@ def _index_soon(client: Client, root: str) -> dict[str, Any]:
 
 
 def _knows_its_model(known: dict[str, Any]) -> bool:
-    """Tell whether the model has been asked what it reads, or there is none to ask."""
+    """Return whether memd knows which scripts the model reads, or there is no model."""
     is_failed = {"model-failed", "numpy-missing"} & set(known.get("degraded") or ())
     return bool(known.get("provider") in {None, "none"} or known.get("model_id") or is_failed)
 
 
 def _progress(index: dict[str, Any]) -> str:
-    """Return what can be searched now, and what when."""
+    """Return whether words and meaning can be searched now, else when."""
     left_s = index.get("left_s") or {}
     if index.get("first_words"):
         words = (
@@ -121,7 +121,7 @@ def _progress(index: dict[str, Any]) -> str:
 
 
 def advise() -> None:
-    """Say where systemd's walls do not fit what the workspaces ask for now."""
+    """Print what to do where the systemd drop-in does not fit the providers of the workspaces any more."""
     from memctl import paths, systemd
 
     if systemd.managed():

@@ -11,7 +11,7 @@ from memctl.output.text import one_line
 from memctl.relative_path import root_of, shown
 
 DEFAULT_LIMIT = 100  # as memd's own
-ID_CHARS = 6  # of an id that are shown where its entry is gone: as many as stand in a file's name
+ID_CHARS = 6  # of the id of an entry that is gone: as many as the name of its file had
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -49,13 +49,13 @@ def run(args: Namespace) -> int:
             common.print_json(record)
         else:
             sys.stdout.write(f"{_line(record, root_of(root))}\n")
-    sys.stdout.flush()  # what stderr says comes below
+    sys.stdout.flush()  # so that stderr comes below
     common.note(_shown(answer, is_narrowed=any((args.client, args.conversation, args.since))))
     return exits.OK if answer["records"] else exits.NONE
 
 
 def _shown(answer: dict[str, Any], *, is_narrowed: bool) -> str | None:
-    """Return how much of the journal is shown; None where all is."""
+    """Return how much of the journal is shown; None where all of it is."""
     shown, total = len(answer["records"]), answer["records_total"]
     if not total:
         return "nothing in the journal is of that" if is_narrowed else "the journal is empty"

@@ -198,7 +198,7 @@ def _checked(path: Path, listed: Any) -> str:
 
 
 def _said(args: Namespace) -> dict[str, Any]:
-    """Return what the user says of the model, for memd to read."""
+    """Return the prefixes and scripts that the user gave, as memd reads them from the record."""
     said = {"query_prefix": args.query_prefix, "document_prefix": args.document_prefix}
     scripts = [name.strip() for name in args.scripts.split(",")] if args.scripts else None
     return {key: value for key, value in (said | {"scripts": scripts}).items() if value is not None}

@@ -25,14 +25,14 @@ Hit = dict[str, Any]
 
 
 def search(params: dict[str, Any], args: Namespace) -> int:
-    """Ask each workspace, print the hits group by group, and on stderr what each has to say of its own."""
+    """Ask each workspace; print the hits group by group, and the caveats of each answer on stderr."""
     with common.daemon() as client:
         named = [workspaces.absolute(folder) for folder in args.workspace] or registered(client)
         answers, failures = ask_each(client, narrowed(params, named, args), args)
     shown = [hits.good_hits(answer, args) for answer in answers]
     merged = [hit for group in groups(shown) for hit in group[: args.limit or LIMIT]]
     _print(merged, shown, params["query"], args)
-    sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
+    sys.stdout.flush()  # so that stderr comes below the hits where both go to one file
     if not args.json:
         for answer in shown:
             if said := caveats.notes(answer):
@@ -84,7 +84,7 @@ def registered(client: Client) -> list[str]:
 
 
 def narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list[dict[str, Any]]:
-    """Return the request to each workspace of which --path means something, with its filters."""
+    """Return the request to each workspace that --path can match something in, with its filters."""
     given = filters_of(args)
     globs = relative_path.globs_of_each(given.pop("path", ()), named)
     return [
@@ -97,14 +97,14 @@ def narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list[
 def ask_each(
     client: Client, requests: list[dict[str, Any]], args: Namespace
 ) -> tuple[list[Answer], list[tuple[str, RpcError]]]:
-    """Return the answers, one a workspace, and the errors of those that gave none."""
+    """Return the answers, one a workspace, and the errors of workspaces that did not answer."""
     answers: dict[str, Answer] = {}
     failures = []
     for request in requests:
         try:
             answer = common.whole_answer(client, "search", request, args)
         except RpcError as error:
-            # A query that cannot be is wrong everywhere, a folder that is none is the user's slip.
+            # An invalid query fails in each workspace, and a folder that is none is a slip of the user.
             if error.callers_fault and error.code != "MEMD_CONFIG":
                 raise
             failures.append((request["workspace"], error))
@@ -123,9 +123,9 @@ def groups(answers: list[Answer]) -> list[list[Hit]]:
 
 
 def _merged(answers: list[list[Hit]]) -> list[Hit]:
-    """Return the best first, of equal scores the newest; the hits of one answer stay in its order.
+    """Return the best first, of equal scores the newest; the hits of one answer keep their order.
 
-    In that a note stands before a better one that it supersedes: it counts as the best one behind it.
+    A note is before a better note that it supersedes: a hit counts as the best of itself and those after it.
     """
     ranked = []
     for found in answers:
@@ -141,7 +141,7 @@ def _rank(counted: tuple[float, Hit]) -> tuple[float, tuple[int, ...], str, str]
 
 
 def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:
-    """Return what goes to stdout for a program: each hit as a search of its own workspace prints it."""
+    """Return the hits in a form for programs, each as a search of its own workspace prints it."""
     if args.json:
         parts = [{key: answer[key] for key in answer if key != "hits"} for answer in answers]
         return to_json({"hits": merged, "answers": parts}, ascii_only=ascii_only()) + "\n"

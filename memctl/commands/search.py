@@ -105,7 +105,7 @@ def per_file(args: Namespace) -> dict[str, Any]:
 
 
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
-    """Print the hits in the form that was asked for, what there is to say of them on stderr."""
+    """Print the hits in the form that the options name, and the caveats on stderr; return the exit code."""
     shown = hits.good_hits(answer, args)
     if args.files0:
         sys.stdout.buffer.write(hits.files0(shown, cwd=common.here()))
@@ -113,7 +113,7 @@ def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
         hits.show_page(shown, query, args, cwd=common.here())
     else:
         sys.stdout.write(hits.output(shown, args, cwd=common.here()))
-    sys.stdout.flush()  # what stderr says of the hits comes below them, also where both go to one file
+    sys.stdout.flush()  # so that stderr comes below the hits where both go to one file
     if not args.json:
         common.note(caveats.notes(shown, cwd=common.here()))
         common.note(caveats.not_utf8(shown, common.here()))

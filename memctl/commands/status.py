@@ -96,7 +96,7 @@ def _nobody(state: str, trouble: str, status: int) -> Seen:
 
 
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
-    """Show it again and again; ends by Ctrl-C alone."""
+    """Show the status again and again, until Ctrl-C."""
     if as_json:
         _repeat(every_s, lambda seen, _: common.print_json(seen.answer), time.sleep)
     elif terminal_width() is None or os.environ.get("TERM") in PLAIN_TERMS:
@@ -118,7 +118,7 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
 def _repeat(
     every_s: float, show: Callable[[Seen, list[str]], None], pause: Callable[[float], None]
 ) -> NoReturn:
-    """Look, give *show* what was seen and the news of the daemon's coming and going, and pause."""
+    """Ask, show the answer with the daemon's starts and ends, and pause, without end."""
     from memctl.output.status import Sightings
 
     sightings = Sightings()
@@ -131,7 +131,7 @@ def _repeat(
 
 
 def _look_on() -> Seen:
-    """Ask once, and take every failure for what it says of the daemon now: the next look may be better."""
+    """Ask once; a failure is a state of the daemon, as the next look may succeed."""
     try:
         return look()
     except RpcError as error:

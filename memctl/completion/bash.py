@@ -92,7 +92,7 @@ def script(commands: list[Page]) -> str:
     values = []
     for page in flat(commands):
         flags = [flag for option in page.options for flag in option.flags]
-        # What may stand alone is not waited for: the next word may be anything.
+        # The value of such an option may be missing: the next word may be anything.
         valued = [
             flag
             for option in page.options

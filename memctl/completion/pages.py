@@ -22,7 +22,7 @@ class Value(NamedTuple):
     name: str
     kind: Kind
     choices: tuple[str, ...]
-    optional: bool  # the option may stand alone
+    optional: bool  # the value may be missing
     many: bool  # as often as one likes
 
 

@@ -85,7 +85,7 @@ def _place(number: int, place: Value) -> str:
 
 
 def _asked(value: Value) -> str:
-    # For free text an empty list: the message that " " stands for keeps zsh from putting in an option.
+    # For free text an empty list: " " would be a message, which keeps zsh from completing an option.
     actions = {
         "folder": "_files -/", "file": "_files", "text": "()", "choice": f"({' '.join(value.choices)})"
     }  # fmt: skip

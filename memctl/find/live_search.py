@@ -110,7 +110,7 @@ class LiveSearch:
         return answer["text"]
 
     async def _answer(self, asked: asyncio.Event, *, by_meaning: bool) -> None:
-        """Answer what was typed last, again and again, in one of the two ways."""
+        """Answer the text that was typed last, again and again, by words or by meaning."""
         while True:
             await asked.wait()
             asked.clear()
@@ -130,7 +130,7 @@ class LiveSearch:
             self._on_found(found)
 
     async def _found(self, client: AsyncClient, typed: str, *, by_meaning: bool) -> Found:
-        """Ask each workspace; raises what each of them raises, or a connection that ended."""
+        """Ask each workspace. Raises where none answers, or the connection ended."""
         if not typed.strip() and not self._narrowed:
             return Found(typed, [], by_meaning=by_meaning)
         how = {"query": typed, "limit": self._limit, "prefix": True}
@@ -172,7 +172,7 @@ class LiveSearch:
             await self._key_or_daemon()
 
     async def _key_or_daemon(self) -> None:
-        """Wait until somebody types, or has started a daemon: one that was stopped is not started unasked."""
+        """Wait until the user types or somebody starts the daemon: it was stopped, perhaps on purpose."""
         self._wanted.clear()
         while True:
             with suppress(TimeoutError):

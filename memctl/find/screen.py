@@ -32,7 +32,7 @@ HINT = "words, or " + " ".join(f"{one.key}:" for one in FILTER_KEYS if one.optio
 KEYS = (
     "enter open", "esc quit", "↑↓ choose", "^y copy place", "^t copy text", "shift+↑↓ scroll",
 )  # fmt: skip
-WIDE = 110  # columns from which on the section stands beside the hits; arbitrary
+WIDE = 110  # columns from which on the section is beside the hits; arbitrary
 MATCH, FAINT, PLACE, TROUBLE, FILTER = "bold ansi_red", "dim", "ansi_magenta", "ansi_red", "ansi_green"
 MOST_OF_TITLE, MOST_OF_PLACE = 0.4, 0.35  # of a hit's row: the rest is what was found there
 SHORTEST_PLACE = 16  # columns, below which a path says nothing; arbitrary
@@ -141,7 +141,7 @@ class Finder(App[None]):
         self._live.ask(self._first)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search for what stands in the line now."""
+        """Search for the text of the line."""
         self._live.ask(event.value)
 
     def on_resize(self, _event: Resize) -> None:
@@ -159,7 +159,7 @@ class Finder(App[None]):
     # What is drawn
 
     def _show(self, found: Found) -> None:
-        """Draw what was found; whoever has gone down in the list stays at the same hit."""
+        """Draw what was found; a hit that the user has chosen stays chosen."""
         chosen, moved = self._chosen(), bool(self._hits.highlighted)
         is_same = found.typed == self._found.typed
         self._found, self._trouble = found, ""
@@ -213,7 +213,7 @@ class Finder(App[None]):
         return f"{one_line(hit['workspace']).rpartition('/')[2]}: {name}" if self._several else name
 
     def _show_section(self, hit: Hit | None) -> None:
-        """Draw the section of *hit*: what the answer has of it, until its file was read."""
+        """Draw the section of *hit*, and read its file again for that."""
         if hit is None:
             self._shown, self._section = None, ""
             self.query_one("#text", Static).update("")
@@ -253,7 +253,7 @@ class Finder(App[None]):
             pane.scroll_to(y=max(0, above - pane.size.height // 2), animate=False)
 
     def _head(self, hit: Hit, note: str) -> list[Content]:
-        """Return what stands above a section: where it is and of when."""
+        """Return the lines above a section: its place, score, date, tags and heading."""
         span = f"{self._called(hit)}:{hit['start_line']}-{hit['end_line']}"
         facts = [
             f"{hit['score']:.2f}",
@@ -268,7 +268,7 @@ class Finder(App[None]):
         return [*head, Content.styled(one_line(note), TROUBLE)] if note else head
 
     def _tell(self, trouble: str) -> None:
-        """Say why memd cannot be asked, or that it can."""
+        """Show why memd cannot be asked; "" once it can be."""
         self._trouble = trouble
         self._tell_state()
 
@@ -318,7 +318,7 @@ class Finder(App[None]):
             except CommandError as error:
                 self._said = Content.styled(one_line(str(error)), TROUBLE)
         self._tell_state()
-        self._live.ask(self.query_one("#typed", QueryLine).value)  # what it says may be changed
+        self._live.ask(self.query_one("#typed", QueryLine).value)  # the editor may have changed the file
 
     def action_copy_place(self) -> None:
         """Copy the chosen hit's path and line."""

@@ -29,12 +29,12 @@ class CancelledError(Exception):
 
 
 class Asking:
-    """What one request of an agent asks of the daemon. `cancel` is for any thread, all else for its own."""
+    """The calls of the daemon for one request of an agent. `cancel` is thread-safe, all else is not."""
 
     def __init__(
         self, workspace: str | None, *, client_name: str = "mcp", report: Report | None = None
     ) -> None:
-        self.client_name = client_name  # what an entry says of who wrote it
+        self.client_name = client_name  # the author of entries that are written
         self._workspace = workspace  # None: the server was started outside of all
         self._report = report
         self._lock = threading.Lock()  # protects the two below
@@ -66,7 +66,7 @@ class Asking:
         return self._exchange(method, params, CALL_TIMEOUT_S)
 
     def note(self, answer: dict[str, Any]) -> str:
-        """Return what an answer lacks, and where it is from if nobody has named that; "" if all is well."""
+        """Return the caveats of an answer, and its workspace if nobody has named one; "" for neither."""
         found = f"from {answer.get('workspace')}, the only workspace there is. {OUTSIDE}"
         return "; ".join(filter(None, [caveats.notes(answer), None if self._root() else found]))
 
@@ -102,7 +102,7 @@ class Asking:
                 raise CancelledError
 
     def _root(self) -> str | None:
-        """Return the workspace; where the server has none, one that was made around it since."""
+        """Return the server's workspace; without one, the workspace that was made around its folder since."""
         try:
             return self._workspace or workspaces.if_any(None)
         except CommandError:  # the current directory was deleted
@@ -110,12 +110,12 @@ class Asking:
 
 
 class _Progress:
-    """Progress of the daemon's stages as one count that only rises, which MCP wants of it."""
+    """Progress over all stages of the daemon as one count that only rises, as MCP demands."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self._stage = ""
-        self._before = 0.0  # what the stages before this one counted
+        self._before = 0.0  # the count at the start of this stage
         self._told = 0.0
 
     def take(self, said: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ class JsonRpcError(Exception):
 
 
 class InvalidLineError(JsonRpcError):
-    """A line that is no message; *id* is its request's where that could be read."""
+    """A line that is no message; *id* is the id of its request where that could be read."""
 
     def __init__(self, code: int, message: str, id_: Id | None = None) -> None:
         super().__init__(code, message)
@@ -47,7 +47,7 @@ class JsonRpcRequest(NamedTuple):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What stands beside the parameters: progress token, and who calls in later versions."""
+        """`_meta` of the parameters: the progress token, in later versions also client and version."""
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 

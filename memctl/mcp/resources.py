@@ -7,7 +7,7 @@ from memctl.mcp import jsonrpc
 from memctl.mcp.asking import Asking, DaemonError
 from memctl.mcp.jsonrpc import JsonRpcError
 
-# With an empty authority: what stands there instead is a host name, which clients turn into lower case.
+# The authority is empty: clients turn it into lower case, as a host name.
 PREFIX = "memory:///"
 MARKDOWN = "text/markdown"
 PLAIN = "text/plain"

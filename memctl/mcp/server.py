@@ -1,9 +1,8 @@
 """The life of one MCP server: reads lines until stdin closes, answers each request once.
 
-What needs the daemon is asked in threads, so that calls do not wait for each other and a cancellation is
-heard; where there are very many, they take turns. Two ways of speaking are served, as the tests' SDK has
-them: up to 2025-11-25 a handshake (`initialize`) says the version and who calls, from 2026-07-28 on each
-request says it for itself.
+Calls of the daemon run in threads, so that they do not wait for each other and a cancellation is read; above
+`AT_ONCE` they take turns. Two dialects of MCP are served, as the tests' SDK has them: up to 2025-11-25 a
+handshake (`initialize`) names the version and the client, from 2026-07-28 on each request does.
 """
 
 import sys
@@ -57,7 +56,7 @@ Handler = Callable[[JsonRpcRequest], dict[str, Any]]
 
 
 def serve(workspace: str | None) -> None:
-    """Answer on stdin and stdout for *workspace* until stdin closes; None: for the one that is found then."""
+    """Answer on stdin and stdout for *workspace* until stdin closes; None: for the one that is found."""
     McpServer(workspace, sys.stdout.buffer).serve(sys.stdin.buffer)
 
 
@@ -182,7 +181,7 @@ class McpServer:
         except DaemonError as error:
             line = jsonrpc.failure(request.id, JsonRpcError(jsonrpc.MEMD_FAILED, str(error)))
         except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
-            # Without its text, which may quote a note: what stands on stderr goes into the client's log.
+            # Without the text of the error, which may quote a note: stderr goes into the client's log.
             print(*traceback.format_tb(error.__traceback__), type(error).__name__, file=sys.stderr)
             what = f"{request.method} failed inside memctl mcp ({type(error).__name__}): please report it"
             line = jsonrpc.failure(request.id, JsonRpcError(jsonrpc.INTERNAL_ERROR, what))
@@ -192,7 +191,7 @@ class McpServer:
             self._write(line)
 
     def _reporter(self, request: JsonRpcRequest) -> Report | None:
-        """Return who tells the client how far its request is, where it gave a token for that."""
+        """Return the function that reports progress to the client; None without a progress token."""
         token = request.meta.get("progressToken")
         if isinstance(token, bool) or not isinstance(token, str | int):
             return None
@@ -204,7 +203,7 @@ class McpServer:
         return report
 
     def _cancel(self, said: JsonRpcNotification) -> None:
-        """End a request; one that is answered already, or never was, is no fault."""
+        """End a request; the id of a request that is answered, or never came, is ignored."""
         id_ = said.params.get("requestId")
         if not isinstance(id_, str | int):
             return
@@ -216,7 +215,7 @@ class McpServer:
             asking.cancel()
 
     def _drain(self) -> None:
-        """Let what is under way end: an entry is written to the end, and a script hears its last answer."""
+        """Let running calls end: an entry is written to the end, and a script gets its last answer."""
         give_up = time.monotonic() + DRAIN_S
         with self._lock:
             threads = list(self._threads)
@@ -242,7 +241,7 @@ def server_info() -> dict[str, Any]:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines that are not empty; of one that is too long its beginning, which is refused."""
+    """Yield lines that are not empty; of a line that is too long the beginning, which `decode` refuses."""
     while line := stream.readline(jsonrpc.MAX_LINE_BYTES + 1):
         rest = line
         while len(rest) > jsonrpc.MAX_LINE_BYTES and not rest.endswith(b"\n"):
@@ -266,7 +265,7 @@ def _check_version(request: JsonRpcRequest) -> None:
 
 
 def _answered(request: JsonRpcRequest, result: dict[str, Any]) -> bytes:
-    """Return the line of a result, with what later versions want in one."""
+    """Return the line of a result, with the fields that later versions demand."""
     if PROTOCOL_VERSION_KEY in request.meta:
         result = result | {"resultType": "complete", "_meta": {SERVER_INFO_KEY: server_info()}}
         if request.method in CACHEABLE_MS:
@@ -275,6 +274,6 @@ def _answered(request: JsonRpcRequest, result: dict[str, Any]) -> bytes:
 
 
 def _name_of(client_info: Any) -> str:
-    """Return what the agent's program calls itself, for the entries that it writes; "" where it does not."""
+    """Return the name of the agent's program, for the entries that it writes; "" where it sent none."""
     name = client_info.get("name") if isinstance(client_info, dict) else None
     return f"mcp:{name}" if isinstance(name, str) and name else ""

@@ -1,4 +1,4 @@
-"""The tools of the MCP server: their list, their calls, and what of the daemon's answers an agent gets.
+"""The tools of the MCP server: their list, their calls, and the part of an answer that an agent gets.
 
 `tools.json` has each tool as a client is told of it. ``python -m tools.generate`` makes it of the protocol's
 structs and of the texts in tools/mcp_tools.py: a parameter that a method gains is the tool's, too.
@@ -24,7 +24,7 @@ def listed() -> list[dict[str, Any]]:
 
 def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     """
-    Call one tool. What the daemon refuses is the tool's error, for the agent to mend its call.
+    Call one tool. An error of the daemon is the tool's error, so that the agent can correct its call.
 
     Raises:
         JsonRpcError: there is no such tool, or its arguments are no object.
@@ -53,7 +53,7 @@ def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dic
     if "index" in answer:
         added["complete"] = caveats.is_complete(answer["index"])
     structured = shaped(answer | added, schema)
-    # A text for a prompt stands as it is, and not as JSON.
+    # The text of a recall is for a prompt: it is sent as text and not as JSON.
     content = _recalled(structured) if "budget_tokens" in structured else [jsonrpc.as_text(structured)]
     return {
         "content": [{"type": "text", "text": text} for text in content],
@@ -74,7 +74,7 @@ def _failed(text: str) -> dict[str, Any]:
 
 
 def shaped(value: Any, schema: dict[str, Any]) -> Any:
-    """Return of *value* what *schema* promises: the daemon may know more, and much of it is for people."""
+    """Return the fields of *value* that *schema* promises; the daemon's other fields are not for agents."""
     if "anyOf" in schema:  # something or nothing: the structs have no other union in an answer
         return value if value is None else shaped(value, schema["anyOf"][0])
     if isinstance(value, dict) and "properties" in schema:
@@ -87,6 +87,6 @@ def shaped(value: Any, schema: dict[str, Any]) -> Any:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """Return name → the tool, its method, and whether that is told who calls."""
+    """Return name → the tool, its method, and whether the method takes the name of the client."""
     made = Path(__file__).with_name("tools.json").read_text(encoding="utf-8")
     return {entry["tool"]["name"]: entry for entry in json.loads(made)}

@@ -15,9 +15,9 @@ NOT_UTF8_NAMED = 3  # of the four at most that memd names
 TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes a tenth of that
 NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
 NO_GOOD_MATCH = "no good match (--nearest shows the nearest there is)"
-WEAK_MATCH = "weak match"  # most questions about something else have one, too
+WEAK_MATCH = "weak match"  # most questions about other subjects have one, too
 
-# What a person is told; a code that is not here is shown as it is.
+# Code of `degraded` → its meaning for people; other codes are shown as they are.
 DEGRADED = {
     "embedding-paused": "memctl resume ends it",
     "model-loading": "the model is still loading",
@@ -41,9 +41,9 @@ RENEWED = {
 
 def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
     """
-    Return one line that says how the answer is not what one might take it for; None when it is.
+    Return the caveats of an answer on one line; None where it has none.
 
-    *cwd*: a path is as seen from there; None: from the root of its workspace.
+    *cwd*: the folder that paths are shown from; None: the root of the workspace.
     """
     parts = []
     if corrections := answer.get("corrected"):
@@ -72,13 +72,13 @@ def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
 
 
 def superseded(note: dict[str, Any], cwd: str) -> str | None:
-    """Return one line that says which notes hold in the place of one; None where none does."""
+    """Return one line that names the notes which supersede *note*; None where there is none."""
     places = ", ".join(shown(note["workspace"], one, cwd) for one in note.get("superseded_by") or ())
     return f"superseded by {places}" if places else None
 
 
 def _without(answer: Answer, cwd: str | None) -> str:
-    """Return what a minus excluded, and where that left nothing, what the query finds with these words."""
+    """Return the words that a minus excluded; where nothing is left, also the hits without it."""
     words = ", ".join(f'"{one}"' if " " in one else one for one in map(one_line, answer["without"]))
     instead = answer.get("without_minus")
     if not instead:
@@ -92,12 +92,12 @@ def _without(answer: Answer, cwd: str | None) -> str:
 
 
 def _lags(index: dict[str, Any]) -> bool:
-    """Tell whether files wait for longer than a second look at one that was just saved takes."""
+    """Return whether files wait for longer than a save takes that is read twice."""
     return bool(index.get("pending_files")) and index.get("lag_ms", TOLD_LAG_MS) >= TOLD_LAG_MS
 
 
 def not_utf8(answer: Answer, cwd: str) -> str | None:
-    """Return one line that names notes which cannot be found as their text is not UTF-8; None without any."""
+    """Return one line that names the notes whose text is not UTF-8, which no query finds; None without."""
     paths = answer.get("not_utf8") or ()
     named = ", ".join(shown(answer["workspace"], one, cwd) for one in paths[:NOT_UTF8_NAMED])
     more = ", … (memctl status)" if len(paths) > NOT_UTF8_NAMED else ""
@@ -105,40 +105,40 @@ def not_utf8(answer: Answer, cwd: str) -> str | None:
 
 
 def is_complete(index: dict[str, Any]) -> bool:
-    """Tell, by an answer's `index`, whether all that was saved could be found, also by meaning."""
+    """Return whether all saved notes could be found, also by meaning; *index* is that of an answer."""
     return not (index.get("first") or index.get("pending_vectors") or _lags(index))
 
 
 def is_whole(answer: Answer) -> bool:
-    """Say whether everything could be searched as it was asked: then no hits means that there are none."""
+    """Return whether everything was searched as asked: then no hits means that there are none."""
     index = answer.get("index") or {}
     is_first = index.get("first_words") or (index.get("first") and answer.get("mode") != "keyword")
     return not (is_first or answer.get("degraded") or answer.get("synced") is False)
 
 
 def is_nearest(answer: Answer) -> bool:
-    """Say whether an answer has hits and none of them is a good match."""
+    """Return whether an answer has hits and none of them is a good match."""
     return answer.get("confidence") == "none" and _has_hits(answer)
 
 
 def is_weak(answer: Answer) -> bool:
-    """Say whether an answer has hits and none of them is more than a weak match."""
+    """Return whether an answer has hits and none of them is more than a weak match."""
     return answer.get("confidence") == "weak" and _has_hits(answer)
 
 
 def _has_hits(answer: Answer) -> bool:
-    """Say whether something was found: what a recall begins with whatever is asked has no score."""
+    """Return whether the query found something: the core of a recall, which comes anyway, has no score."""
     found = answer.get("hits") or answer.get("sources") or ()
     return any(one["score"] is not None for one in found)
 
 
 def corrected(corrections: dict[str, str]) -> str:
-    """Return what was looked for beside words that nobody knows, these in brackets."""
+    """Return the corrected words, each with the word that was typed in brackets."""
     return ", ".join(f"{one_line(term)} ({one_line(typed)})" for typed, term in corrections.items())
 
 
 def embedding(waiting: int, index: dict[str, Any]) -> str:
-    """Return how much of the notes can be found by meaning."""
+    """Return how many of the notes can be found by meaning."""
     share = index.get("embedded")
     if share is None or share >= NEARLY_ALL:
         return f"{waiting} chunk{'s' if waiting > 1 else ''} found by words alone until embedded"
@@ -148,7 +148,7 @@ def embedding(waiting: int, index: dict[str, Any]) -> str:
 
 
 def about(left_s: float) -> str:
-    """Return a time that is only estimated, as people say it."""
+    """Return an estimated time, rounded as people do."""
     minutes = (left_s + 30) / 60
     if minutes < 2:  # noqa: PLR2004 (up to a minute and a half)
         return f"{max(5, round(left_s / 5) * 5)} s"

@@ -19,7 +19,7 @@ NAME_WIDTH = 8  # of the longest arm
 
 
 def people(report: Fields, *, colour: bool) -> str:
-    """Return the table, what it says, and what it was made of."""
+    """Return the page: the questions, the table, the differences between arms."""
     lines = [*_questions(report["questions"], len(report["results"])), "", _head(colour=colour)]
     lines += [_row(arm, facts) for arm, facts in report["arms"].items() if "@" not in arm]
     if compared := report.get("compared"):
@@ -60,7 +60,7 @@ def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bo
 
 
 def _questions(about: Fields, asked: int) -> Iterator[str]:
-    """Say what was asked, and of what."""
+    """Yield what was asked, and of which notes."""
     if about["from"] == "golden":
         yield f"{counted(asked, 'question')} of {one_line(about['file'])}, asked of your notes as they are"
         return
@@ -102,7 +102,7 @@ def _passages(arms: Mapping[str, Fields]) -> str:
 
 
 def _difference(difference: Fields) -> str:
-    """Say whether hybrid is better than another arm, and whether chance may have made it so."""
+    """Return by how much hybrid is better than another arm, and whether that may be chance."""
     gain, ends = difference["ndcg@10"], difference["interval"]
     said = f"{one_line(difference['arm'])} - {one_line(difference['over'])}: {gain:+.3f} nDCG@10"
     if ends is None:
@@ -112,7 +112,7 @@ def _difference(difference: Fields) -> str:
 
 
 def _costs(compared: Fields) -> str:
-    """Say how long a chunk takes with both models."""
+    """Return how long a chunk takes with both models."""
     took_ms = compared["ms_per_chunk"]
     said = f"a chunk takes {took_ms['model']:g} ms with {one_line(compared['model'])}"
     if not took_ms["own"]:

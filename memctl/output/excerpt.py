@@ -1,6 +1,6 @@
-"""The lines of a hit's snippet that a page shows: those with the words that were asked for.
+"""The lines of a hit's snippet that a page shows: those with the query's words.
 
-Markdown's fences are rendered: their marks are left out, what stands inside is coloured as code.
+Markdown's fences are rendered: their marks are left out, the lines between them are coloured as code.
 """
 
 import re
@@ -92,19 +92,19 @@ def _rendered(snippet: str) -> list[ExcerptLine]:
 
 
 def _says_more(line: ExcerptLine, heading: str) -> bool:
-    """Say whether a line is worth showing below the heading that was shown already."""
+    """Return whether a line adds something to the heading above it."""
     text = line.text.strip()
     return bool(text) and not (text.startswith("#") and text.strip("# \t") == heading)
 
 
 def _worth(line: str, match: str, marker: Marker) -> tuple[int, int]:
-    """Return how much of the match a line of a snippet, which may be cut, has; then how many of the words."""
+    """Return how many characters of the match a line has (snippets may be cut), and how many of the words."""
     bare = line.strip(" …")
     return len(bare) if bare in match else 0, marker.count(line)
 
 
 def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:
-    """Return what of a line fits into so many rows: where it is too long, about the first word asked for."""
+    """Return the rows of a line; where it is too long for *rows*, the part around the first of the words."""
     if width(text) > rows * columns:
         before = max(marker.first(text) - columns // 3, 0)
         start = text.rfind(" ", 0, before) + 1 if before else 0
@@ -127,7 +127,8 @@ def _marked(text: str, marker: Marker, *, is_code: bool) -> str:
     ends = [0, *(end.end() for end in re.finditer(_SENTENCE_END, text)), len(text)]
     sentences = [text[start:end] for start, end in pairwise(ends)]
     found = [marker.count(one) for one in sentences]
-    best = found.index(max(found)) if any(found) and len(found) > 1 else -1  # one alone stands out by nothing
+    # A single sentence needs no emphasis.
+    best = found.index(max(found)) if any(found) and len(found) > 1 else -1
     return "".join(
         marker.mark(one, SENTENCE if number == best else "") for number, one in enumerate(sentences)
     )

@@ -16,7 +16,7 @@ LABEL_WIDTH = 9  # the longest label and a space
 WORDS_SHOWN = 20  # arbitrary: a query may be a page
 TERM_COLUMNS = 24  # of a term on a screen; more would push its numbers off it
 
-# Why the vector arm had no say, beside the codes of `degraded`.
+# Why the vector arm did not run, beside the codes of `degraded`.
 OFF = {
     "mode": "only words were asked for",
     "no-words": "the query has no words",
@@ -125,7 +125,7 @@ def _age(made: Fields) -> str:
 
 
 def _reading(made: Fields) -> str:
-    """Return what of the query the model cannot read; "" where it reads all that counts."""
+    """Return the part of the query that the model cannot read; "" where it reads all terms."""
     if made["read"] == 1:
         return ""
     unread = listed(word["text"] for word in made["spelled"] if not word["is_read"])
@@ -163,7 +163,7 @@ def _product(arm: Fields) -> str:
 
 
 def _meaning_lines(vector: Fields) -> list[str]:
-    """Return how chunk and source become the score, where the source says something else."""
+    """Return how the cosines of chunk and source become the score, where they differ."""
     own, source, share = vector["cosine"], vector["source_cosine"], vector["source_share"]
     if own == source:
         return []
@@ -171,7 +171,7 @@ def _meaning_lines(vector: Fields) -> list[str]:
 
 
 def _term_lines(keyword: Fields) -> list[str]:
-    """Return a table of the terms that stand in the file, and how what they add becomes the score."""
+    """Return a table of the terms that are in the file, and how their parts become the score."""
     found = keyword["terms"]
     if not found:
         return []

@@ -18,9 +18,9 @@ from memctl.relative_path import seen_from, shown
 Answer = dict[str, Any]
 Hit = dict[str, Any]
 
-SNIPPET_LINES = 2  # the first eight hits stand on a screen of 24
+SNIPPET_LINES = 2  # so that eight hits fit on a screen of 24
 RANK_COLUMNS = 4  # of "10  "
-SAME_FILE = "  …"  # in place of a path that stands above already
+SAME_FILE = "  …"  # in place of the path of the hit above
 DATE_OF = {"name": "of", "updated": "updated", "created": "written", "changed": "changed"}
 
 
@@ -35,26 +35,26 @@ class PageStyle(NamedTuple):
 
 
 def good_hits(answer: Answer, args: Namespace) -> Answer:
-    """Return *answer*, without its hits where none is a good match and --nearest does not ask for them."""
+    """Return *answer*; without its hits where none is a good match and --nearest is not given."""
     if caveats.is_nearest(answer) and not getattr(args, "nearest", False):
         return answer | {"hits": []}
     return answer
 
 
 def no_hits(answer: Answer, shown: Answer) -> str:
-    """Return why nothing is shown of an answer."""
+    """Return why *shown*, which `good_hits` made of *answer*, has no hits."""
     if shown != answer:
         return caveats.NO_GOOD_MATCH
     return "no hits" if caveats.is_whole(answer) else "no hits, but not all could be searched"
 
 
 def is_page(args: Namespace) -> bool:
-    """Say whether hits are shown to a person."""
+    """Return whether hits are printed as a page, for people."""
     return not (args.json or args.jsonl or args.vimgrep or args.files or args.files0)
 
 
 def output(answer: Answer, args: Namespace, *, cwd: str) -> str:
-    """Return what goes to stdout, in the form for programs that was asked for; paths as seen from *cwd*."""
+    """Return the hits in the form for programs that the options name; paths as seen from *cwd*."""
     if args.json:
         return to_json(answer, ascii_only=ascii_only()) + "\n"
     if args.jsonl:
@@ -120,7 +120,7 @@ def vimgrep(answer: Answer, *, cwd: str) -> str:
     """
     Return path:line:column:text of each hit, column in bytes from 1: Vim's %f:%l:%c:%m.
 
-    Without those that no line can name, as `unnamed` counts them.
+    Hits whose path a line cannot hold are left out; `unnamed` counts them.
     """
     return _lines(
         f"{shown(answer['workspace'], hit['path'], cwd)}:{line_of(hit)}:"
@@ -131,7 +131,7 @@ def vimgrep(answer: Answer, *, cwd: str) -> str:
 
 
 def files(answer: Answer, *, cwd: str) -> str:
-    """Return the path of each source once, best first; without those that no line can name."""
+    """Return the path of each source once, best first; paths that a line cannot hold are left out."""
     return _lines(
         dict.fromkeys(
             shown(answer["workspace"], hit["path"], cwd)
@@ -142,18 +142,18 @@ def files(answer: Answer, *, cwd: str) -> str:
 
 
 def files0(answer: Answer, *, cwd: str) -> bytes:
-    """Return the path of each source once as the bytes that it has, best first, a NUL behind each."""
+    """Return the path of each source once, best first, as the bytes of its name, each followed by NUL."""
     paths = dict.fromkeys(seen_from(answer["workspace"], hit["path"], cwd) for hit in answer["hits"])
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
-    """Return one line that says how many sources a list of lines leaves out; None where it has all.
+    """Return one line that says how many sources `vimgrep` or `files` leaves out; None where it has all.
 
     Args:
         answer: what `search` answered.
         cwd: as for the list.
-        colons: whether its lines may hold names with colons.
+        colons: whether the lines of the list may hold names with colons: `files` may.
     """
     left_out = {
         hit["path"]
@@ -168,21 +168,21 @@ def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
 
 
 def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
-    """Return one JSON object a hit, each with its `workspace`: a line alone says which file is meant."""
+    """Return one JSON object a hit, each with its `workspace`, so that each line names a file by itself."""
     lines = ({**hit, "workspace": answer["workspace"]} for hit in answer["hits"])
     return _lines(to_json(line, ascii_only=ascii_only) for line in lines)
 
 
 def _is_nameable(workspace: str, hit: Hit, cwd: str, *, colons: bool) -> bool:
-    """Tell whether a source can be opened by what a line shows of its name."""
+    """Return whether the path of a source is on a line as it is on the disk."""
     real = seen_from(workspace, hit["path"], cwd)
     return one_line(real) == real and (colons or ":" not in real)
 
 
 def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle, *, is_first: bool) -> str:
-    """Return one hit: its number, where it is, what it is about, the words around the match.
+    """Return one hit: number, path, line, score, title, and the lines around the match.
 
-    What is the same of all of them stands at the first one of a file.
+    Path, date and "superseded by" are printed with the first hit of a file alone.
     """
     path, number = shown(workspace, hit["path"], style.cwd) if is_first else SAME_FILE, line_of(hit)
     score, date = f"{hit['score']:.2f}", written(hit) if is_first else ""
@@ -214,13 +214,13 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
 
 
 def line_of(hit: Hit) -> int:
-    """Return the line of a hit to open its file at: that of the match."""
+    """Return the line to open a hit's file at: the line of the match."""
     number: int = hit.get("match_line") or hit["start_line"]
     return number
 
 
 def written(hit: Hit) -> str:
-    """Return a hit's date, and what happened then."""
+    """Return a hit's date, and which date of the note that is."""
     said = DATE_OF.get(hit.get("date_of", ""), "")
     return f"{said} {hit['date']}".strip() if hit.get("date") else ""
 

@@ -45,11 +45,11 @@ class Marker:
         )
 
     def count(self, text: str) -> int:
-        """Return how many different words of the query stand in *text*."""
+        """Return how many different words of the query are in *text*."""
         return len({word.casefold() for word in self._words.findall(text)}) if self._words else 0
 
     def first(self, text: str) -> int:
-        """Return where the first of them stands, 0 where there is none."""
+        """Return the place of the first word of the query in *text*, 0 where there is none."""
         found = self._words.search(text) if self._words else None
         return found.start() if found else 0
 

@@ -26,7 +26,7 @@ class StatusSection(NamedTuple):
 
 
 def server(status: dict[str, Any]) -> StatusSection:
-    """Return what is known of the daemon itself."""
+    """Return the facts of the daemon itself."""
     about = status["server"]
     memory_mb, lag_ms = about.get("memory_mb"), about.get("loop_lag_ms")
     until = about.get("paused_until")
@@ -44,7 +44,7 @@ def server(status: dict[str, Any]) -> StatusSection:
 
 
 def workspace(known: dict[str, Any]) -> StatusSection:
-    """Return what is known of one workspace."""
+    """Return the facts of one workspace."""
     errors = [("error", one_line(str(error))) for error in known.get("errors") or ()]
     if "sources" not in known:  # it could not be opened: nothing but the reason is known
         return StatusSection(one_line(known["root"]), [("state", _state(known)), *errors])
@@ -76,7 +76,7 @@ def row(known: dict[str, Any]) -> tuple[str, ...]:
 
 
 def beyond_row(known: dict[str, Any], *, ordinary: bool) -> StatusSection:
-    """Return what a row does not say; *ordinary*: also what there is to say of a workspace that is well."""
+    """Return the facts that a row does not have; *ordinary*: also those of a workspace without trouble."""
     told = {"content", "model"} | (set() if ordinary else _ORDINARY)
     told |= set() if known.get("pending") else {"pending"}
     told |= set() if known.get("lag_ms") else {"state"}
@@ -130,7 +130,7 @@ def counted(number: int | None, noun: str) -> str:
 
 
 def model_of(known: dict[str, Any]) -> str:
-    """Return what a workspace's vectors come from; "" where an older memd does not say."""
+    """Return the model or provider of a workspace's vectors; "" where an older memd does not say."""
     provider, model_id = str(known.get("provider") or ""), str(known.get("model_id") or "")
     # The ids of servers' models have the name; the others are checksums, which say nothing to people.
     served = model_id.startswith(("ollama:", "openai:"))
@@ -158,7 +158,7 @@ def _pending(known: dict[str, Any]) -> str:
 
 
 def _left_out(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return how much is found by its words alone, and why; nothing where all gets vectors."""
+    """Return the chunks that are found by words alone, with the reason; nothing where all get vectors."""
     return [
         (label, f"{counted(count, 'chunk')}: {why}")
         for label, why in (("unreadable", NOT_READ), ("beyond", TOO_FAR))
@@ -167,7 +167,7 @@ def _left_out(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what is worth a line only where it is not as always."""
+    """Return the facts that have a line only where they are unusual."""
     facts = []
     if watching := _WATCHING.get(known.get("watching") or "events"):
         facts.append(("watching", watching))
@@ -217,7 +217,7 @@ def _checked(last_check: dict[str, Any]) -> str:
 
 
 def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the files that are indexed not as they are written, each with the reason; the first few."""
+    """Return the first few files that are not indexed as they are written, each with the reason."""
     warned: Iterable[dict[str, Any]] = (known.get("warnings") or ())[:SKIPPED_SHOWN]
     facts = [("warning", f"{one_line(file['path'])} ({one_line(file['warning'])})") for file in warned]
     more = (known.get("warnings_total") or len(facts)) - len(facts)
@@ -225,7 +225,7 @@ def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _beside(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the files that are not what they seem: left out, not as they could be, copies of others."""
+    """Return the files that are skipped, templates, copies of sync conflicts, or indexed with a warning."""
     folders = [("left out", f"{one_line(one)} (templates)") for one in known.get("templates") or ()]
     copies = [("copy", f"{one_line(one)} (of a sync conflict)") for one in known.get("copies") or ()]
     more = (known.get("copies_total") or 0) - SKIPPED_SHOWN
@@ -248,7 +248,7 @@ _LABEL_WIDTH = 12  # the longest label and two spaces
 
 
 def status(answer: dict[str, Any]) -> str:
-    """Return all that `status` knows, a line a fact."""
+    """Return the plain page of `status`, a line a fact."""
     sections = [server(answer), *map(workspace, answer["workspaces"])]
     return "\n".join(map(_section, sections)) + ("" if answer["workspaces"] else f"\n{NO_WORKSPACES}\n")
 
@@ -288,14 +288,14 @@ class Sightings:
         self._news: list[str] = []
 
     def after(self, answer: dict[str, Any], at: float) -> list[str]:
-        """Return what there is to say of the daemon's coming and going, after one more look."""
+        """Take one more answer, and return the news of the daemon's starts and ends."""
         instance = str(answer["server"].get("instance_id") or "")
         if not instance:
             self._away_since = self._away_since or at
             return [f"no answer since {_time(self._away_since)}; waiting for memd"]
         if self._away_since is not None:
             who = "the same process" if instance == self._instance else "another process"
-            # One that was never there did not come back.
+            # Before the first answer nothing can have come back.
             came = f"memd is back: {who}," if self._instance else "memd came:"
             self._news = [f"{came} no answer from {_time(self._away_since)} to {_time(at)}"]
         elif self._instance not in {"", instance}:

@@ -1,4 +1,4 @@
-"""Text of a note made safe for a terminal.
+"""The terminal on stdout, and text made safe for it.
 
 Notes may hold escape sequences, and so may file names: a terminal must show them, not obey them.
 """
@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any
 
-# Patterns stay texts here and below: each output compiles the one that it needs, and a start costs less.
+# Patterns are texts here and below: each output compiles only the pattern that it needs, which saves time.
 
 # U+2400 + n is the picture of control character n: ␛ for ESC. Tab and line feed stay.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)} | {0x7F: 0x2421}
@@ -32,14 +32,14 @@ def terminal_width() -> int | None:
 
 
 def wants_colour(choice: str = "auto") -> bool:
-    """Say whether stdout gets colours: as the user chose, else on a terminal that can show them."""
+    """Return whether stdout gets colours: as the user chose, else on a terminal that can show them."""
     if choice != "auto":
         return choice == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def ascii_only() -> bool:
-    """Say whether stdout takes ASCII alone: JSON then escapes the rest."""
+    """Return whether stdout takes ASCII alone: JSON then escapes all other characters."""
     return not (sys.stdout.encoding or "").lower().startswith("utf")
 
 
@@ -63,7 +63,7 @@ def to_json(answer: Any, *, ascii_only: bool = False) -> str:
     import json
 
     text = json.dumps(_well_formed(answer), ensure_ascii=ascii_only, allow_nan=False)
-    # json escapes C0 only; these stand in strings alone, where an escape says the same.
+    # json escapes C0 only; these characters occur in strings alone, where an escape means the same.
     return re.sub(_JSON_UNSAFE, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
