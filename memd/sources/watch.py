@@ -10,6 +10,7 @@ was lost, and for frequent ones while it knows that it is blind. `Watcher.watch`
 import asyncio
 import ctypes
 import errno
+import itertools
 import os
 import re
 import stat
@@ -211,11 +212,15 @@ class _Session:
         self._began = self._stepped = time.monotonic()
         paths = [path for root in self._roots for path in root.arm()]
         # Of what cannot be watched it says nothing then, and goes on with the next one.
-        yield from watch(  # type: ignore[misc]
+        found = watch(
             *paths, watch_filter=None, stop_event=self, step=STEP_MS, debounce=DEBOUNCE_MS,
             rust_timeout=round(LOOK_S * 1000), yield_on_timeout=True, raise_interrupt=False, debug=False,
             force_polling=False, ignore_permission_denied=True,
         )  # fmt: skip
+        with closing(found):
+            for batch in found:
+                yield batch  # type: ignore[misc]
+                self._stepped = time.monotonic()  # what was done with it is no time that was lost
 
     def is_set(self) -> bool:
         """Tell watchfiles, which asks at each step, the first time when all is watched, whether to stop."""
@@ -231,7 +236,6 @@ class _Session:
 
     def take(self, batch: set[tuple[int, str]]) -> None:
         """Tell each root what changed in it."""
-        self._stepped = time.monotonic()
         burst = self._lost or len(batch) >= BURST_PATHS
         self._doubted |= burst  # folders may be new whose events were lost
         self._lost = False
@@ -272,7 +276,9 @@ class _Session:
         return self._doubted or (self._blind and age_s >= BLIND_RETRY_S and not self._is_used_up())
 
     def _is_used_up(self) -> bool:
-        return any(is_used_up(root.root) for root in self._roots if root.identity is not None)
+        # One root stands for all: each probe may wait for the kernel, 20 ms and more.
+        there = (root.root for root in self._roots if root.identity is not None)
+        return any(is_used_up(root) for root in itertools.islice(there, 1))
 
     def _say(self, dirty: Dirty) -> None:
         for root in self._roots:
