@@ -4,7 +4,7 @@ Shares (`memd.search.source_scores`): nDCG@10 with each choice, for the even and
 choice that one half makes must hold on the other. Also where the documents of a set are glued together, six
 to a file, as in a log: what a source says of its chunks must not hurt where it says nothing.
 
-Words (`memd.search.confidence`): how often each is said, in each mode, of the set's own queries, of the same
+Words (`memd.search.ranking`): how often each is said, in each mode, of the set's own queries, of the same
 after all that answers them was taken out ("removed"), and of another set's queries ("foreign"); how often one
 of the first three hits is right where it is said; and the area under the curve of the best score. Of
 questions that nobody could answer ("made up": letters, syllables) how many are called none.
@@ -30,7 +30,6 @@ from benchmarks import beir, report
 from benchmarks.beir import Beir, Query
 from benchmarks.indexed import Indexed, indexed
 from benchmarks.scorer import evaluate
-from memd import scripts
 from memd.embedding.onnx import OnnxEmbedder
 from memd.eval.holdout import hold_out, neutral_names
 from memd.eval.questions import choose
@@ -38,6 +37,7 @@ from memd.records import Confidence, Mode
 from memd.search import source_scores
 from memd.search.explanation import Shares
 from memd.search.search import Answer
+from memd.text import is_readable
 
 HITS = 60  # enough for 10 documents; each has three at most
 FIRST = 3  # hits that people look at
@@ -173,7 +173,7 @@ def _corpus(data: Beir, kept: Path | None, *, glued: int) -> Iterator[Corpus]:
         begins = {path: ([1], [document]) for path, document in ids.items()}
         if glued > 1:
             begins = _glue(notes, list(ids.items()), glued)
-        readable = any(scripts.readable(query.text, OnnxEmbedder().scripts) for query in data.queries[:50])
+        readable = any(is_readable(query.text, OnnxEmbedder().scripts) for query in data.queries[:50])
         name = data.name if glued == 1 else f"{data.name}-{glued}"
         with indexed(notes, name, kept, embed=readable) as built:
             yield Corpus(data, built, begins)

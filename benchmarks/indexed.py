@@ -10,7 +10,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from memd import scripts
 from memd.config import WorkspaceConfig
 from memd.embedding.onnx import OnnxEmbedder
 from memd.index.index import Index
@@ -22,6 +21,7 @@ from memd.search.query import parse
 from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
 from memd.search.spelling import corrected, spelling
+from memd.text import is_readable
 
 TODAY = date(2026, 1, 1)  # arbitrary: benchmarks have no dated notes
 FILES_AT_ONCE = 200  # in a commit
@@ -75,7 +75,7 @@ class Indexed:
 
     def _vector(self, text: str) -> bytes | None:
         if text not in self.vectors:
-            readable = text.strip() and scripts.readable(text, self.embedder.scripts)
+            readable = text.strip() and is_readable(text, self.embedder.scripts)
             self.vectors[text] = self.embedder.embed_query(text) if readable else None
         return self.vectors[text]
 

@@ -26,7 +26,7 @@ from memd.index.signature import signature
 from memd.index.source_rows import NewChunk, NewSource
 from memd.records import FileStamp
 from memd.registry import Registry
-from memd.scripts import scripts_of
+from memd.text import scripts_of
 
 SEED = 7
 WORDS_A_CHUNK = 180  # as chunks are cut: about 200 words, often fewer

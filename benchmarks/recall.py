@@ -19,10 +19,9 @@ from time import perf_counter
 from benchmarks import beir, report
 from benchmarks.beir import Beir
 from benchmarks.indexed import Indexed, indexed
-from memd.search.passage import passage
 from memd.search.recall import BYTES_PER_TOKEN, count_tokens, piece_of, recall
 from memd.search.search import Hit
-from memd.search.section import section
+from memd.search.snippet import passage, section
 
 BUDGETS = (500, 1000, 2000)
 HITS = 50  # as memd.api.recall asks for

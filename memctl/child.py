@@ -1,6 +1,6 @@
 """A program of memd's that runs beside the daemon: started, followed, and ended with memctl.
 
-Its lines are those of memd.child. It has a process of its own because memctl imports nothing of memd.
+Its lines are those of memd.process. It has a process of its own because memctl imports nothing of memd.
 """
 
 import json

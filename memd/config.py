@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from memd import fsio
 from memd.errors import ConfigError, UnsafeError
-from memd.scripts import Script
+from memd.text import Script
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 MAX_CONFIG_BYTES = 1024 * 1024  # arbitrary; far above any real configuration

@@ -27,7 +27,7 @@ from memctl import lock as lock_file
 from memctl import paths
 from memctl.lock import LOCK_NAME
 from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
-from memd import diagnostics, logs, systemd, temporary
+from memd import diagnostics, logs, process, systemd
 from memd.errors import AlreadyRunningError, MemdError, UnsafeError
 from memd.rpc.server import BACKLOG, Server, serve
 from memd.sources.filesystem import unsafe_for_database
@@ -244,7 +244,7 @@ async def _live(
             )
         ]
         with suppress(OSError):  # nothing depends on it, and the next start tries again
-            await asyncio.to_thread(temporary.remove_abandoned, state_dir)
+            await asyncio.to_thread(process.remove_abandoned, state_dir)
         code = await end
         for beat in beats:
             beat.cancel()

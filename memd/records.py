@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal, NamedTuple, Protocol
 
-from memd.canonical import normalized
+from memd.text import normalized
 
 
 class FileStamp(NamedTuple):
@@ -114,7 +114,8 @@ class Tokenizer(Protocol):
 
 
 Mode = Literal["hybrid", "keyword", "vector"]  # the arms of a search that answer
-Confidence = Literal["strong", "weak", "none"]  # how good the best match is, see memd.search.confidence
+PER_SOURCE = 3  # hits of one source in an answer; a long file must not fill it
+Confidence = Literal["strong", "weak", "none"]  # how good the best match is, see memd.search.ranking
 Action = Literal["write", "revise", "supersede", "forget", "unindex"]  # what was done with an entry
 # Where a source's day is from: its name, a key of its front matter, or the file's last change.
 DayOf = Literal["name", "updated", "created", "changed"]

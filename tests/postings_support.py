@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 
-from memd import analysis
 from memd.index.postings import counted
-from memd.search.bm25 import ChunkScores
+from memd.search.keyword import ChunkScores
+from memd.text import is_spaceless
 
 K1, B = 1.2, 0.75
 
@@ -34,7 +34,7 @@ def truth(view) -> dict[tuple[str, bool], dict[int, int]]:
     for term, chunk, count in rows:
         if chunk < len(live) and live[chunk]:
             found[term, False][chunk] = count
-            if analysis.is_spaceless(term[:1]):
+            if is_spaceless(term[:1]):
                 beginning = found[term[0], True]
                 beginning[chunk] = beginning.get(chunk, 0) + count
     return found

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.canonical import normalized
+from memd.text import normalized
 
 MARKS = "\u0301\u0316\u0308\u0345\u05b0\u064b\u093c\u3099\u0344\u0f71\u0f72\u1dce"
 

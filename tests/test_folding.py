@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd import analysis
-from memd.entries import entry
+from memd.entries.entry import slug
 from memd.index.database import open_scratch, terms_of
+from memd.text import is_ignorable, is_spaceless, pairs_of, pieces_of, prepare, searched_text
 
 CUT = terms_of(open_scratch(), apsw.FTS5_TOKENIZE_QUERY)
 # Words of many scripts, marks, and what stands between them: plain st.text() rarely puts these together.
@@ -30,28 +30,23 @@ TEXTS = st.lists(ATOMS, max_size=12).map("".join)
 @given(TEXTS)
 def test_either_normal_form_is_searched_alike(text):
     """NFC, NFD, NFKC and NFKD of a text have the same words."""
-    forms = {analysis.searched(unicodedata.normalize(form, text)) for form in ("NFC", "NFD", "NFKC", "NFKD")}
-    assert forms == {analysis.searched(text)}
+    forms = {searched_text(unicodedata.normalize(form, text)) for form in ("NFC", "NFD", "NFKC", "NFKD")}
+    assert forms == {searched_text(text)}
 
 
 @given(TEXTS)
 def test_every_word_that_is_asked_for_is_a_word_that_was_indexed(text):
     """What FTS5 makes of the query's words, it makes of the note's: a note is found by all of its words."""
-    indexed = CUT(analysis.prepare(text))
-    words = [piece for piece in analysis.pieces(text) if not analysis.is_spaceless(piece)]
-    runs = [
-        pair
-        for piece in analysis.pieces(text)
-        if analysis.is_spaceless(piece)
-        for pair in analysis.pairs(piece)
-    ]
+    indexed = CUT(prepare(text))
+    words = [piece for piece in pieces_of(text) if not is_spaceless(piece)]
+    runs = [pair for piece in pieces_of(text) if is_spaceless(piece) for pair in pairs_of(piece)]
     assert set(CUT(" ".join([*words, *runs]))) <= set(indexed)
 
 
 @given(TEXTS)
 def test_nothing_but_words_is_given_to_fts5(text):
     """FTS5 takes every character that is younger than its tables for a letter: it sees none."""
-    for piece in analysis.prepare(text).split():
+    for piece in prepare(text).split():
         for character in piece:
             assert character.isascii() or unicodedata.category(character)[0] in "LNM"
 
@@ -74,18 +69,18 @@ def test_nothing_but_words_is_given_to_fts5(text):
 )
 def test_where_words_end(note, words):
     """At everything that is no part of a word, and at a seam between Latin and another script."""
-    assert analysis.pieces(note) == words
+    assert pieces_of(note) == words
 
 
 def test_text_of_ascii_alone_stays_as_it_is():
     """Nothing is done to what most notes are."""
     text = "What's up? foo-bar C++ 20.04 a:b \t\n" + "".join(map(chr, range(1, 128)))
-    assert analysis.searched(text) == text
+    assert searched_text(text) == text
 
 
 @pytest.mark.parametrize("char", "\u061c\u200d\u115f\u1160\u3164\uffa0\ufeff\U000e0041")
 def test_what_nobody_sees_is_no_part_of_a_word(char):
     """A pasted mark of direction or a filler of Hangul hides nothing from a search, and names no file."""
-    assert analysis.pieces(f"he{char}ron") == ["heron"]
-    assert analysis.is_ignorable(char)
-    assert entry(f"he-{char}ron", kind="title") == "he-ron"
+    assert pieces_of(f"he{char}ron") == ["heron"]
+    assert is_ignorable(char)
+    assert slug(f"he-{char}ron", kind="title") == "he-ron"

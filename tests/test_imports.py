@@ -12,9 +12,8 @@ ROOT = Path(__file__).parents[1]
 
 VOCABULARY = {
     "memd",  # its version
-    "memd.analysis",
-    "memd.canonical",
-    "memd.child",
+    "memd.text",
+    "memd.process",
     "memd.config",
     "memd.daily",
     "memd.diagnostics",
@@ -25,9 +24,7 @@ VOCABULARY = {
     "memd.records",
     "memd.lru",
     "memd.registry",
-    "memd.scripts",
     "memd.systemd",
-    "memd.temporary",
 }
 # Package → what it may import beside itself.
 MAY_IMPORT = {
@@ -76,11 +73,11 @@ VIEW = {
 # Modules without I/O and clock, and what they may not import.
 PURE = [
     "memctl.protocol",
-    "memd.analysis",
+    "memd.text",
     "memd.daily",
     "memd.records",
-    "memd.scripts",
-    "memd.search.fusion",
+    "memd.text",
+    "memd.search.score",
     "memd.search.query",
     "memd.search.ranking",
     "memd.search.score",

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from memd.errors import StorageError
-from memd.temporary import private_folder, remove_abandoned
+from memd.process import private_folder, remove_abandoned
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from memd.temporary import private_folder
+from memd.process import private_folder
 with private_folder(Path(sys.argv[1])) as folder:
     (folder / "inner").mkdir()
     print(folder, flush=True)

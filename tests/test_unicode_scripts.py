@@ -2,7 +2,7 @@
 
 import pytest
 
-from memd import scripts
+from memd.text import is_readable, scripts_of
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,12 @@ from memd import scripts
 )
 def test_a_latin_model_reads_a_query_of_mostly_latin_letters(text, expected):
     """A query whose letters are mostly of another script is not embedded."""
-    assert scripts.readable(text, frozenset({"Latin"})) is expected
+    assert is_readable(text, frozenset({"Latin"})) is expected
 
 
 def test_a_model_without_a_list_reads_everything():
     """None stands for every script."""
-    assert scripts.readable("会議", None)
+    assert is_readable("会議", None)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_model_without_a_list_reads_everything():
 )
 def test_a_text_is_in_the_scripts_of_its_letters(text, found):
     """Digits and signs are in none; forms of a letter are that letter."""
-    assert " ".join(scripts.scripts_of(text)) == found
+    assert " ".join(scripts_of(text)) == found
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_text_is_in_the_scripts_of_its_letters(text, found):
 )
 def test_a_script_counts_from_two_fifths_of_what_is_said(text, found):
     """A few names in another one do not make a text one of both."""
-    assert scripts.scripts_of(text) == found
+    assert scripts_of(text) == found
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_a_script_counts_from_two_fifths_of_what_is_said(text, found):
 )
 def test_code_addresses_and_markup_are_no_latin_prose(text):
     """They are in Latin letters whatever the language is that they stand in."""
-    assert scripts.scripts_of(text) == ("Hangul",)
+    assert scripts_of(text) == ("Hangul",)
 
 
 def test_code_alone_is_latin():
     """Also with a sign or a letter with an accent in it."""
-    assert scripts.scripts_of("foo_bar(→) = naïve::é();") == ("Latin",)
-    assert scripts.scripts_of('print("σ(-99) => ", torch.sigmoid(torch.tensor(-99.0)))') == ("Latin",)
+    assert scripts_of("foo_bar(→) = naïve::é();") == ("Latin",)
+    assert scripts_of('print("σ(-99) => ", torch.sigmoid(torch.tensor(-99.0)))') == ("Latin",)

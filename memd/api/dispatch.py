@@ -9,11 +9,10 @@ import msgspec
 from memd.api import params, results
 from memd.api.masking import masked_answer
 from memd.api.methods import FOR_PEOPLE, METHODS, SHUTDOWN, Method
-from memd.api.prepare import Fields
 from memd.api.results import Result, TimedResult
+from memd.api.search import Fields
 from memd.errors import InvalidError, MethodError
-from memd.rpc.context import Call
-from memd.rpc.encode import Packed, packed
+from memd.rpc.context import Call, Packed, packed
 from memd.workspace.workspaces import Workspaces
 
 Handler = Callable[..., Awaitable[Result | Packed[Any]]]

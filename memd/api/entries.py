@@ -19,13 +19,13 @@ from typing import Self, TypeVar
 import structlog
 
 from memd import daily
-from memd.api.elsewhere import elsewhere
-from memd.api.elsewhere import is_in_git as in_git
+from memd.api.get import below, is_known, on_disk, unknown
 from memd.api.params import ExtractMemoryParams, ForgetParams
-from memd.api.prepare import ANSWER_S
-from memd.api.resolve import below, is_known, on_disk, unknown
 from memd.api.results import ExtractMemoryResult, ForgetResult, Location, SimilarNote
+from memd.api.search import ANSWER_S
 from memd.api.similar import similar_to_entry
+from memd.api.workspaces import elsewhere
+from memd.api.workspaces import is_in_git as in_git
 from memd.entries import (
     Revision,
     Written,

@@ -1,22 +1,30 @@
-"""``get``: a source, some of its lines, or the chunk of a hit."""
+"""``get`` and ``sources``: a source, some of its lines, the chunk of a hit; the list of all sources.
 
+An agent must not learn whether a note is kept from it or does not exist. So whatever it names and may not
+know of is one error, made of the path alone.
+"""
+
+import heapq
+import os
 import time
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from memd.api.links import note_links
-from memd.api.params import GetParams
-from memd.api.resolve import chunk_of, source_of, titled, unknown, unknown_chunk
-from memd.api.results import GetResult, NoteLinks
+from memd.api.params import GetParams, SourcesParams
+from memd.api.results import GetResult, LinkIn, LinkOut, NoteLinks, SourceEntry, SourcesResult
 from memd.errors import InvalidError, NotFoundError
+from memd.index.links import links_in, links_out
+from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source, SourceText
-from memd.rpc.context import Call
-from memd.rpc.encode import Packed, packed
+from memd.rpc.context import Call, Packed, packed
 from memd.search.spelling import near_paths
-from memd.sources.scan import read_source
+from memd.sources.scan import Rules, look, read_source
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
+
+MAX_LINKS = 50  # of each direction that an answer names; arbitrary: an agent reads all of them
 
 
 async def get(
@@ -101,3 +109,142 @@ def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
             source = _named(view, opened.workspace.root, asked.path, agent=asked.agent)
             lines = asked.start_line, asked.end_line
         return _Place(source, *lines, view.snapshot.superseded_by(source.id), note_links(view, source))
+
+
+def chunk_of(view: View, chunk_id: int) -> StoredChunk:
+    """Return a chunk of a live source by its id.
+
+    Raises:
+        NotFoundError: there is none (any more).
+    """
+    chunk = view.reader.chunks([chunk_id]).get(chunk_id)
+    if chunk is None or chunk.source not in view.snapshot.sources:
+        raise unknown_chunk(chunk_id)
+    return chunk
+
+
+def unknown_chunk(chunk_id: int) -> NotFoundError:
+    """Return the error of an id that no chunk has, or none that may be seen."""
+    return NotFoundError(f"there is no chunk {chunk_id} (any more): search again")
+
+
+def source_of(view: View, root: Path, path: str) -> Source:
+    """Return a live source by its path, as `below` takes it.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    wanted = below(root, path)
+    source = view.snapshot.source_at(wanted)
+    if source is None:
+        raise unknown(path, root)
+    return view.source(source.id)
+
+
+def titled(view: View, title: str) -> Source | None:
+    """Return the live source that alone has a title, as it is shown and in any case."""
+    wanted = title.casefold()
+    found = [one.id for one in view.snapshot.sources.values() if one.title.casefold() == wanted]
+    shown = view.source(found[0]) if len(found) == 1 else None
+    # A secret in a title is masked: it must not be confirmed by the note that it names.
+    return shown if shown is not None and shown.title.casefold() == wanted else None
+
+
+def unknown(path: str, root: Path) -> NotFoundError:
+    """Return the error of a path that is no source, or none that may be seen: it tells nothing of which."""
+    named = below(root, path) or path
+    return NotFoundError(
+        f"{named} is not an indexed source of {root}; memctl why says which rule or state it is"
+    )
+
+
+def on_disk(opened: OpenWorkspace, path: str, *, agent: bool) -> SourceText | None:
+    """Return the source at *path*, relative to the root, as it is now; None where none is that may be seen.
+
+    The index may lag behind what was written a moment ago.
+    """
+    rules = Rules.load(opened.workspace.root, opened.config.sources, opened.config.ignore)
+    found = look(opened.workspace.root, path, rules, now_ns=time.time_ns())
+    if not isinstance(found, SourceText) or (agent and opened.visible_to_agents.keeps(path, found.text)):
+        return None
+    return found
+
+
+def is_known(opened: OpenWorkspace, path: str) -> bool:
+    """Tell whether an agent may know of a path: on the disk or, where nothing has that name, in the index."""
+    if os.path.lexists(opened.workspace.root / path):
+        return on_disk(opened, path, agent=True) is not None
+    with opened.view(lambda: False, agent=True) as view:
+        return view.snapshot.source_at(path) is not None
+
+
+def below(root: Path, path: str) -> str | None:
+    """Return a path relative to *root*, whichever way it was given; None where it is outside."""
+    if "\0" in path:
+        return path  # no file has such a name
+    full = Path(os.path.normpath(root / path))
+    for place in (full, Path(os.path.realpath(full.parent)) / full.name):
+        if place != root and place.is_relative_to(root):
+            return str(place.relative_to(root))
+    return None
+
+
+def note_links(view: View, source: Source) -> NoteLinks:
+    """Return the links of a live source, those of the front matter first, and those of others to it."""
+    sources = view.snapshot.sources
+    outgoing = list(links_out(view.reader.each, source.id, source.path, sources.__contains__))
+    incoming = list(links_in(view.reader.each, source.id, sources.__contains__))
+    return NoteLinks(
+        outgoing=[
+            LinkOut(
+                kind=one.kind,
+                target=one.target,
+                path=None if one.to is None else sources[one.to].path,
+                line=one.line,
+            )
+            for one in islice(outgoing, MAX_LINKS)
+        ],
+        outgoing_total=len(outgoing),
+        incoming=[
+            LinkIn(
+                kind=one.kind,
+                path=sources[one.source].path,
+                title=view.source(one.source).title,
+                line=one.line,
+            )
+            for one in islice(incoming, MAX_LINKS)
+        ],
+        incoming_total=len(incoming),
+    )
+
+
+async def sources(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: SourcesParams, call: Call
+) -> Packed[SourcesResult]:
+    """``sources``: which files are indexed, by path; a page, and where the next one begins."""
+    return await workspaces.read(_sources, opened, asked, call)
+
+
+def _sources(opened: OpenWorkspace, asked: SourcesParams, call: Call) -> Packed[SourcesResult]:
+    with opened.view(call.is_over, agent=asked.agent) as view:
+        behind = (source for source in view.snapshot.sources.values() if source.path > asked.after)
+        # One more than is asked for says whether there is another page.
+        page = heapq.nsmallest(asked.limit + 1, behind, key=lambda source: source.path)
+        shown = [view.source(source.id) for source in page[: asked.limit]]
+    return packed(
+        SourcesResult(
+            workspace=str(opened.workspace.root),
+            sources=[_entry(source) for source in shown],
+            next=shown[-1].path if len(page) > asked.limit else None,
+        )
+    )
+
+
+def _entry(source: Source) -> SourceEntry:
+    return SourceEntry(
+        path=source.path,
+        title=source.title,
+        tags=list(source.tags),
+        date=source.day.isoformat(),
+        origin=source.origin,
+    )

@@ -1,12 +1,15 @@
-"""``index``, ``sync`` and ``check``: bring an index up to date, wait for it, compare it with the folder."""
+"""``index``, ``sync``, ``check``, ``pause`` and ``resume``: bring an index up to date, hold or compare it.
+
+A pause holds embedding in every workspace; words are indexed at once all the same.
+"""
 
 import asyncio
 import time
 from collections.abc import Callable
 
-from memd.api.params import CheckParams, IndexParams, SyncParams
-from memd.api.prepare import Fields, index_state
-from memd.api.results import CheckFinding, CheckResult, IndexResult, SyncResult
+from memd.api.params import CheckParams, IndexParams, NoParams, PauseParams, SyncParams
+from memd.api.results import CheckFinding, CheckResult, IndexResult, PauseResult, ResumeResult, SyncResult
+from memd.api.search import Fields, index_state
 from memd.rpc.context import Call
 from memd.workspace.check import WorkspaceCheck
 from memd.workspace.open import OpenWorkspace
@@ -109,3 +112,16 @@ async def check(workspaces: Workspaces, opened: OpenWorkspace, asked: CheckParam
         findings=[CheckFinding(**one) for one in found["findings"]],
         checked=found["checked"],
     )
+
+
+async def pause(workspaces: Workspaces, asked: PauseParams, _call: Call) -> PauseResult:
+    """``pause``: embed nothing for so long, unless somebody resumes it."""
+    workspaces.pause.hold(asked.duration_s)
+    until = workspaces.pause.until
+    assert until is not None
+    return PauseResult(paused_until=until)
+
+
+async def resume(workspaces: Workspaces, _asked: NoParams, _call: Call) -> ResumeResult:
+    """``resume``: embed what waits."""
+    return ResumeResult(resumed=workspaces.pause.end())

@@ -1,18 +1,26 @@
-"""``journal``: who wrote, revised, superseded and forgot what, and when."""
+"""``journal`` and ``history``: who wrote, revised, superseded and forgot what, and when."""
 
+import heapq
+import json
 from collections.abc import Collection
 from dataclasses import asdict
 from datetime import date, datetime
 
-from memd.api.params import JournalParams
-from memd.api.prepare import day
-from memd.api.results import JournalRecord, JournalResult
+from memd.api.get import source_of
+from memd.api.params import HistoryParams, JournalParams
+from memd.api.results import HistoryNote, HistoryResult, JournalRecord, JournalResult
+from memd.api.search import day
 from memd.entries.journal import Record, newest
-from memd.index.snapshot import View
-from memd.rpc.context import Call
-from memd.rpc.encode import Packed, packed
+from memd.index.links import links_out
+from memd.index.snapshot import Snapshot, View
+from memd.rpc.context import Call, Packed, packed
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
+
+MAX_NOTES = 1000  # of a history that are listed, the newest; arbitrary
+
+
+_FRONT = "SELECT id, front_matter FROM sources WHERE id IN (SELECT value FROM json_each(?))"
 
 
 async def journal(
@@ -69,3 +77,98 @@ def _day(time: str) -> date:
         return datetime.fromisoformat(time).astimezone().date()
     except (ValueError, OverflowError):
         return date.min
+
+
+async def history(
+    workspaces: Workspaces, opened: OpenWorkspace, asked: HistoryParams, call: Call
+) -> Packed[HistoryResult]:
+    """``history``: a note with all that it supersedes and all that supersedes it, oldest first.
+
+    Notes that supersede each other in a circle stand together, by day.
+    """
+    return await workspaces.read(_history, opened, asked, call)
+
+
+def _history(opened: OpenWorkspace, asked: HistoryParams, call: Call) -> Packed[HistoryResult]:
+    with opened.view(call.is_over, agent=asked.agent) as view:
+        snapshot = view.snapshot
+        source = source_of(view, opened.workspace.root, asked.path)
+        chain = _by_day(snapshot, snapshot.supersession.chain(source.id))
+        listed = chain[-MAX_NOTES:]
+        links = links_out(view.reader.each, source.id, source.path, snapshot.sources.__contains__)
+        missed = [one for one in links if one.kind == "supersedes" and one.to is None]
+        result = HistoryResult(
+            workspace=str(opened.workspace.root),
+            path=source.path,
+            notes=_notes(view, listed),
+            notes_total=len(chain),
+            unresolved=[one.target for one in missed],
+            took_ms=call.age_ms(),
+        )
+    return packed(result)
+
+
+def _by_day(snapshot: Snapshot, chain: list[int]) -> list[int]:
+    """Return a chain by day, but none before what it supersedes; those of a circle by day alone."""
+    sources, supersession = snapshot.sources, snapshot.supersession
+    over: dict[int, list[int]] = {one: [] for one in chain}
+    waits = dict.fromkeys(chain, 0)  # source → how many that it supersedes are not placed yet
+    step_of = {one: supersession.step(one) for one in chain}
+    circles: dict[int, list[int]] = {}
+    for one, step in step_of.items():
+        circles.setdefault(step, []).append(one)
+    for above, older in supersession.edges:
+        if above in over and older in over and step_of[above] != step_of[older]:
+            for newer in circles[step_of[above]]:
+                over[older].append(newer)
+                waits[newer] += 1
+    ready = [(sources[one].day, sources[one].path, one) for one in chain if not waits[one]]
+    heapq.heapify(ready)
+    found = []
+    while ready:
+        *_, one = heapq.heappop(ready)
+        found.append(one)
+        for newer in over[one]:
+            waits[newer] -= 1
+            if not waits[newer]:
+                heapq.heappush(ready, (sources[newer].day, sources[newer].path, newer))
+    return found
+
+
+def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
+    """Return what is told of each note of a chain."""
+    sources = view.snapshot.sources
+    older: dict[int, list[str]] = {one: [] for one in listed}
+    newer: dict[int, list[str]] = {one: [] for one in listed}
+    for above, below in view.snapshot.supersession.edges:
+        if above in older and below in newer:
+            older[above].append(sources[below].path)
+            newer[below].append(sources[above].path)
+    times = _times(view, listed)
+    return [
+        HistoryNote(
+            path=sources[one].path,
+            title=view.source(one).title,
+            date=sources[one].day.isoformat(),
+            date_of=sources[one].day_of,
+            created=times[one][0],
+            updated=times[one][1],
+            origin=sources[one].origin,
+            supersedes=sorted(older[one]),
+            superseded_by=sorted(newer[one]),
+        )
+        for one in listed
+    ]
+
+
+def _times(view: View, ids: Collection[int]) -> dict[int, tuple[str | None, str | None]]:
+    """Return what the front matter says of when each note was written and revised."""
+    found = {}
+    for number, raw in view.reader.each(_FRONT, (json.dumps(list(ids)),)):
+        front = json.loads(raw)
+        created, updated = (front.get(key) for key in ("created", "updated"))
+        found[number] = (
+            created if isinstance(created, str) else None,
+            updated if isinstance(updated, str) else None,
+        )
+    return found

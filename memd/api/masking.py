@@ -7,7 +7,7 @@ from typing import Any
 
 from memctl import protocol
 from memd.entries.secrets import find_secrets, mask
-from memd.rpc.encode import Packed
+from memd.rpc.context import Packed
 
 # The keys whose texts pass: names of files and folders, by which an agent asks again (a token in the name of
 # a file stays), and what memd makes itself. Texts below any other key are masked.

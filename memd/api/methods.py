@@ -30,8 +30,8 @@ METHODS: dict[str, Method] = {
     "similar": Method("similar.similar", params.SimilarParams, results.SimilarResult, 5.0, opened=True),
     "why": Method("why.why", params.WhyParams, results.WhyResult, 5.0, opened=True),
     "get": Method("get.get", params.GetParams, results.GetResult, 5.0, opened=True),
-    "history": Method("history.history", params.HistoryParams, results.HistoryResult, 5.0, opened=True),
-    "sources": Method("sources.sources", params.SourcesParams, results.SourcesResult, 5.0, opened=True),
+    "history": Method("journal.history", params.HistoryParams, results.HistoryResult, 5.0, opened=True),
+    "sources": Method("get.sources", params.SourcesParams, results.SourcesResult, 5.0, opened=True),
     "extract_memory": Method(
         "entries.extract_memory", params.ExtractMemoryParams, results.ExtractMemoryResult, 30.0
     ),
@@ -41,8 +41,8 @@ METHODS: dict[str, Method] = {
     "index": Method("indexing.index", params.IndexParams, results.IndexResult, None),
     "sync": Method("indexing.sync", params.SyncParams, results.SyncResult, None),
     "check": Method("indexing.check", params.CheckParams, results.CheckResult, None, opened=True),
-    "pause": Method("pause.pause", params.PauseParams, results.PauseResult, 1.0),
-    "resume": Method("pause.resume", params.NoParams, results.ResumeResult, 1.0),
+    "pause": Method("indexing.pause", params.PauseParams, results.PauseResult, 1.0),
+    "resume": Method("indexing.resume", params.NoParams, results.ResumeResult, 1.0),
     "subscribe": Method("status.subscribe", params.SubscribeParams, results.SubscribeResult, 1.0),
     "workspace.add": Method("workspaces.add", params.WorkspaceAddParams, results.WorkspaceAddResult, None),
     "workspace.list": Method("workspaces.list_all", params.NoParams, results.WorkspaceListResult, 1.0),

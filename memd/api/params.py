@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from memd.config import Weights
 from memd.errors import InvalidError
-from memd.search.ranking import PER_SOURCE
+from memd.records import PER_SOURCE
 
 DEFAULT_PAUSE_S = 3600.0  # arbitrary: a meeting, or a film
 MAX_PAUSE_S = 7 * 86_400.0  # arbitrary: a week; who wants no vectors at all sets provider = none

@@ -5,19 +5,16 @@ from typing import Any
 
 from memd.api.hits import rounded
 from memd.api.params import RecallParams
-from memd.api.prepare import wait_for
 from memd.api.results import RecallOmission, RecallResult, RecallSource
-from memd.api.search import Answered, Question, answered_in
+from memd.api.search import Answered, Question, answered_in, wait_for
 from memd.index.snapshot import View
 from memd.records import Confidence
-from memd.rpc.context import Call
-from memd.rpc.encode import Packed, packed
-from memd.search.passage import Passage
+from memd.rpc.context import Call, Packed, packed
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, piece_of
 from memd.search.recall import recall as fit
 from memd.search.score import SearchRequest
 from memd.search.search import Hit
-from memd.search.section import beginning, section
+from memd.search.snippet import Passage, beginning, section
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 

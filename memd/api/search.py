@@ -1,38 +1,45 @@
-"""``search``: ranked hits; also what else asks a question of an index, as ``recall`` does."""
+"""``search``: ranked hits; also what every method that asks a question of an index needs, as ``recall`` does.
 
+`wait_for` runs on the event loop, before the one hop of a request into a reading thread; all else runs there.
+"""
+
+from __future__ import annotations
+
+import asyncio
 import dataclasses
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from typing import Any, Generic, Protocol, TypeVar
 
+from memd.api import params
 from memd.api.hits import rounded_record, search_hit
 from memd.api.params import RecallParams, SearchParams
-from memd.api.prepare import (
-    Asked,
-    Excludes,
-    Fields,
-    Respelled,
-    Waited,
-    embedded,
-    excludes_in,
-    frame,
-    looked_up,
-    parsed,
-    respelled,
-    wait_for,
-    why_off,
-    with_vector,
-)
-from memd.api.results import AnswerExplanation, Location, SearchResult, WithoutMinus
+from memd.api.results import AnswerExplanation, IndexState, LeftSeconds, Location, SearchResult, WithoutMinus
+from memd.config import WorkspaceConfig
+from memd.embedding import NUMPY_MISSING, UnavailableError
+from memd.embedding.queue import EmbeddingQueue
 from memd.errors import InvalidError
+from memd.index.columns import HAS_NUMPY
+from memd.index.index import Index
 from memd.index.snapshot import View
-from memd.rpc.context import Call
-from memd.rpc.encode import Packed, packed
+from memd.records import Tokenizer
+from memd.registry import Workspace
+from memd.rpc.context import Call, Packed, packed
 from memd.search import search as pipeline
+from memd.search.dates import MAX_CHARS
 from memd.search.explain import explain
-from memd.search.explanation import Explanation
-from memd.search.query import unfinished
+from memd.search.explanation import Explanation, Word
+from memd.search.filters import BY_KEY
+from memd.search.identifiers import spelled
+from memd.search.keyword import stands_literally
+from memd.search.query import Query, parse, restricted, unfinished
 from memd.search.score import SearchRequest
 from memd.search.search import NOTHING_BEGUN, Answer, Begun, Hit
+from memd.search.spelling import NOTHING_UNKNOWN, corrected, spelling
+from memd.text import is_readable
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.threads import Threads
 from memd.workspace.workspaces import Workspaces
@@ -40,6 +47,17 @@ from memd.workspace.workspaces import Workspaces
 Params = TypeVar("Params", SearchParams, RecallParams)
 
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
+
+# A query's vector is worth this much waiting; then the answer comes from the keyword arm.
+EMBED_TIMEOUT_S = 0.5
+EMBEDDING_PAUSED = "embedding-paused"  # chunks wait for vectors because somebody wants it so
+MODEL_WAIT_S = 2.0  # for a model that loads: the shipped one takes half a second
+VOCABULARY_LOADING = "vocabulary-loading"  # a word is unknown, and what it may be is still being read
+LOADING_POLL_S = 0.01  # it is loaded by a thread that knows no loop
+# A first index of so few chunks is waited for, too: the shipped model embeds them in about that time.
+FEW_VECTORS = 160
+SYNC_TIMEOUT_S = 4.0  # how long a search waits for what was just saved, unless it says otherwise
+ANSWER_S = 0.5  # of the deadline, kept for the answer itself
 
 
 async def search(
@@ -221,3 +239,345 @@ def _answer_explanation(asked: Asked, answer: Answer, told: Explanation) -> Answ
     known = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
     off = why_off(asked.meaning, answer.mode, answer.degraded)
     return AnswerExplanation(**known, model_id=asked.meaning.model_id or None, vector_arm=off or None)
+
+
+Fields = dict[str, Any]
+Expired = Callable[[], bool]
+Excludes = Callable[[str], bool]
+
+
+class Askable(Protocol):
+    """What a question is put to: an open workspace, or the temporary index of a measurement."""
+
+    workspace: Workspace
+    config: WorkspaceConfig
+    index: Index
+    tokenizer: Tokenizer  # of its chunks: the model's, or the shipped one in its place
+    embedding: EmbeddingQueue | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """A query's vector, or why there is none."""
+
+    vector: bytes | None
+    model_id: str
+    degraded: tuple[str, ...] = ()
+    off: str = ""  # why the vector arm does not run, where nothing is wrong: "mode", "no-words", "script"
+    took_ms: float = 0.0
+    spelled: tuple[Word, ...] = ()  # words of the query that the model reads by pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that is ready to be put to a view."""
+
+    request: SearchRequest
+    meaning: QueryVector
+    degraded: tuple[str, ...] = ()  # codes of what its words lacked
+    spelling_ms: dict[str, float] = field(
+        default_factory=dict
+    )  # step → how long; {} where all words are known
+
+
+@dataclass(frozen=True, slots=True)
+class Respelled:
+    """A query whose words were looked up."""
+
+    query: Query  # with what they are taken for in their place
+    degraded: tuple[str, ...] = ()
+    took_ms: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """What is known of a workspace once what a request waits for is there."""
+
+    facts: Fields  # of its sync
+    synced: Fields = field(default_factory=dict)  # {} where nobody asked to wait
+
+
+async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Call) -> Waited:
+    """Wait for what was saved, if that is asked for, and for a model that loads."""
+    synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
+    if question.wait and question.mode != "keyword":
+        await wait_for_model(opened, call)
+    return Waited(opened.sync.known, synced)
+
+
+def decided(
+    opened: Askable,
+    question: params.QueryParams,
+    expired: Expired,
+    *,
+    glob: params.Globs,
+    limit: int | None,
+    excludes: Excludes,
+) -> Asked:
+    """Parse, embed, decide.
+
+    Args:
+        opened: whose index will be asked.
+        question: what was typed, and how to answer it.
+        expired: whether nobody waits for the answer.
+        glob: which paths may answer, beside what the query says of that.
+        limit: None: as many hits as the workspace is configured for.
+        excludes: whether the minus of a word is an operator, as `query.parse` asks.
+    """
+    request = parsed(opened, question, expired, glob=glob, limit=limit, excludes=excludes)
+    return with_vector(request, embedded(opened, request))
+
+
+def parsed(
+    opened: Askable,
+    question: params.QueryParams,
+    expired: Expired,
+    *,
+    glob: params.Globs,
+    limit: int | None,
+    excludes: Excludes,
+) -> SearchRequest:
+    """Parse and decide, as `decided`; the query has no vector yet."""
+    query = narrowed(question.query, question, glob, excludes)
+    return replace(
+        request_of(opened, question, query, expired),
+        mode=question.mode,
+        fusion=question.fusion or opened.config.fusion,
+        weights=question.weights or opened.config.weights,
+        limit=limit or opened.config.max_results,
+    )
+
+
+def excludes_in(view: View) -> Excludes:
+    """Return whether a minus is an operator, by the notes: what one has with its minus is looked for."""
+    return lambda typed: not stands_literally(view, typed)
+
+
+def with_vector(request: SearchRequest, meaning: QueryVector) -> Asked:
+    """Return a question whose vector is known, or why it has none."""
+    found = replace(request, query_vec=meaning.vector, model_id=meaning.model_id, spelled=meaning.spelled)
+    return Asked(found, meaning)
+
+
+def looked_up(opened: Askable, view: View, query: Query, expired: Expired) -> Respelled:
+    """Look up the words of a query that nobody knows."""
+    started = time.perf_counter()
+    found = spelling(view, query, opened.tokenizer, expired)
+    if found is NOTHING_UNKNOWN:
+        return Respelled(query)
+    missing = () if found.is_complete else (VOCABULARY_LOADING,)
+    return Respelled(corrected(query, found.corrected), missing, {"spelling": ms_since(started)})
+
+
+def respelled(opened: Askable, asked: Asked, found: Respelled) -> Asked:
+    """Return *asked* with its words corrected; what the model reads then is embedded, too."""
+    vector = None
+    if found.query.corrected and asked.meaning.vector is not None:
+        meaning = embedded(opened, replace(asked.request, query=found.query))
+        if meaning.model_id == asked.request.model_id:  # else the text as it was typed is left
+            vector = meaning.vector
+    request = replace(asked.request, query=found.query, corrected_vec=vector)
+    return replace(asked, request=request, degraded=found.degraded, spelling_ms=found.took_ms)
+
+
+def request_of(
+    opened: Askable, asked: params.FilteredParams, query: Query, expired: Expired
+) -> SearchRequest:
+    """Return a search by words with the workspace's settings."""
+    config = opened.config
+    return replace(
+        plain_request(opened),
+        query=query,
+        min_score=config.min_score if asked.min_score is None else asked.min_score,
+        limit=asked.limit or config.max_results,
+        per_source=asked.per_source,
+        expired=expired,
+    )
+
+
+def plain_request(opened: Askable) -> SearchRequest:
+    """Return a search for nothing with the workspace's settings, that takes as long as it takes."""
+    config = opened.config
+    return SearchRequest(
+        query=Query(""),
+        query_vec=None,
+        model_id="",
+        mode="keyword",
+        fusion=config.fusion,
+        weights=config.weights,
+        half_life_days=config.half_life_days,
+        decay_floor=config.decay_floor,
+        min_score=config.min_score,
+        limit=config.max_results,
+        today=datetime.now().astimezone().date(),
+        alive=_alive(opened),
+        expired=lambda: False,
+    )
+
+
+def narrowed(
+    text: str,
+    asked: params.FilteredParams,
+    glob: params.Globs,
+    excludes: Excludes = lambda _: True,
+) -> Query:
+    """Return the query that was typed, parsed with *excludes*, with the filters of its request.
+
+    Raises:
+        InvalidError: a pattern of paths cannot be used, or a day is none.
+    """
+    today = datetime.now().astimezone().date()
+    tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, glob))
+    with_filters = restricted(
+        parse(text, today, excludes),
+        {
+            "path": globs,
+            "tag": tags,
+            "since": [day("since", asked.since, today)],
+            "until": [day("until", asked.until, today)],
+        },
+    )
+    for condition in with_filters.filters:
+        condition.matcher()  # before anything is waited for
+    return with_filters
+
+
+def day(key: str, text: str | None, today: date) -> date | None:
+    """Return the day that a parameter stands for, as behind a colon of a query; "" is as good as none."""
+    if not text:
+        return None
+    try:
+        found: date = BY_KEY[key].parse(text, today)
+    except (ValueError, OverflowError):
+        raise InvalidError(
+            f"$.{key}: {text[:MAX_CHARS]!r} is no day: expected one like 2026-05-01, 2026-05, yesterday, 7d "
+            "or last week"
+        ) from None
+    return found
+
+
+def frame(
+    opened: OpenWorkspace,
+    waited: Waited,
+    meaning: QueryVector,
+    *,
+    mode: str,
+    generation: int,
+    timings_ms: dict[str, float],
+    degraded: tuple[str, ...] = (),
+) -> Fields:
+    """Return the keys of a SearchedResult; *degraded*: what the search itself could not use."""
+    is_there = opened.workspace.is_there()
+    facts = waited.facts if is_there else {**waited.facts, "state": "missing"}
+    codes = [*meaning.degraded, *degraded]
+    if not HAS_NUMPY and NUMPY_MISSING not in codes:
+        codes.append(NUMPY_MISSING)
+    if facts["state"] == "missing":
+        codes.append("root-missing")
+    if meaning.vector is not None and facts["pending_vectors"] and opened.sync.vectors.failing:
+        codes.append("vectors-incomplete")
+    if meaning.vector is not None and opened.sync.vectors.held:
+        codes.append(EMBEDDING_PAUSED)
+    return {
+        "workspace": str(opened.workspace.root),
+        "mode": mode,
+        "degraded": codes,
+        "index": index_state(facts, generation=generation),
+        **waited.synced,
+        "timings_ms": timings_ms,
+    }
+
+
+def index_state(facts: Fields, **changes: int) -> IndexState:
+    """Return how fresh an answer is, out of what a workspace's sync knows."""
+    return IndexState(**{**facts, "left_s": LeftSeconds(**facts["left_s"]), **changes})
+
+
+async def wait_for_sync(
+    opened: OpenWorkspace, asked: params.FilteredParams, call: Call, *, vectors: bool
+) -> Fields:
+    """Wait, where that is asked for, until what was saved before is searchable; say whether it is."""
+    if not asked.sync:
+        return {}
+    timeout_s = SYNC_TIMEOUT_S if asked.sync is True else asked.sync / 1000
+    if call.deadline is not None:
+        timeout_s = min(timeout_s, call.deadline - time.monotonic() - ANSWER_S)
+    stop = time.monotonic() + timeout_s
+    synced = await opened.sync.synced(timeout_s)
+    if vectors and synced:
+        await opened.sync.embedded(timeout_s=stop - time.monotonic())
+        synced = not opened.sync.vectors.pending
+    return {"synced": synced}
+
+
+def why_off(meaning: QueryVector, mode: str, missing: tuple[str, ...] = ()) -> str:
+    """Return why the vector arm did not run in an answer of *mode*, or was not used; "" where it was.
+
+    *missing*: codes of what search found missing by itself.
+    """
+    if missing:
+        return missing[0]
+    if meaning.vector is None:
+        return next(iter(meaning.degraded), meaning.off)
+    return "other-model" if mode == "keyword" else ""
+
+
+async def wait_for_model(opened: OpenWorkspace, call: Call) -> None:
+    """Wait for a model that loads; at a first index also for its matrix, and for vectors if they are few."""
+    embedding, sync = opened.embedding, opened.sync
+    if embedding is None:
+        return
+    stop = _soon(call)
+    while _loads(opened, embedding) and time.monotonic() < stop:  # noqa: ASYNC110 - see LOADING_POLL_S
+        await asyncio.sleep(LOADING_POLL_S)
+    if sync.first and not sync.first_words and sync.vectors.pending <= FEW_VECTORS:
+        await sync.embedded(timeout_s=_soon(call) - time.monotonic())
+
+
+def _loads(opened: OpenWorkspace, embedding: EmbeddingQueue) -> bool:
+    """Tell whether the model will be there soon, or the empty matrix that its vectors go to."""
+    model = embedding.embedder_or_none()
+    if model is None:
+        return embedding.state == "loading"
+    return opened.sync.first and not opened.sync.vectors.failing and not opened.index.snapshot.model_id
+
+
+def _soon(call: Call) -> float:
+    """Return until when a search waits for the model, within its deadline."""
+    soon = time.monotonic() + MODEL_WAIT_S
+    return soon if call.deadline is None else min(soon, call.deadline - ANSWER_S)
+
+
+def ms_since(started: float) -> float:
+    """Return the milliseconds since *started*, as time.perf_counter() gave it."""
+    return round((time.perf_counter() - started) * 1000, 3)
+
+
+def embedded(opened: Askable, request: SearchRequest) -> QueryVector:
+    """Embed the query of a parsed *request*; without a vector words answer, and the answer says so."""
+    embedding, mode, text = opened.embedding, request.mode, request.query.text
+    if mode == "keyword" or not text.strip():
+        return QueryVector(None, "", off="mode" if mode == "keyword" else "no-words")
+    if embedding is None:
+        return QueryVector(None, "", ("no-provider",) if mode == "vector" else (), off="no-provider")
+    started = time.perf_counter()
+    try:
+        embedder = embedding.embedder()
+        if mode == "hybrid" and not is_readable(text, embedder.scripts):
+            return QueryVector(None, "", off="script")
+        snapshot = opened.index.snapshot
+        if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
+            return QueryVector(None, "", ("vectors-building",))
+        words = spelled(text, embedder.tokenizer)
+        [vector] = embedding.embed_queries([text], timeout_s=EMBED_TIMEOUT_S)
+    except UnavailableError as error:
+        return QueryVector(None, "", (error.reason,), took_ms=ms_since(started))
+    return QueryVector(vector, embedder.model_id, took_ms=ms_since(started), spelled=words)
+
+
+def _alive(opened: Askable) -> Callable[[str], bool]:
+    """Return what tells whether a source is on the disk; where nothing can be seen, answers go on."""
+    root = str(opened.workspace.root)
+    if not opened.workspace.is_there():
+        return lambda _: True
+    return lambda path: os.path.exists(f"{root}/{path}")  # noqa: PTH110 - Path.exists raises where it may not look

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Literal
 
 from memd import daily
+from memd.api.get import chunk_of, note_links, source_of
 from memd.api.hits import SCORE_DIGITS, hit_source, search_hit
-from memd.api.links import note_links
 from memd.api.params import SimilarParams
-from memd.api.prepare import (
+from memd.api.results import NamedChunk, SimilarNote, SimilarResult
+from memd.api.search import (
     ANSWER_S,
     QueryVector,
     Waited,
@@ -20,15 +21,12 @@ from memd.api.prepare import (
     wait_for_model,
     wait_for_sync,
 )
-from memd.api.resolve import chunk_of, source_of
-from memd.api.results import NamedChunk, SimilarNote, SimilarResult
 from memd.entries import Written
 from memd.errors import InvalidError, NotFoundError
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Mode
-from memd.rpc.context import Call
-from memd.rpc.encode import Packed, packed
+from memd.rpc.context import Call, Packed, packed
 from memd.search.search import Hit
 from memd.search.similar import shared_words, telling_count
 from memd.search.similar import similar as most_similar

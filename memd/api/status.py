@@ -14,7 +14,6 @@ import msgspec
 from memctl import protocol
 from memd import __version__, diagnostics
 from memd.api.params import DebugParams, HelloParams, NoParams, SearchParams, SubscribeParams
-from memd.api.prepare import EMBEDDING_PAUSED, Fields, index_state, wait_for
 from memd.api.results import (
     DebugResult,
     HealthCheck,
@@ -38,7 +37,7 @@ from memd.api.results import (
     WorkspaceStatus,
     WorkspaceSummary,
 )
-from memd.api.search import Question, answered
+from memd.api.search import EMBEDDING_PAUSED, Fields, Question, answered, index_state, wait_for
 from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError

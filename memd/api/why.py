@@ -1,28 +1,95 @@
-"""``why``: the stage that dropped a source from an answer, or why its hit is where it is."""
+"""``why``: the stage that dropped a source from an answer, or why its hit is where it is, in a sentence.
 
+The sentences are pure: they are made of a `Diagnosis`, with its values and what to do.
+"""
+
+import math
 import time
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from memd.api import why_text
+from memd.api.get import below
+from memd.api.hits import SCORE_DIGITS, chunk_lines, location, rounded_record
 from memd.api.params import WhyParams
-from memd.api.prepare import Asked, decided, excludes_in, frame, looked_up, respelled, wait_for, why_off
-from memd.api.resolve import below
-from memd.api.results import WhyResult
-from memd.api.why_text import Diagnosis
+from memd.api.results import LastHit, WhyFacts, WhyResult
+from memd.api.search import Asked, decided, excludes_in, frame, looked_up, respelled, wait_for, why_off
 from memd.index.snapshot import View
+from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Confidence, Source, SourceText
 from memd.rpc.context import Call
+from memd.search import filters
+from memd.search.explanation import Explained
+from memd.search.keyword import POOL
+from memd.search.score import SearchRequest
 from memd.search.search import degraded, search
 from memd.search.why import Verdict
 from memd.search.why import why as walk
 from memd.sources.ignore import Refusal
-from memd.sources.refusal import look
-from memd.sources.scan import Rules
+from memd.sources.scan import Rules, look
+from memd.sources.scan import told as refusal_told
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
 CLOSE_NAMES = 3  # that are offered in place of one that does not exist
+
+# Stage → what it means; in the order in which they are looked at.
+STAGES = {
+    "outside": "the path is not in the workspace",
+    "missing": "there is no such file, and none was indexed",
+    "not-a-source": "the file is not searched: patterns, ignore rules, its name, its size, its bytes",
+    "root-missing": "the workspace's folder is gone, and the file was not indexed before",
+    "not-indexed": "it is not indexed yet, or not as it is now",
+    "gone": "it was indexed, and is not on the disk any more",
+    "empty": "it has no text, or none at that line",
+    "filtered": "a filter keeps it out",
+    "unmatched": "neither arm finds it",
+    "outside-pools": "neither arm has it among its best",
+    "below-floor": "its score is below min_score",
+    "folded": "it is nearly the same as a better hit, which names it",
+    "per-source": "other chunks of its file have the places that a file may have",
+    "outranked": "it ranks behind the last hit that was asked for",
+    "returned": "it is in the answer",
+}
+
+
+MAX_LIMIT = 1000  # that a request may ask for
+
+# Why the vector arm had no say of a whole query; codes of `degraded` stand for themselves.
+_OFF = {
+    "mode": "only words were asked for",
+    "no-words": "the query has no words",
+    "no-provider": "the workspace has no model",
+    "script": "the model does not read the query's script",
+    "other-model": "the model was changed a moment ago",
+}
+_NOT_INDEXED = {
+    "waiting": ("it waits in line", "memctl sync waits for it; so does memctl search --sync"),
+    "scanning": ("the folder is still being looked through", "memctl index waits until that is done"),
+    "unnoticed": ("no event told of it", "memctl index looks through the folder now"),
+    "changed": ("it has changed since", "memctl sync waits until the change is searchable"),
+    "failed": ("memd failed on it", "That is a bug: its log names the place"),
+}
+_WAYS_OUT = {
+    "directory": "Name a file in it",
+    "hidden": "Move or rename it: what is hidden is never searched",
+    "ignored": "Take the pattern out, or put !PATH into memory/.memdignore",
+    "template": "If these are notes, put !PATH into memory/.memdignore",
+    "build-output": "If these are notes, put !PATH into memory/.memdignore",
+    "foreign": "If it is a workspace, ask there: --workspace DIR",
+    "not-selected": "Add a pattern to sources in memory/config.toml",
+    "too-large": "Split it",
+    "not-utf8": "Convert it: iconv -t UTF-8",
+    "binary": "Convert it to text",
+    "folder-link": "Name it by its real path, if that is in the workspace",
+    "link-outside": "Copy the file into the workspace",
+    "unreadable": "Give yourself the right to read it",
+}
+
+
+_RANKED = frozenset({"folded", "per-source", "outranked", "returned"})
+_RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +143,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         timings_ms={"wait": seen.waited_ms, "embed": asked.meaning.took_ms, **asked.spelling_ms},
         degraded=(*asked.degraded, *seen.degraded),
     )
-    told = why_text.told(finding)
+    told = why_texts(finding)
     return WhyResult(
         path=finding.path,
         line=finding.line,
@@ -180,3 +247,247 @@ def _close_names(view: View, path: str) -> tuple[str, ...]:
 def _plain_name(path: str) -> str:
     name = path.rpartition("/")[2]
     return unicodedata.normalize("NFC", name).casefold().removesuffix(".md").removesuffix(".markdown")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is known of a source that was asked about."""
+
+    stage: str  # a key of STAGES
+    root: str
+    path: str
+    line: int | None
+    request: SearchRequest
+    off: str  # why the vector arm did not run; "" where it could
+    source: Source | None = None
+    superseded_by: tuple[str, ...] = ()  # paths of what holds in its place
+    verdict: Verdict | None = None  # what became of it in the search; None where it is not indexed
+    refusal: Refusal | None = None  # of not-a-source
+    reason: str = ""  # of not-indexed
+    close: tuple[str, ...] = ()  # of missing: sources with such a name
+    is_for_agent: bool = False  # who is not told which of the reasons it is
+
+
+def facts(finding: Diagnosis) -> WhyFacts:
+    """Return what the sentence was made of, and the scores where there are some."""
+    known: dict[str, Any] = {}
+    if finding.stage == "not-a-source" and finding.refusal is not None:
+        refusal = finding.refusal
+        known |= {"reason": refusal.reason, "place": refusal.place, "rule": refusal.rule}
+    if finding.stage == "not-indexed":
+        known["reason"] = finding.reason
+    if finding.stage == "missing":
+        known["close"] = list(finding.close)
+    if finding.source is not None:
+        known |= {"date": finding.source.day.isoformat(), "tags": list(finding.source.tags)}
+    return WhyFacts(**known, **(_facts_of_search(finding, finding.verdict) if finding.verdict else {}))
+
+
+def _facts_of_search(finding: Diagnosis, verdict: Verdict) -> dict[str, Any]:
+    last = verdict.last
+    facts: dict[str, Any] = {
+        "rank": verdict.rank,
+        "limit": finding.request.limit,
+        "floor": finding.request.min_score,
+        "filters": list(verdict.missed),
+        "vector_arm": finding.off or None,
+        "better": list(verdict.better),
+        "into": location(verdict.into) if verdict.into else None,
+        "last": LastHit(path=last.path, score=round(last.score, SCORE_DIGITS)) if last else None,
+    }
+    if verdict.chunk is not None:
+        facts["chunk"] = chunk_lines(verdict.chunk)
+    if verdict.explained is not None:
+        words = verdict.explained.keyword
+        terms = words.terms if words else ()
+        facts |= {
+            "explanation": rounded_record(verdict.explained),
+            "has": [part.term for part in terms if part.count],
+            "lacks": [*(part.term for part in terms if not part.count), *(words.lacking if words else ())],
+        }
+    return facts
+
+
+# Why a chunk gets no vector, by the codes of `unseen`.
+LEFT_OUT = {
+    "script": "the model does not read its script",
+    "long": f"it is beyond the first {EMBEDDED_CHUNKS:,} parts of a long note",
+}
+
+
+def why_texts(finding: Diagnosis) -> dict[str, Any]:
+    """Return stage, sentence, advice and facts as they travel."""
+    text, advice = _SAYINGS[finding.stage](finding)
+    if finding.stage in _RANKED_LOW and (reason := _left_out(finding)):
+        text += f"; words alone count for it: {reason}"
+    if finding.superseded_by:
+        text += f"; superseded by {' and '.join(finding.superseded_by)}"
+        text += ", which comes before it" * (finding.stage in _RANKED)
+    return {"stage": finding.stage, "text": text, "advice": advice, "facts": facts(finding)}
+
+
+def _outside(finding: Diagnosis) -> tuple[str, str]:
+    return (
+        f"{finding.path} is outside of the workspace {finding.root}",
+        "Ask in the workspace that it is in (--workspace DIR), or make its folder one: memctl init DIR",
+    )
+
+
+def _missing(finding: Diagnosis) -> tuple[str, str]:
+    looked_for = f"It was looked for at {finding.root}/{finding.path}"
+    close = f"Is it {' or '.join(finding.close)}?" if finding.close else looked_for
+    which = "or is not searched" if finding.is_for_agent else "and was not indexed"
+    return f"{finding.path} does not exist, {which}", close
+
+
+def _not_a_source(finding: Diagnosis) -> tuple[str, str]:
+    assert finding.refusal is not None
+    way_out = _WAYS_OUT.get(finding.refusal.reason, "").replace("PATH", finding.refusal.place)
+    return f"{finding.path} is not searched: {refusal_told(finding.refusal, finding.path)}", way_out
+
+
+def _root_missing(finding: Diagnosis) -> tuple[str, str]:
+    return (
+        f"the folder {finding.root} is gone, and {finding.path} was not indexed before",
+        "Bring the folder back (is its disk mounted?); memd goes on by itself",
+    )
+
+
+def _not_indexed(finding: Diagnosis) -> tuple[str, str]:
+    reason, way_out = _NOT_INDEXED[finding.reason]
+    how = "not indexed as it is now" if finding.source else "not indexed yet"
+    return f"{finding.path} is {how}: {reason}", way_out
+
+
+def _gone(finding: Diagnosis) -> tuple[str, str]:
+    return (
+        f"{finding.path} is not on the disk any more",
+        "Bring it back, if that is not meant: what was indexed of it is kept for a day",
+    )
+
+
+def _empty(finding: Diagnosis) -> tuple[str, str]:
+    if finding.line is None:
+        return f"{finding.path} has no text", ""
+    return (
+        f"{finding.path} has no text that is searched at line {finding.line}",
+        "Front matter and blank lines are in no chunk of their own: ask about another line or the whole file",
+    )
+
+
+def _filtered(finding: Diagnosis) -> tuple[str, str]:
+    assert finding.verdict is not None
+    said = [filters.told(one.filter, one.value, finding.source) for one in finding.verdict.missed]
+    return f"{_place(finding)} is filtered out: {'; '.join(said)}", "Leave that filter out"
+
+
+def _unmatched(finding: Diagnosis) -> tuple[str, str]:
+    text = f"neither arm finds {_place(finding)}: it has none of the words that are looked for, and"
+    return f"{text} {_meaning(finding)}", "Ask with words that stand in it"
+
+
+def _outside_pools(finding: Diagnosis) -> tuple[str, str]:
+    explained = _explained(finding)
+    ranks = []
+    if explained.keyword and any(part.count for part in explained.keyword.terms):
+        ranks.append(f"rank {explained.keyword.rank:,} by words")
+    if explained.vector:
+        ranks.append(f"rank {explained.vector.rank:,} by meaning")
+    return (
+        f"neither arm has {_place(finding)} among its best {POOL}: {', '.join(ranks)}",
+        "Narrow the search (--path, --tag, --since), or ask with more of its own words",
+    )
+
+
+def _below_floor(finding: Diagnosis) -> tuple[str, str]:
+    merged, floor = _explained(finding).merged, finding.request.min_score
+    return (
+        f"{_place(finding)} scores {merged:.3f}, below the floor of {floor:g} (min_score)",
+        f"memctl search --min-score {math.floor(merged * 1000) / 1000:g}",
+    )
+
+
+def _folded(finding: Diagnosis) -> tuple[str, str]:
+    verdict = finding.verdict
+    assert verdict is not None
+    assert verdict.into is not None
+    into = f"{verdict.into.path}:{verdict.into.start_line}-{verdict.into.end_line}"
+    return f"{_place(finding)} is nearly the same as {into}, which stands for it as hit {verdict.rank}", ""
+
+
+def _per_source(finding: Diagnosis) -> tuple[str, str]:
+    assert finding.verdict is not None
+    ranks = ", ".join(map(str, finding.verdict.better))
+    most = finding.request.per_source
+    text = f"{_place(finding)} is cut: a file has {most} hits at most, and better chunks of it are hits"
+    return f"{text} {ranks}", f"memctl get {finding.path}"
+
+
+def _outranked(finding: Diagnosis) -> tuple[str, str]:
+    verdict, limit = finding.verdict, finding.request.limit
+    assert verdict is not None
+    assert verdict.rank is not None
+    scores = f"its score is {_explained(finding).score:.3f}"
+    if verdict.last is not None:
+        scores += f", that of the last hit {verdict.last.score:.3f}"
+    way_out = f"memctl search --limit {verdict.rank}" if verdict.rank <= MAX_LIMIT else "Narrow the search"
+    return f"{_shown(finding)} would be hit {verdict.rank}, and {limit} were asked for: {scores}", way_out
+
+
+def _returned(finding: Diagnosis) -> tuple[str, str]:
+    assert finding.verdict is not None
+    return f"{_shown(finding)} is hit {finding.verdict.rank}", ""
+
+
+def _shown(finding: Diagnosis) -> str:
+    """Return the place of what is ranked: where it is a neighbour of a hit's best chunk, with that one's."""
+    into = finding.verdict.into if finding.verdict else None
+    return f"{_place(finding)}, with lines {into.start_line}-{into.end_line}," if into else _place(finding)
+
+
+def _place(finding: Diagnosis) -> str:
+    """Return the source with the lines of the chunk that is meant."""
+    chunk = finding.verdict.chunk if finding.verdict else None
+    return f"{finding.path}:{chunk.start_line}-{chunk.end_line}" if chunk else finding.path
+
+
+def _meaning(finding: Diagnosis) -> str:
+    """Return why the vector arm does not find what has no word of the query."""
+    explained = _explained(finding)
+    if explained.vector is not None:
+        return f"nothing of the meaning ({explained.vector.score:.3f})"
+    if "no-vector-yet" in explained.unseen:
+        return "no vector yet"
+    if reason := _left_out(finding):
+        return reason
+    return f"nothing was looked for by meaning ({_OFF.get(finding.off, finding.off)})"
+
+
+def _left_out(finding: Diagnosis) -> str:
+    """Return why the chunk gets no vector; "" where that is not why words alone count."""
+    return next((LEFT_OUT[code] for code in _explained(finding).unseen if code in LEFT_OUT), "")
+
+
+def _explained(finding: Diagnosis) -> Explained:
+    assert finding.verdict is not None
+    assert finding.verdict.explained is not None
+    return finding.verdict.explained
+
+
+_SAYINGS: dict[str, Callable[[Diagnosis], tuple[str, str]]] = {
+    "outside": _outside,
+    "missing": _missing,
+    "not-a-source": _not_a_source,
+    "root-missing": _root_missing,
+    "not-indexed": _not_indexed,
+    "gone": _gone,
+    "empty": _empty,
+    "filtered": _filtered,
+    "unmatched": _unmatched,
+    "outside-pools": _outside_pools,
+    "below-floor": _below_floor,
+    "folded": _folded,
+    "per-source": _per_source,
+    "outranked": _outranked,
+    "returned": _returned,
+}

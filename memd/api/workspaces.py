@@ -1,5 +1,9 @@
-"""``workspace.add``, ``list``, ``remove`` and ``configure``: the registered workspaces."""
+"""``workspace.add``, ``list``, ``remove`` and ``configure``; and where else the words of an entry are.
 
+Other notes, archives, daily files and git are looked at in a reading thread; nothing is changed there.
+"""
+
+import re
 import shlex
 from contextlib import suppress
 from pathlib import Path
@@ -9,20 +13,31 @@ from msgspec import UnsetType
 
 from memd.api.indexing import SEE
 from memd.api.params import NoParams, WorkspaceAddParams, WorkspaceConfigureParams, WorkspaceRemoveParams
-from memd.api.prepare import index_state
 from memd.api.results import (
+    Location,
     WorkspaceAddResult,
     WorkspaceConfigureResult,
     WorkspaceListResult,
     WorkspaceRemoveResult,
     WorkspaceSummary,
 )
+from memd.api.search import index_state
 from memd.api.status import counts, not_open
 from memd.errors import ConfigError, InvalidError, MemdError, NestedError
+from memd.index.snapshot import View
 from memd.registry import root_for
 from memd.rpc.context import Call
+from memd.search.keyword import phrase_expression
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
+
+MIN_LETTERS = 12  # of a line that is looked for: a shorter one is said by many
+MAX_LINES = 50  # of an entry that are looked for, a phrase each: arbitrary, an entry is short
+MAX_PLACES = 20  # that are named; arbitrary, as many as somebody reads
+MAX_GIT_INDEX_BYTES = 256 << 20  # of a repository with a million files; what is longer is not read
+
+_LETTERS = re.compile(r"[^\W_]")
+_SPACES = re.compile(r"\s+")
 
 
 async def add(workspaces: Workspaces, asked: WorkspaceAddParams, call: Call) -> WorkspaceAddResult:
@@ -122,3 +137,58 @@ async def _configure(workspaces: Workspaces, root: Path, changed: dict[str, Any]
     await workspaces.configure(root, changed)
     call.outlives("the settings are written, and hold once the index is opened with them")
     await workspaces.reopen(root)
+
+
+def elsewhere(view: View, path: str, entry: str = "") -> list[Location]:
+    """Return where lines of a note, or of its daily *entry*, stand elsewhere, by path and line."""
+    source = view.snapshot.source_at(path)
+    if source is None:
+        return []
+    found: set[tuple[str, int, int]] = set()
+    for line in _lines(view, source.id, entry):
+        ids = view.matching("words", phrase_expression(line))
+        for chunk in view.chunks(ids).values():
+            is_itself = (chunk.source, chunk.entry) == (source.id, entry)
+            if is_itself or _plain(line) not in _plain(chunk.text):
+                continue
+            found.add((view.snapshot.sources[chunk.source].path, chunk.start_line, chunk.end_line))
+        if len(found) >= MAX_PLACES:
+            break
+    return [
+        Location(path=other, start_line=start, end_line=end)
+        for other, start, end in sorted(found)[:MAX_PLACES]
+    ]
+
+
+def is_in_git(root: Path, path: str) -> bool:
+    """Tell whether a git repository around *root* lists the file: then its history has what it said.
+
+    Its index is read as bytes: git itself runs programs that the configuration of a repository names.
+    """
+    for folder in (root, *root.parents):
+        index = folder / ".git" / "index"
+        try:
+            if not index.is_file() or index.stat().st_size > MAX_GIT_INDEX_BYTES:
+                continue
+            listed = index.read_bytes()
+        except OSError:
+            continue
+        name = (root / path).relative_to(folder).as_posix().encode(errors="surrogateescape")
+        return name + b"\0" in listed
+    return False
+
+
+def _lines(view: View, source: int, entry: str) -> list[str]:
+    """Return the lines of a note, or of a daily entry in it, that say something, each once."""
+    lines: dict[str, None] = {}
+    for chunk in view.reader.chunks_of(source):
+        if chunk.entry != entry:
+            continue
+        for line in chunk.text.splitlines():
+            if len(_LETTERS.findall(line)) >= MIN_LETTERS:
+                lines.setdefault(line.strip())
+    return list(lines)[:MAX_LINES]
+
+
+def _plain(text: str) -> str:
+    return _SPACES.sub(" ", text).strip().casefold()

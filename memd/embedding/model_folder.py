@@ -12,7 +12,7 @@ from typing import Any, Literal, cast, get_args
 
 from memd.embedding import MODEL_FAILED, UnavailableError
 from memd.embedding.model import FOLDER, MAX_SEQUENCE, MODEL_FILE, SCRIPTS, TOKENIZER_FILE
-from memd.scripts import Script
+from memd.text import Script
 
 # What `memctl models add` was told of a model: query_prefix, document_prefix, scripts.
 OWN_FILE = "memd.json"

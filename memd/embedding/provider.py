@@ -65,7 +65,7 @@ class Providers:
         one: its words are searchable all the same.
         """
         if config.provider == "ollama":
-            from memd.embedding.ollama import max_tokens_of  # noqa: PLC0415 - as below
+            from memd.embedding.servers import max_tokens_of  # noqa: PLC0415 - as below
 
             return self._shipped, max_tokens_of(config.model)
         if config.provider == "openai":
@@ -84,13 +84,13 @@ class Providers:
     def _loader(self, config: WorkspaceConfig, user: UserConfig) -> Callable[[], Embedder]:
         if config.provider == "ollama":
             # It loads an HTTP client, which a daemon without such a workspace does not need.
-            from memd.embedding.ollama import OllamaEmbedder  # noqa: PLC0415
+            from memd.embedding.servers import OllamaEmbedder  # noqa: PLC0415
 
             return lambda: OllamaEmbedder(
                 config.address, config.model, SERVER_TIMEOUT_S, tokenizer=self._shipped
             )
         if config.provider == "openai":
-            from memd.embedding.openai import OpenAIEmbedder  # noqa: PLC0415 - as above
+            from memd.embedding.servers import OpenAIEmbedder  # noqa: PLC0415 - as above
 
             server = _openai_server(config, user)
             return lambda: OpenAIEmbedder(

@@ -22,10 +22,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from memd import analysis
 from memd.entries import place as files
 from memd.entries.secrets import find_secrets
 from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError, SecretError, StorageError
+from memd.text import is_ignorable
 
 MAX_CONTENT_BYTES = 256 * 1024  # an entry is a fact with its reasons, not a document
 MAX_TAGS = 32  # arbitrary; keeps the front matter far below the 64 KiB that its reader takes
@@ -548,6 +548,6 @@ def _kept(folded: str) -> Iterator[str]:
     in_word = False
     for char in folded:
         # Fillers of Hangul are letters that nobody sees.
-        is_letter = char.isalnum() and not analysis.is_ignorable(char)
+        is_letter = char.isalnum() and not is_ignorable(char)
         in_word = is_letter or (in_word and unicodedata.category(char) in {"Mn", "Mc"})
         yield char if in_word else "-"

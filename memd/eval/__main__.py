@@ -1,6 +1,7 @@
 """The program `python -m memd.eval`, which `memctl eval` starts: measure once, write what happens to stdout.
 
-Its lines and its end are those of memd.child; at its end, whatever the reason, it has deleted what it wrote.
+Its lines and its end are those of memd.process; at its end, whatever the reason, it has deleted what it
+wrote.
 """
 
 import argparse
@@ -9,13 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from memd import child
-from memd.child import Send
+from memd import process
+from memd.process import Send
 
 
 def main() -> int:
     """Measure; return 0 also where the last line says what went wrong."""
-    with child.running() as send:  # before all imports that take time
+    with process.running() as send:  # before all imports that take time
         _measure(_arguments(), send)
     return 0
 
@@ -57,7 +58,7 @@ def _measure(args: argparse.Namespace, send: Send) -> None:
 
 def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
     from memctl import paths  # noqa: PLC0415
-    from memd import temporary  # noqa: PLC0415
+    from memd import process  # noqa: PLC0415
     from memd.errors import InvalidError  # noqa: PLC0415
     from memd.eval import questions, run  # noqa: PLC0415
     from memd.eval.temporary_index import registered  # noqa: PLC0415
@@ -69,7 +70,7 @@ def _report(args: argparse.Namespace, send: Send) -> dict[str, Any]:
     asked = questions.load(args.golden, root) if args.golden else []
     if args.need_lines and not any(question.passages for question in asked):
         raise InvalidError(f"--fail-under passage@10: no line of {args.golden} names a line of a note")
-    with temporary.private_folder(state_dir) as folder:
+    with process.private_folder(state_dir) as folder:
         one = run.Run(
             notes,
             folder,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from memd.api import prepare, why_text
+from memd.api import search
 from memd.api.params import SearchParams
-from memd.api.why_text import Diagnosis
+from memd.api.why import Diagnosis, why_texts
 from memd.embedding import UnavailableError
 from memd.embedding.measure import ms_per_chunk
 from memd.errors import NotFoundError, NumpyMissingError, StorageError
@@ -22,8 +22,7 @@ from memd.records import Skipped, SourceText
 from memd.search.why import why
 from memd.sources.ignore import Refusal
 from memd.sources.markdown import split_lines
-from memd.sources.refusal import look
-from memd.sources.scan import Rules, read_source, walk
+from memd.sources.scan import Rules, look, read_source, walk
 
 NO_SOURCES_SHOWN = 5  # a page; --json has all
 TELL_EVERY = 50  # files between two words of progress; arbitrary
@@ -264,14 +263,14 @@ def _why(
     # What is no source is looked for among the notes themselves; a copy has sources alone.
     disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
     stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
-    told = why_text.told(
+    told = why_texts(
         Diagnosis(
             stage="not-a-source" if isinstance(disk, Refusal) else stage,
             root=str(run.notes.place.root),
             path=path,
             line=None,
             request=asked.request,
-            off=prepare.why_off(asked.meaning, "keyword" if asked.meaning.vector is None else "hybrid"),
+            off=search.why_off(asked.meaning, "keyword" if asked.meaning.vector is None else "hybrid"),
             source=source,
             verdict=verdict,
             refusal=disk if isinstance(disk, Refusal) else None,

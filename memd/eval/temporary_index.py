@@ -17,8 +17,8 @@ from msgspec import structs
 
 from memd import config as configuration
 from memd import registry as folders
-from memd.api import params, prepare
-from memd.api.prepare import Asked
+from memd.api import params
+from memd.api.search import Asked, decided, excludes_in, looked_up, respelled
 from memd.config import UserConfig, WorkspaceConfig
 from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.provider import Providers
@@ -124,8 +124,8 @@ class TemporaryIndex:
         """Return a question with everything decided, its vector included."""
         limit = question.limit or self.config.max_results
         with self.index.view() as view:
-            excludes = prepare.excludes_in(view)
-            return prepare.decided(self, question, lambda: False, glob=[], limit=limit, excludes=excludes)
+            excludes = excludes_in(view)
+            return decided(self, question, lambda: False, glob=[], limit=limit, excludes=excludes)
 
     def answer(self, asked: Asked) -> Answer:
         """Return the hits."""
@@ -135,8 +135,8 @@ class TemporaryIndex:
     def respelled(self, view: View, asked: Asked) -> Asked:
         """Return a question with its words corrected, as the daemon does once it has read the vocabulary."""
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        words = prepare.looked_up(self, view, asked.request.query, asked.request.expired)
-        return prepare.respelled(self, asked, words)
+        words = looked_up(self, view, asked.request.query, asked.request.expired)
+        return respelled(self, asked, words)
 
     def update(self, rules: Rules, told: Told, announce: Announce) -> None:
         """Bring words and vectors up to date with the folder.

@@ -1,6 +1,6 @@
 """The program `python -m memd.imports`, which `memctl import` starts: import once, or go on until ended.
 
-Its lines and its end are those of memd.child; with --follow, `imported` has the report of each later time.
+Its lines and its end are those of memd.process; with --follow, `imported` has the report of each later time.
 """
 
 import argparse
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memd import child
-from memd.child import Send
+from memd import process
+from memd.process import Send
 
 if TYPE_CHECKING:
     from memd.imports.run import Order, Outcomes
@@ -21,7 +21,7 @@ _TELL_EVERY_S = 0.2  # of progress; more often is nothing to see
 
 def main() -> int:
     """Import; return 0 also where the last line says what went wrong."""
-    with child.running() as send:  # before all imports that take time
+    with process.running() as send:  # before all imports that take time
         _import(_arguments(), send)
     return 0
 

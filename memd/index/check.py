@@ -33,8 +33,8 @@ from memd.index.source_rows import is_beyond
 from memd.index.vector_table import WITHOUT
 from memd.index.vectors import Matrix
 from memd.records import FileStamp, SourceText
-from memd.scripts import scripts_of
 from memd.sources.scan import Rules, read_source, walk
+from memd.text import scripts_of
 
 TABLES: Final = {"words": "temp.postings", "trigrams": "temp.trigram_postings"}
 BATCH = 500  # chunks handed to FTS5 at once

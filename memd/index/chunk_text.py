@@ -6,8 +6,7 @@ Pure. Indexing stores what these return, and the check derives it again.
 import hashlib
 from pathlib import PurePosixPath
 
-from memd import analysis
-from memd.canonical import normalized
+from memd.text import normalized, paired, searched_text, trigrams
 
 
 def read_by_model(context: str, text: str) -> str:
@@ -26,10 +25,10 @@ def searched(read: str, path: str, *, first: bool) -> str:
     The name of a source is a keyword of its *first* chunk, not a meaning.
     """
     name = PurePosixPath(path).stem
-    return analysis.searched(f"{name}\n{read}" if first and name else read)
+    return searched_text(f"{name}\n{read}" if first and name else read)
 
 
 def full_texts(read: str, path: str, *, first: bool) -> tuple[str, str]:
     """Return what the words and the trigrams table index of it."""
     text = searched(read, path, first=first)
-    return analysis.paired(text), " ".join(analysis.trigrams(text))
+    return paired(text), " ".join(trigrams(text))

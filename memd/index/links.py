@@ -10,9 +10,9 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from memd.canonical import normalized
 from memd.index.supersession import Supersession
 from memd.records import LinkKind
+from memd.text import normalized
 
 SUFFIXES = (".md", ".markdown")  # that a link leaves out
 MAX_PARTS = 16  # of a target that is the end of a path; arbitrary

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from memd.index.postings_file import PostingsFile
 
-Ids: TypeAlias = "NDArray[np.int32]"
+PostingIds: TypeAlias = "NDArray[np.int32]"
 
 COUNT_BITS = 24  # of a packed count: no source has so many bytes
 MAX_COUNT = 255  # of a term in a chunk that makes a difference: a chunk has about as many words
@@ -36,7 +36,7 @@ DENSE_SHARE = 1 / 5
 class Part:
     """Where a term stands among some of the chunks; dead ones may be among them."""
 
-    ids: Ids | None  # ascending; None: there is a count for each id from 0 on
+    ids: PostingIds | None  # ascending; None: there is a count for each id from 0 on
     counts: NDArray[np.uint8]  # capped
 
     @property
@@ -138,7 +138,7 @@ def counted(counts: Mapping[int, int]) -> Postings:
     return Postings((part_of(packed),), len(counts))
 
 
-def listed(part: Part) -> tuple[Ids, NDArray[np.uint8]]:
+def listed(part: Part) -> tuple[PostingIds, NDArray[np.uint8]]:
     """Return a part's ids and counts, however it is held."""
     if part.ids is not None:
         return part.ids, part.counts
@@ -146,7 +146,7 @@ def listed(part: Part) -> tuple[Ids, NDArray[np.uint8]]:
     return ids, part.counts[ids]
 
 
-def known(part: Part, columns: Columns) -> tuple[Ids, NDArray[np.uint8]]:
+def known(part: Part, columns: Columns) -> tuple[PostingIds, NDArray[np.uint8]]:
     """Return ids and counts of what the columns have a place for: what is beyond is dead."""
     return listed(up_to(part, len(columns.source) - 1))
 

@@ -11,11 +11,11 @@ import random
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-from memd import analysis
 from memd.index.array_file import ArrayFile, ArrayFileWriter
 from memd.index.columns import HAS_NUMPY, Mask, mask_of_ids, require_numpy
 from memd.index.derived_file import Build, DerivedFileKeeper
 from memd.index.postings import Part, agree, decoded, encoded, joined, only, up_to
+from memd.text import is_spaceless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -143,7 +143,7 @@ class PostingsBuild(Build[PostingsFile]):
         after = ""
         while found := list(self._view.reader.each(COUNTED, (after, TERMS_AT_ONCE))):
             for term, documents in found:
-                if analysis.is_spaceless(term[:1]):
+                if is_spaceless(term[:1]):
                     beginnings[term[0]] = beginnings.get(term[0], 0) + documents
             yield [(term, False) for term, documents in found if documents >= MIN_DOCUMENTS]
             after = found[-1][0]

@@ -1,7 +1,7 @@
 """The tables of an index.
 
 The full-text tables are contentless: the text lives once, in ``chunks``, as it stands in the file, and
-what they index is derived from it (``memd.analysis``). They can be dropped and filled again at any time.
+what they index is derived from it (``memd.text``). They can be dropped and filled again at any time.
 
 A chunk does not name its row of the matrix: `vectors` says it by the hash of the text, for each matrix
 there is. So one text is embedded once, a second matrix is built without touching a chunk, and the switch

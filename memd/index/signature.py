@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import filterfalse
 from zlib import crc32
 
-from memd import analysis
+from memd.text import fold, is_spaceless, pairs_of, pieces_of
 
 SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 to 10 on whole pages)
 MIN_JACCARD = 0.8  # of the triples; of 200 words, seven may differ
@@ -32,14 +32,14 @@ def words(text: str) -> tuple[list[str], frozenset[str]]:
 
     In spaceless scripts a pair of characters is a word.
     """
-    pieces = analysis.pieces(analysis.fold(text))
+    pieces = pieces_of(fold(text))
     numbers = frozenset(one for one in filterfalse(str.isalpha, pieces) if any(map(str.isdigit, one)))
     if text.isascii():
         return pieces, numbers
     split = [
         word
         for piece in pieces
-        for word in ((analysis.pairs(piece) or [piece]) if analysis.is_spaceless(piece) else [piece])
+        for word in ((pairs_of(piece) or [piece]) if is_spaceless(piece) else [piece])
     ]
     return split, numbers
 

@@ -5,7 +5,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from memd import analysis
 from memd.errors import IndexDamagedError
 from memd.index.codes_file import CodesFile
 from memd.index.columns import Columns, only_living, take
@@ -16,6 +15,7 @@ from memd.index.supersession import NOBODY, Supersession
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
 from memd.records import Source
+from memd.text import bare, trigrams
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +116,13 @@ class View:
             limit: how many chunks are compared with it, those with the lowest ids first.
             among: whether a chunk counts.
         """
-        wanted = analysis.bare(piece)
-        expression = " AND ".join(f'"{one}"' for one in sorted(analysis.trigrams(wanted)))
+        wanted = bare(piece)
+        expression = " AND ".join(f'"{one}"' for one in sorted(trigrams(wanted)))
         if not expression:
             return {}
         ids = [number for number in self.matching("trigrams", expression) if among(number)][:limit]
         texts = self.reader.searched(ids)
-        counts = {number: analysis.bare(text).count(wanted) for number, text in texts.items()}
+        counts = {number: bare(text).count(wanted) for number, text in texts.items()}
         return {number: count for number, count in counts.items() if count}
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:

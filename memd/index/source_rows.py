@@ -14,8 +14,8 @@ from memd.index import chunk_text
 from memd.index.links import Name, names_of
 from memd.index.signature import signature
 from memd.records import Chunk, ChunkLimits, DayOf, Document, FileStamp, Link, SourceText, Tokenizer
-from memd.scripts import scripts_of
 from memd.sources.privacy import is_private
+from memd.text import scripts_of
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
 # Chunks of one source that get a vector; words alone find the others. 1,500 are 1.4 MB of prose,

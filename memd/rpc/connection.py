@@ -29,8 +29,7 @@ from memd import diagnostics
 from memd.errors import BusyError, DeadlineError, InvalidError, MemdError, MethodError, StoppingError
 from memd.events import Listener, Unlisten
 from memd.logs import log_unforeseen
-from memd.rpc.context import Call, Deadlines, Handler, Limits
-from memd.rpc.encode import event_frame, frame_of, wire_error
+from memd.rpc.context import Call, Deadlines, Handler, Limits, event_frame, frame_of, wire_error
 
 
 def _most_descriptors() -> int:

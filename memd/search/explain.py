@@ -26,11 +26,10 @@ from memd.search.explanation import (
     Unseen,
     VectorPart,
 )
-from memd.search.fusion import meaning_of
 from memd.search.keyword import K1, POOL, B, KeywordArm
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidates
-from memd.search.score import Judgement, SearchRequest
+from memd.search.score import Judgement, SearchRequest, meaning_of
 from memd.search.search import Hit
 from memd.search.vector import VectorArm
 

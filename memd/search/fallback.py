@@ -9,16 +9,16 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from operator import mul
 
-from memd import analysis
+from memd import text
 from memd.errors import DeadlineError
 from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES, Rows
 from memd.records import Source
-from memd.search import filters, newest, ranking
+from memd.search import filters, ranking
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate, CandidateList
-from memd.search.score import SearchRequest
+from memd.search.score import SearchRequest, is_newest_asked, newest_candidates
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
 LOOK_EVERY = 256  # rows between two looks at the deadline: some 5 ms
@@ -39,8 +39,8 @@ def candidates(view: View, request: SearchRequest) -> tuple[CandidateList, bool]
     Raises:
         DeadlineError: the caller's deadline passed.
     """
-    if newest.is_asked(request.query):
-        return newest.candidates(view, request.query), False
+    if is_newest_asked(request.query):
+        return newest_candidates(view, request.query), False
     sources = view.snapshot.sources
     live = {number: (source, row) for number, source, row in view.reader.each(ROWS) if source in sources}
     allowed = _allowed(view, request, {number: sources[source] for number, (source, _) in live.items()})
@@ -153,9 +153,9 @@ def _idf(chunks: int, document_frequency: int) -> float:
 
 def _expressions(view: View, query: Query) -> list[str]:
     """Return an FTS5 expression for each term of a query, as `keyword` looks for them."""
-    runs = [piece for piece in query.pieces if analysis.is_spaceless(piece)]
-    words = content_words(tuple(piece for piece in query.pieces if not analysis.is_spaceless(piece)))
-    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in analysis.pairs(run))]))
+    runs = [piece for piece in query.pieces if text.is_spaceless(piece)]
+    words = content_words(tuple(piece for piece in query.pieces if not text.is_spaceless(piece)))
+    exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in text.pairs_of(run))]))
     single = view.reader.terms(" ".join(run for run in runs if len(run) == 1))
     return [
         *(f'"{term}"' for term in dict.fromkeys(exact)),

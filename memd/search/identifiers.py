@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memd import analysis
 from memd.index.columns import take
 from memd.index.snapshot import View
 from memd.records import Tokenizer
@@ -23,6 +22,7 @@ from memd.search.explanation import MANY_PIECES, READ_FROM, Term, Word
 from memd.search.keyword import KeywordArm, phrase_expression
 from memd.search.query import STOP_WORDS
 from memd.search.vector import VectorArm
+from memd.text import prepare
 
 # A tokenizer gives up on a word of a hundred characters and more, and calls all of it one unknown piece. The
 # longest piece of BERT's vocabulary has 18.
@@ -143,7 +143,7 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
 
 def _parts(view: View, word: Word) -> frozenset[str]:
     """Return the terms that a word is made of."""
-    return frozenset(part.casefold() for part in view.reader.terms(analysis.prepare(word.text)))
+    return frozenset(part.casefold() for part in view.reader.terms(prepare(word.text)))
 
 
 def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from memd import analysis
 from memd.search.filters import BY_KEY, Filters, conditions, joined
+from memd.text import clean, pieces_of
 
 # Filters of a query among which days are read that are no dates of ISO, at up to 12 ms each. Arbitrary.
 MAX_RELATIVE = 16
@@ -66,7 +66,7 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
     excluded: list[str] = []
     given: dict[str, list[Any]] = {}  # name of a filter → its values
     keyed = 0
-    for token in _TOKEN.finditer(analysis.clean(raw[:MAX_QUERY_CHARS])):
+    for token in _TOKEN.finditer(clean(raw[:MAX_QUERY_CHARS])):
         keyed += bool(token["key"])
         day = today if keyed <= MAX_RELATIVE else None
         if token["key"] and (value := _value(token["key"], token["value"].strip('"'), day)) is not None:
@@ -79,12 +79,12 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
             words.append(token[0].strip('"'))
     if not (words or phrases) and excluded:  # nothing to look for: then the minus was not an operator
         words, excluded = excluded, []
-    phrases = [phrase for phrase in phrases if analysis.pieces(phrase)]
-    excluded = [word for word in excluded if analysis.pieces(word)]
+    phrases = [phrase for phrase in phrases if pieces_of(phrase)]
+    excluded = [word for word in excluded if pieces_of(word)]
     text = " ".join([*words, *phrases])
     return Query(
         text,
-        tuple(analysis.pieces(text)),
+        tuple(pieces_of(text)),
         tuple(phrases),
         tuple(excluded),
         conditions(given),

@@ -14,10 +14,10 @@ from datetime import date
 from typing import Literal, Protocol
 
 from memd.records import Confidence
-from memd.search.confidence import of_hit
 from memd.search.dedup import Fingerprint, fingerprint, is_in, is_near
-from memd.search.passage import Line, Part, Passage, passage
+from memd.search.ranking import of_hit
 from memd.search.search import Hit
+from memd.search.snippet import Line, Part, Passage, passage
 
 ESTIMATOR = (
     "ceil(UTF-8 bytes / 4)"  # no tokenizer is right for every model; this one errs little, and says so

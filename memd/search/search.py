@@ -11,14 +11,11 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Confidence, Mode, Source
 from memd.search import fallback
-from memd.search.confidence import confidence
 from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reading
-from memd.search.passage import Line, Part, Passage, lines_of, passage
-from memd.search.ranking import Candidate, Candidates
-from memd.search.score import Judgement, SearchRequest, Words, judge, judge_words
-from memd.search.snippet import Snippet, Wanted, snippet, wanted
-from memd.search.supersession import lifted
+from memd.search.ranking import Candidate, Candidates, confidence
+from memd.search.score import Judgement, SearchRequest, Words, judge, judge_words, lifted
+from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
 VECTORS_CORRUPT = "vectors-corrupt"

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-from memd import analysis
 from memd.index.columns import require_numpy, take
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
@@ -11,6 +10,7 @@ from memd.index.vectors import FLOAT_BYTES
 from memd.search.query import Query, content_words
 from memd.search.score import SearchRequest
 from memd.search.search import Answer, search
+from memd.text import pieces_of
 
 # Words of a chunk that are looked for, the longest first: a chunk has two hundred, and short ones say little.
 WORDS = 40
@@ -51,7 +51,7 @@ def similar(view: View, chunk: StoredChunk, request: SearchRequest) -> Answer:
 
 def shared_words(one: str, other: str) -> tuple[str, ...]:
     """Return those of the words that say most about *one* text that stand in the *other*, each once."""
-    there = {piece.casefold() for piece in analysis.pieces(other)}
+    there = {piece.casefold() for piece in pieces_of(other)}
     shared = {word.casefold(): word for word in reversed(_telling(one)) if word.casefold() in there}
     return tuple(reversed(shared.values()))
 
@@ -63,6 +63,6 @@ def telling_count(one: str, other: str) -> int:
 
 def _telling(text: str) -> tuple[str, ...]:
     """Return the words of a text that say most about it, each once, in their order."""
-    words = dict.fromkeys(content_words(tuple(analysis.pieces(text))))
+    words = dict.fromkeys(content_words(tuple(pieces_of(text))))
     longest = set(sorted(words, key=len, reverse=True)[:WORDS])
     return tuple(word for word in words if word in longest)

@@ -1,20 +1,24 @@
-"""Snippets: the part of a chunk that shows why it was found, and the line of its match. Pure.
+"""The lines that a hit shows: passages of its chunks, the snippet in them, and sections around them.
 
-The match is the tightest span of the query's words, each counted by how rare it is. Words of a quoted phrase
-or of an identifier with signs inside count again where the text has them side by side, and once more where it
-has the same signs. Of the span's lines the one is named that says most.
+A passage is the text of one chunk or of chunks that follow each other. A snippet is the part of it that shows
+why it was found: the tightest span of the query's words, each counted by how rare it is. Words of a quoted
+phrase or of an identifier with signs inside count again where the text has them side by side, and once more
+where it has the same signs. Of the span's lines the one that says most is named as the line of the match.
 """
 
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from memd import analysis
+from memd.index.reader import StoredChunk
+from memd.index.snapshot import View
+from memd.records import Source
 from memd.search.query import Query, content_words
+from memd.text import SPACELESS, is_spaceless, pairs_of, pieces_of, searched_text
 
 SNIPPET_CHARS = 300  # about three lines of a terminal
 STOP_WORD_WEIGHT = 0.01  # it decides where nothing else does
@@ -24,7 +28,15 @@ LENGTH_COST = 0.5
 LINE_CHARS = 60  # so much longer is a span for each line that ends in it: one line is named. Arbitrary
 MAX_MARKS = 50  # of a span: a query may be a page; arbitrary
 # A stretch of a text, as it is in the file, that no word of it goes beyond.
-_STRETCH = re.compile(f"[{analysis.SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{analysis.SPACELESS}]+")
+_STRETCH = re.compile(f"[{SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]+")
+
+# Where a line begins: its number in the file, bytes of it in front. Chunks overlap by whole lines, so what is
+# in two of them begins at the same place; each part of a line that is too long begins at a place of its own.
+Line = tuple[int, int]
+
+# Chunks in front of and behind a hit that are looked at: longer sections leave no room for anything else.
+AROUND = 4
+FIRST_CHUNKS = 200  # of a source of the core; no share of a budget holds more
 
 
 class Phrase(NamedTuple):
@@ -72,7 +84,7 @@ def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
     *weights*: how much a term says, where that is known; others say one, stop words next to nothing.
     """
     telling = set(content_words(query.pieces))
-    words = {_plain(piece): piece for piece in query.pieces if not analysis.is_spaceless(piece)}
+    words = {_plain(piece): piece for piece in query.pieces if not is_spaceless(piece)}
     runs = {run: run for piece in query.pieces for run in _runs(piece)}
     weighed = {
         word: weights.get(word, 1.0) if piece in telling or word in runs else STOP_WORD_WEIGHT
@@ -120,13 +132,13 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
 
 def _phrase(typed: str, weights: Mapping[str, float], more: float) -> Phrase:
     """Return a phrase that says as much as its words, and *more*."""
-    words = tuple(word for piece in analysis.pieces(typed) for word in (_runs(piece) or (_plain(piece),)))
+    words = tuple(word for piece in pieces_of(typed) for word in (_runs(piece) or (_plain(piece),)))
     return Phrase(words, typed.lower(), more + sum(weights.get(word, 0.0) for word in set(words)))
 
 
 def _runs(piece: str) -> list[str]:
     """Return the pairs that a spaceless piece is looked for by; none of another one."""
-    return (analysis.pairs(piece) or [piece]) if analysis.is_spaceless(piece) else []
+    return (pairs_of(piece) or [piece]) if is_spaceless(piece) else []
 
 
 def _marks(text: str, query: Wanted) -> list[_Mark]:
@@ -189,8 +201,8 @@ def _any_marks(text: str, words: frozenset[str], runs: tuple[str, ...]) -> list[
             if (lower := raw.lower()) in words:
                 found.append((stretch.start(), lower))
             continue
-        for piece in analysis.pieces(raw):
-            if analysis.is_spaceless(piece):
+        for piece in pieces_of(raw):
+            if is_spaceless(piece):
                 wanted = [run for run in runs if run in piece]
             else:
                 wanted = [plain for plain in (_plain(piece),) if plain in words]
@@ -206,7 +218,7 @@ def _inner_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
             found.append((place.start(), word))
         elif not text.isascii():
             others = (one for one in _STRETCH.finditer(text) if not one[0].isascii())
-            within = (one for one in others if word in _plain(analysis.searched(one[0])))
+            within = (one for one in others if word in _plain(searched_text(one[0])))
             found += [(one.start() + _place(one[0], word), word) for one in islice(within, 1)]
     return found
 
@@ -217,7 +229,7 @@ def _place(raw: str, wanted: str) -> int:
         return at
 
     def has(part: str) -> bool:
-        return wanted in _plain(analysis.searched(part)) or wanted in analysis.searched(part)
+        return wanted in _plain(searched_text(part)) or wanted in searched_text(part)
 
     stop = bisect_left(range(len(raw)), True, key=lambda count: has(raw[:count]))  # noqa: FBT003
     after = bisect_left(range(stop), True, key=lambda start: not has(raw[start:stop]))  # noqa: FBT003
@@ -284,3 +296,87 @@ def _plain(word: str) -> str:
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word).casefold()
     return "".join(character for character in decomposed if not unicodedata.combining(character))
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a source."""
+
+    start_line: int  # 1-based, inclusive
+    end_line: int
+    start_byte: int  # of the first line, that the text begins at
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a hit shows of one chunk."""
+
+    rank: int  # of the chunk among the candidates, the best 0
+    lines: dict[Line, str]  # but for those of better hits
+
+
+def lines_of(chunk: StoredChunk, without: Container[Line] = ()) -> dict[Line, str]:
+    """Return the lines of a chunk but for some of them."""
+    found = {}
+    for number, text in enumerate(chunk.text.split("\n")):
+        line = chunk.start_line + number, 0 if number else chunk.start_byte
+        if line not in without:
+            found[line] = text
+    return found
+
+
+def passage(parts: Iterable[Part]) -> Passage | None:
+    """Return parts of a source as a passage, without blank lines at its ends; None where nothing is left."""
+    lines = {line: text for part in parts for line, text in part.lines.items()}
+    told = sorted(line for line, text in lines.items() if text.strip())
+    if not told:
+        return None
+    text, last, end = "", told[0], told[0]
+    for line in sorted(line for line in lines if told[0] <= line <= told[-1]):
+        # Blank lines between two chunks are in neither, nor is the space between two parts of a line.
+        text += "\n" * (line[0] - last[0]) or " " * (line > end)
+        text += lines[line]
+        last, end = line, (line[0], line[1] + len(lines[line].encode(errors="replace")))
+    return Passage(told[0][0], last[0], told[0][1], text)
+
+
+def section(view: View, chunk: StoredChunk) -> dict[Line, str]:
+    """Return the lines of the section that a chunk is of, with those below its heading, as far as AROUND.
+
+    A daily entry is a section; what has no heading is all of the note.
+    """
+    ids = range(chunk.id - AROUND, chunk.id + AROUND + 1)
+    # Chunks of a source have ids that follow each other, in the order of its lines. Headings are compared as
+    # they stand there: those of a chunk that an agent is shown may be masked.
+    near = view.reader.chunks(ids)
+    beside = {number for number, one in near.items() if _is_of(one, near[chunk.id])}
+    first = last = chunk.id
+    while first - 1 in beside:
+        first -= 1
+    while last + 1 in beside:
+        last += 1
+    return _shown(view, range(first, last + 1))
+
+
+def beginning(view: View, source: Source, most_bytes: int) -> tuple[StoredChunk | None, dict[Line, str]]:
+    """Return the first chunk of a source, None where it has none, and its lines, a little more than fits."""
+    ids: list[int] = []
+    chunks = view.reader.chunks_of(source.id, FIRST_CHUNKS)
+    for one in chunks:
+        ids.append(one.id)
+        most_bytes -= len(one.text.encode(errors="replace"))
+        if most_bytes < 0:
+            break
+    return next(iter(chunks), None), _shown(view, ids)
+
+
+def _is_of(one: StoredChunk, chunk: StoredChunk) -> bool:
+    if (one.source, one.entry) != (chunk.source, chunk.entry):
+        return False
+    return one.heading == chunk.heading or one.heading.startswith(f"{chunk.heading} > ")
+
+
+def _shown(view: View, ids: Sequence[int]) -> dict[Line, str]:
+    chunks = view.shown(ids) if ids else {}
+    return {line: text for number in ids for line, text in lines_of(chunks[number]).items()}

@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
-from memd import analysis
 from memd.index.columns import HAS_NUMPY
 from memd.index.snapshot import View
 from memd.records import Tokenizer
 from memd.search.query import STOP_WORDS, Query
+from memd.text import is_spaceless, pieces_of, prepare
 
 MIN_LETTERS = 5
 # From so many letters on two edits are looked for, where the model reads the word by so many pieces: right
@@ -99,7 +99,7 @@ def corrected(query: Query, terms: Mapping[str, str]) -> Query:
         for typed in query.words
     ]
     text = " ".join([*words, *query.phrases])
-    return replace(query, text=text, pieces=tuple(analysis.pieces(text)), corrected=terms)
+    return replace(query, text=text, pieces=tuple(pieces_of(text)), corrected=terms)
 
 
 def near_paths(view: View, path: str) -> list[str]:
@@ -114,7 +114,7 @@ def plain_words(query: Query) -> Iterator[str]:
     for typed in query.words:
         for word in _LETTERS.findall(typed) if _PLAIN.fullmatch(typed) else ():
             has_capitals = word[1:] != word[1:].lower()
-            if not (word.casefold() in STOP_WORDS or has_capitals or analysis.is_spaceless(word)):
+            if not (word.casefold() in STOP_WORDS or has_capitals or is_spaceless(word)):
                 yield word
 
 
@@ -127,7 +127,7 @@ def _looked_up(view: View, query: Query, tokenizer: Tokenizer) -> tuple[dict[str
     strangers = count = 0
     for word in dict.fromkeys(plain_words(query)):
         count += 1
-        terms = view.reader.terms(analysis.prepare(word))
+        terms = view.reader.terms(prepare(word))
         if len(terms) != 1 or view.postings(terms[0], prefix=False).document_frequency:
             continue
         pieces = len(tokenizer.spans(word))
@@ -142,9 +142,9 @@ def _looked_up(view: View, query: Query, tokenizer: Tokenizer) -> tuple[dict[str
 
 def _begun(view: View, word: str) -> str | None:
     """Return the term of a word that is being typed; None where some chunk has it, or it is no plain word."""
-    if not _LETTERS.fullmatch(word) or analysis.is_spaceless(word):
+    if not _LETTERS.fullmatch(word) or is_spaceless(word):
         return None
-    terms = view.reader.terms(analysis.prepare(word))
+    terms = view.reader.terms(prepare(word))
     if len(terms) != 1 or view.postings(terms[0], prefix=False).document_frequency:
         return None
     return terms[0]

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from memd.canonical import normalized
 from memd.records import Chunk, ChunkLimits, Document, Tokenizer
 from memd.sources.markdown import (
     Block,
@@ -35,6 +34,7 @@ from memd.sources.markdown import (
     split_lines,
 )
 from memd.sources.wikilinks import read_links
+from memd.text import normalized
 
 # Tokenised at once: offsets of more cost the tokenizers library more time a character and memory.
 BATCH_CHARS = 32_000

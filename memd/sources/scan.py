@@ -1,8 +1,8 @@
-"""The scan of a folder: lists its sources, and reads one as text.
+"""The scan of a folder: lists its sources, reads one as text, and gives the reason why a path is no source.
 
 Never blocks on a FIFO, never follows a link out of the root, and never raises for one bad file: what cannot
-be a source is Skipped with a reason. Only a root that is gone raises, because the absence of everything must
-not look like the deletion of everything.
+be a source is Skipped with a reason, by the rules for its name, else by the file on the disk. Only a root
+that is gone raises, because the absence of everything must not look like the deletion of everything.
 """
 
 import codecs
@@ -16,7 +16,7 @@ from typing import Final
 
 from memd.errors import StorageError
 from memd.records import FileStamp, Skipped, SourceText
-from memd.sources.ignore import Rules, is_never_read
+from memd.sources.ignore import REFUSALS, Refusal, Rules, is_never_read
 
 __all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "is_utf8", "read_source", "steps", "walk"]
 
@@ -280,3 +280,44 @@ def is_utf8(path: str) -> bool:
 
 def _printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+# Reason in Refusal → what people are told; in the order in which they are looked at.
+WHY_NOT = {**REFUSALS, **REASONS, "folder-link": "is a link to a folder, and those are not followed"}
+
+
+def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Refusal | None:
+    """Return the source at *path*, or why it is none; None where nothing has that name.
+
+    Args:
+        root: of the workspace.
+        path: relative to it, with "/".
+        rules: what the workspace selects.
+        now_ns: the clock just before the call, as time.time_ns() has it.
+
+    Raises:
+        StorageError: the root itself is gone or cannot be opened.
+    """
+    if "\0" in path or not os.path.lexists(root / path):
+        return None
+    for place in _folders_above(path):
+        if os.path.islink(root / place):  # noqa: PTH114 - Path's raises for what is too long
+            return Refusal("folder-link", place)
+    if os.path.isdir(root / path):  # noqa: PTH112
+        return Refusal("folder-link" if os.path.islink(root / path) else "directory", path)  # noqa: PTH114
+    if refused := rules.refusal(path):
+        return refused
+    found = read_source(root, path, now_ns=now_ns)
+    return Refusal(found.reason, path) if isinstance(found, Skipped) else found
+
+
+def told(refused: Refusal, path: str) -> str:
+    """Return why *path* is refused as a sentence without its end."""
+    what = "it" if refused.place == path else refused.place
+    rule = f" by {refused.rule}" if refused.rule else ""
+    return f"{what} {WHY_NOT[refused.reason]}{rule}"
+
+
+def _folders_above(path: str) -> list[str]:
+    names = path.split("/")[:-1]
+    return ["/".join(names[: count + 1]) for count in range(len(names))]

@@ -1,4 +1,4 @@
-"""The paths of one workspace that wait to be indexed, in the order in which they are taken.
+"""The paths of one workspace that wait to be indexed, and an estimate of the time that they take.
 
 Large files wait apart, because one may take longer than all others together. For the event loop's thread.
 """
@@ -13,6 +13,8 @@ from operator import itemgetter
 # they came, so that a note that is saved meanwhile does not wait behind them.
 BULK_PATHS = 64
 HINTS_AT_ONCE = 16  # in one commit: the newest save does not wait for many older ones in its own slice
+
+KEPT = 0.9  # of what was seen before, at each look: the last ten or so count; arbitrary
 
 
 class Backlog:
@@ -138,3 +140,22 @@ class Backlog:
 
     def _note(self, at: float) -> None:
         self.since = at if self.since is None else min(self.since, at)
+
+
+class Throughput:
+    """The speed of one kind of work."""
+
+    def __init__(self) -> None:
+        self._done = 0.0
+        self._took_s = 0.0
+
+    def note(self, done: int, took_s: float) -> None:
+        """Take in that *done* pieces took so long."""
+        self._done = self._done * KEPT + done
+        self._took_s = self._took_s * KEPT + took_s
+
+    def left_s(self, count: int) -> float | None:
+        """Return how long *count* pieces will take about; None while nothing is known."""
+        if count <= 0:
+            return 0.0
+        return round(count * self._took_s / self._done, 1) if self._done > 0 else None

@@ -15,10 +15,9 @@ from memd.index import check
 from memd.index.check import Finding
 from memd.index.repair import Repair
 from memd.index.sidecars import SidecarFolder
-from memd.workspace.folder_writer import FolderWriter
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.supervisor import ReopenReason
-from memd.workspace.threads import Run
+from memd.workspace.threads import FolderWriter, Run
 
 log = structlog.get_logger()
 

@@ -2,9 +2,15 @@
 
 Holds no state that changes but what its members hold. `load_rules` and `is_current` look at the disk and may
 run in any thread; all else is for the event loop's.
+
+The pause of embedding is one for the whole daemon. It is held in memory alone, so that a pause that somebody
+forgot ends with the daemon at the latest; words are indexed meanwhile.
 """
 
+import asyncio
 import os
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,12 +26,50 @@ from memd.registry import Workspace
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
 from memd.workspace.parse_process import ParseProcess
-from memd.workspace.pause import EmbeddingPause
 from memd.workspace.set_aside import SetAside
 from memd.workspace.supervisor import ReopenReason
 from memd.workspace.threads import Lanes, Threads
 
 ConfigStamp = tuple[int, int, int]
+
+
+class EmbeddingPause:
+    """Whether embedding is held, and until when."""
+
+    def __init__(self) -> None:
+        self._stop_s = 0.0  # time.monotonic() when it ends
+        self._changed = asyncio.Event()
+
+    @property
+    def left_s(self) -> float:
+        """How long embedding is still held; 0 where it is not."""
+        return max(0.0, self._stop_s - time.monotonic())
+
+    @property
+    def until(self) -> float | None:
+        """The unix time at which it goes on; None where it is not held."""
+        left_s = self.left_s
+        return time.time() + left_s if left_s else None
+
+    def hold(self, duration_s: float) -> None:
+        """Hold embedding from now on for so long; it takes the place of a pause that is under way."""
+        self._stop_s = time.monotonic() + duration_s
+        self._changed.set()
+
+    def end(self) -> bool:
+        """Let embedding go on; False where it was not held."""
+        was_held = self.left_s > 0
+        self._stop_s = 0.0
+        self._changed.set()
+        return was_held
+
+    async def over(self) -> None:
+        """Wait until embedding may go on."""
+        while left_s := self.left_s:
+            self._changed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await self._changed.wait()
 
 
 @dataclass(frozen=True, slots=True)

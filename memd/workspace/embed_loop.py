@@ -20,9 +20,8 @@ from memd.index import old_vectors, sidecar_sync
 from memd.index.index import DATABASE
 from memd.index.old_vectors import OldVectors
 from memd.index.sidecars import SidecarFolder
-from memd.workspace.backlog import Backlog
+from memd.workspace.backlog import Backlog, Throughput
 from memd.workspace.context import WorkspaceContext
-from memd.workspace.throughput import Throughput
 
 log = structlog.get_logger()
 

@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from memd.errors import MemdError
 from memd.index.indexer import Applied
 from memd.index.source_rows import shown_warning
-from memd.workspace.backlog import Backlog
+from memd.workspace.backlog import Backlog, Throughput
 from memd.workspace.context import LoopListener, WorkspaceContext
 from memd.workspace.scanner import Scanner
 from memd.workspace.threads import Lane
-from memd.workspace.throughput import Throughput
 
 SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is up
 SETTLE_S = 0.2  # until a file that was still being written is looked at again

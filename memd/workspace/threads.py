@@ -1,13 +1,20 @@
-"""The threads of a daemon beside the event loop's, which calls this: one writes, two read, two parse."""
+"""The threads of a daemon beside the event loop's: one writes, two read, two parse, one writes notes.
+
+Notes and config.toml have a writer apart from the index: an entry waits for no scan and no commit, and is on
+the disk before it is indexed. One write at a time for each root. For the event loop's thread.
+"""
 
 import asyncio
 import threading
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
+from memd.errors import StoppingError
 from memd.index.database import translated
 from memd.index.indexer import Prepare
 
@@ -17,6 +24,8 @@ TURN_S = 0.05  # some ten searches
 
 T = TypeVar("T")
 Run = Callable[..., Awaitable[Any]]  # runs work in another thread
+
+THREADS = 4  # arbitrary: so many folders on disks that hang keep the others from nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +125,28 @@ async def _run(executor: ThreadPoolExecutor, work: Callable[..., T], args: tuple
 def _translating(work: Callable[..., T], *args: Any) -> T:
     with translated("the index"):
         return work(*args)
+
+
+class FolderWriter:
+    """Runs work that writes into folders."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="folder")
+        self._locks: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._closed = False
+
+    async def run(self, root: Path, work: Callable[..., T], *args: object) -> T:
+        """Run *work*, which writes below *root*, after what was asked for there before.
+
+        Raises:
+            StoppingError: the daemon is on its way down, and nothing was begun.
+        """
+        async with self._locks[root]:
+            if self._closed:
+                raise StoppingError("memd is stopping: ask again when it is back")
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+
+    def close(self) -> None:
+        """Finish what was begun."""
+        self._closed = True
+        self._threads.shutdown(wait=True)

@@ -27,8 +27,7 @@ from memd.logs import log_unforeseen
 from memd.registry import Registry, Workspace
 from memd.sources.watch import Watcher
 from memd.workspace.check import WorkspaceCheck
-from memd.workspace.context import DaemonContext
-from memd.workspace.folder_writer import FolderWriter
+from memd.workspace.context import DaemonContext, EmbeddingPause
 from memd.workspace.open import (
     OpenWorkspace,
     checked_config,
@@ -36,11 +35,10 @@ from memd.workspace.open import (
     open_workspace,
 )
 from memd.workspace.parse_process import ParseProcess
-from memd.workspace.pause import EmbeddingPause
 from memd.workspace.rebuild import Rebuild, recover, switch
 from memd.workspace.set_aside import SetAside, delete_index, set_index_aside
 from memd.workspace.supervisor import ReopenReason
-from memd.workspace.threads import Threads
+from memd.workspace.threads import FolderWriter, Threads
 
 log = structlog.get_logger()
 

@@ -4,10 +4,10 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from memd.api.why_text import _NOT_INDEXED, _OFF, STAGES
+from memd.api.why import _NOT_INDEXED, _OFF, STAGES
 from memd.search import explain
 from memd.search.explanation import Word
-from memd.sources.refusal import WHY_NOT
+from memd.sources.scan import WHY_NOT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explaining.md").read_text(encoding="utf-8")
 

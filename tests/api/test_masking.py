@@ -8,7 +8,7 @@ import msgspec
 from memctl import protocol
 from memd.api.masking import PASSES, masked_answer
 from memd.api.methods import METHODS
-from memd.rpc.encode import Packed
+from memd.rpc.context import Packed
 
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
 MASKED = {

@@ -6,7 +6,7 @@ import pytest
 
 from memctl.protocol import ANSWERS, Decoder, FrameTooLargeError, Response, pack, pack_answer, pack_value
 from memd.api.results import GetResult, Location, NoteLinks, ShutdownResult
-from memd.rpc.encode import packed
+from memd.rpc.context import packed
 
 
 def received(frame: bytes) -> Response:

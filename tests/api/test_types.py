@@ -10,7 +10,7 @@ import pytest
 from memctl import types
 from memd.api.dispatch import HANDLERS
 from memd.api.methods import METHODS
-from memd.rpc.encode import Packed
+from memd.rpc.context import Packed
 from memd.workspace.open import OpenWorkspace
 from tools.generate import fields_of, structs
 

@@ -7,9 +7,8 @@ import pytest
 from tests_support import Notes, context_of
 
 from memd.api import params
-from memd.api.resolve import below
-from memd.api.why import why
-from memd.api.why_text import _NOT_INDEXED, _OFF, _SAYINGS, STAGES
+from memd.api.get import below
+from memd.api.why import _NOT_INDEXED, _OFF, _SAYINGS, STAGES, why
 from memd.config import WorkspaceConfig
 from memd.registry import Workspace
 from memd.rpc.context import Call

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests_support import many
 
 from memctl.client import RpcError
-from memd.api.why_text import STAGES
+from memd.api.why import STAGES
 
 COPIED = "The heron nests by the weir each spring and leaves it when the water falls in autumn again.\n"
 NOTES = {

@@ -15,8 +15,8 @@ import pytest
 
 from memd.embedding import UnavailableError
 from memd.embedding.model import TOKENIZER_FILE
-from memd.embedding.ollama import OllamaEmbedder
 from memd.embedding.queue import Keeper
+from memd.embedding.servers import OllamaEmbedder
 from memd.embedding.tokenizer import WordPieces
 
 DIGEST = "0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f"
@@ -292,7 +292,7 @@ def test_it_needs_no_numpy(server: Server):
     script = f"""
 import sys
 sys.modules["numpy"] = None
-from memd.embedding.ollama import OllamaEmbedder
+from memd.embedding.servers import OllamaEmbedder
 print(len(OllamaEmbedder({server.address!r}, "nomic-embed-text", 5, tokenizer=None).embed_query("tabs")))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

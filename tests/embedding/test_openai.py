@@ -13,8 +13,8 @@ from model_server import ModelServer
 from memd.config import OpenAIServer, UserConfig, WorkspaceConfig
 from memd.embedding import UnavailableError
 from memd.embedding.model import TOKENIZER_FILE
-from memd.embedding.openai import OpenAIEmbedder
 from memd.embedding.provider import Providers
+from memd.embedding.servers import OpenAIEmbedder
 from memd.embedding.tokenizer import WordPieces
 
 PIECES = WordPieces(TOKENIZER_FILE)

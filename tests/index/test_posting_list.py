@@ -21,7 +21,7 @@ from memd.index.postings import (
     part_of,
     up_to,
 )
-from memd.search.bm25 import ChunkScores, bm25_of_sources, count_between
+from memd.search.keyword import ChunkScores, bm25_of_sources, count_between
 
 K1, B = 1.2, 0.75
 SIZE = 60  # ids of the chunks here are lower

@@ -7,8 +7,8 @@ from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
 
-from memd import analysis
 from memd.search.query import STOP_WORDS
+from memd.text import clean, fold, is_spaceless, pairs_of, pieces_of
 
 HUGE = 10_000  # characters, as long as a query may be
 SUBSTRING = 3  # letters of a piece that is looked for inside of words
@@ -44,7 +44,7 @@ class Understood:
 
 def understood(raw: str) -> Understood:
     """Read a query sign by sign."""
-    text = analysis.clean(raw[:HUGE])
+    text = clean(raw[:HUGE])
     query = Understood()
     at = 0
     while at < len(text):
@@ -54,8 +54,8 @@ def understood(raw: str) -> Understood:
             at = _read(query, text, at)
     if query.excluded and not query.words and not query.phrases:
         query.words, query.excluded = query.excluded, []
-    query.phrases = [phrase for phrase in query.phrases if analysis.pieces(phrase)]
-    query.excluded = [word for word in query.excluded if analysis.pieces(word)]
+    query.phrases = [phrase for phrase in query.phrases if pieces_of(phrase)]
+    query.excluded = [word for word in query.excluded if pieces_of(word)]
     return query
 
 
@@ -129,10 +129,10 @@ def expected_of(known: list[Note], raw: str) -> set[str]:
     is_narrowed = query.paths or query.tags or query.first > date.min or query.last < date.max
     if is_narrowed and not "".join([*query.words, *query.phrases]).strip():
         return {note.path for note in allowed}  # the newest are listed
-    pieces = [analysis.fold(piece) for piece in analysis.pieces(" ".join([*query.words, *query.phrases]))]
-    runs = [bare(piece) for piece in pieces if analysis.is_spaceless(piece)]
-    wanted = set(map(bare, _content([piece for piece in pieces if not analysis.is_spaceless(piece)])))
-    pairs = {pair for run in runs for pair in analysis.pairs(run) or [run]}
+    pieces = [fold(piece) for piece in pieces_of(" ".join([*query.words, *query.phrases]))]
+    runs = [bare(piece) for piece in pieces if is_spaceless(piece)]
+    wanted = set(map(bare, _content([piece for piece in pieces if not is_spaceless(piece)])))
+    pairs = {pair for run in runs for pair in pairs_of(run) or [run]}
     found = {note.path for note in allowed if _has_some(note, wanted, pairs)}
     if found:
         return found
@@ -146,14 +146,14 @@ def _content(words: list[str]) -> list[str]:
 
 def bare(text: str) -> str:
     """Return a word as it is compared: as it is searched, without case and accents."""
-    decomposed = unicodedata.normalize("NFD", analysis.fold(text))
+    decomposed = unicodedata.normalize("NFD", fold(text))
     return unicodedata.normalize("NFC", "".join(one for one in decomposed if not "\u0300" <= one <= "\u0331"))
 
 
 def _has_some(note: Note, words: set[str], pairs: set[str]) -> bool:
     if not words.isdisjoint(note.parts):
         return True
-    return any(pair in part for part in note.parts if analysis.is_spaceless(part) for pair in pairs)
+    return any(pair in part for part in note.parts if is_spaceless(part) for pair in pairs)
 
 
 def _is_allowed(note: Note, query: Understood) -> bool:
@@ -176,14 +176,14 @@ def _is_below(path: str, pattern: str) -> bool:
 
 def _has_phrase(note: Note, phrase: str) -> bool:
     """Tell whether the words of a phrase follow each other; at its ends, runs may go on."""
-    wanted = [bare(piece) for piece in analysis.pieces(phrase)]
+    wanted = [bare(piece) for piece in pieces_of(phrase)]
     last = len(wanted) - 1
     for start in range(len(note.parts) - last):
         parts = note.parts[start : start + len(wanted)]
         if all(
             part == piece
             or (
-                analysis.is_spaceless(piece)
+                is_spaceless(piece)
                 and piece in part
                 and (at == 0 or part.startswith(piece))
                 and (at == last or part.endswith(piece))

@@ -15,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from search.scripts_words import SCRIPTS, VARIANTS, Script, Variant
 from tests_support import Notes
 
-from memd import analysis
 from memd.index.columns import mask_of
 from memd.index.snapshot import View
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
 from memd.search.snippet import snippet, wanted
+from memd.text import fold
 
 FORMS = ("NFC", "NFD")
 NOT_FOUND = "–"
@@ -179,7 +179,7 @@ def _asked(view: View, text: str, source: int) -> tuple[str, bool]:
 
 
 def _bare(text: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", analysis.fold(text))
+    decomposed = unicodedata.normalize("NFKD", fold(text))
     return "".join(one for one in decomposed if not unicodedata.combining(one))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from memd.index.columns import Columns, mask_of
 from memd.index.postings import Part, Postings, decoded, encoded
-from memd.search.bm25 import ChunkScores
+from memd.search.keyword import ChunkScores
 from memd.search.top_k import best
 
 K1, B = 1.2, 0.75

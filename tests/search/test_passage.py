@@ -3,7 +3,7 @@
 import pytest
 
 from memd.index.reader import StoredChunk
-from memd.search.passage import Part, Passage, lines_of, passage
+from memd.search.snippet import Part, Passage, lines_of, passage
 
 
 def chunk(number, start_line, text, start_byte=0):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests_support import many
 
 from memd.search.recall import piece_of, recall
-from memd.search.section import section
+from memd.search.snippet import section
 
 FEW = settings(max_examples=many(40), deadline=None, suppress_health_check=list(HealthCheck))
 HOW = st.fixed_dictionaries(

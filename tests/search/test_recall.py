@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests_support import many
 
-from memd.search.passage import Part, passage
 from memd.search.recall import CORE_SHARE, Piece, piece_of, recall
-from memd.search.section import beginning, section
+from memd.search.snippet import Part, beginning, passage, section
 
 DAY = date(2026, 5, 1)
 

@@ -7,7 +7,7 @@ import pytest
 from search.scripts_matrix import NOT_FOUND, OTHER_ORDER, characters, matrix, page
 from search.scripts_words import SCRIPTS
 
-from memd import analysis
+from memd import text
 
 PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
 AS_A_WORD = ("alone", "start", "middle", "end", "punctuation", "emoji")
@@ -65,7 +65,7 @@ def test_a_word_glued_to_digits_is_found(made):
         if "glued to digits" not in row.cells:
             continue
         tiers = set(row.cells["glued to digits"].tiers)
-        if analysis.is_spaceless(row.word):
+        if text.is_spaceless(row.word):
             assert tiers <= {"ngram", "trigram"}, row.word
         else:
             assert tiers == {"like" if _letters(row.word) >= SUBSTRING else NOT_FOUND}, row.word
@@ -115,4 +115,4 @@ def _missed(row, place):
 
 
 def _letters(word):
-    return len(analysis.searched(word))
+    return len(text.searched_text(word))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from memd.index.columns import Columns, stretches, take
 from memd.index.postings import counted
-from memd.search.bm25 import ChunkScores, bm25_of_sources
 from memd.search.dedup import MIN_TERMS, _Facts
+from memd.search.keyword import ChunkScores, bm25_of_sources
 from memd.search.source_scores import keyword_scores, places, vector_scores
 
 DIM = 8

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memd.index.columns import Columns, mask_of
 from memd.index.cosine import by_chunk, cosines
 from memd.index.postings import counted
-from memd.search.bm25 import ChunkScores
+from memd.search.keyword import ChunkScores
 from memd.search.top_k import best
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from memd.records import SourceText
 from memd.sources.ignore import Refusal, Rules
-from memd.sources.refusal import WHY_NOT, look, told
-from memd.sources.scan import MAX_SOURCE_BYTES, walk
+from memd.sources.scan import MAX_SOURCE_BYTES, WHY_NOT, look, told, walk
 
 DEFAULT = ("**/*.md", "**/*.markdown")
 

@@ -1,4 +1,4 @@
-from memd.workspace.throughput import Throughput
+from memd.workspace.backlog import Throughput
 
 
 def test_what_is_left_is_estimated_by_what_was_done_lately():

@@ -9,8 +9,8 @@ import pytest
 
 WORKS = """
 import os, signal, sys
-from memd import child
-with child.running() as send:
+from memd import process
+with process.running() as send:
     send({"report": {}})
     if "inside" in sys.argv:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -34,12 +34,12 @@ def test_a_signal_ends_the_work_and_not_the_end_of_the_process(when, status):
 
 LOSES = """
 import signal, time
-from memd import child
+from memd import process
 class Lost:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)
-child.LEAVE_S = 1.0
-with child.running() as send:
+process.LEAVE_S = 1.0
+with process.running() as send:
     lost = Lost()
     del lost
     send({"report": {}})

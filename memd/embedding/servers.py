@@ -1,0 +1,368 @@
+"""The embedding providers that ask a server: Ollama, and the OpenAI embeddings API (llama.cpp, vLLM).
+
+They share prefixes, batches, and the rule of one vector of length 1 a text. `ModelServer` speaks HTTP with
+the standard library alone, opens one connection a request and keeps none, so that a server which dies and
+comes back is simply there again. Each request has one deadline. The configuration decides which addresses
+may be asked, not this module.
+"""
+
+from __future__ import annotations
+
+import array
+import hashlib
+import http.client
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from memd.config import OpenAIServer
+from memd.embedding import MODEL_FAILED, MODEL_SLOW, UnavailableError
+from memd.records import Tokenizer
+
+BATCH_TEXTS = 8  # in one request; more gains nothing on a CPU and makes the answer late
+
+# Of one answer. 8 vectors of 4,096 numbers in JSON are below 1 MiB; the rest is room.
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+READ_BYTES = 65_536
+
+PATH = "/v1/embeddings"
+
+
+class ServerEmbedder:
+    """One model of one server. Safe to call from several threads: a request keeps nothing."""
+
+    remote = True
+
+    def __init__(
+        self,
+        server: ModelServer,
+        model: str,
+        prefixes: tuple[str, str],
+        *,
+        tokenizer: Tokenizer,
+        max_tokens: int,
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            server: is asked for the vectors.
+            model: as the server calls it.
+            prefixes: of what is asked and of what is embedded; "": none.
+            tokenizer: what chunks are measured with.
+            max_tokens: word pieces that the model reads of a text.
+        """
+        self._server = server
+        self._model = model
+        self._query_prefix, self._document_prefix = prefixes
+        self._closed = False
+        self.tokenizer = tokenizer
+        self.max_tokens = max_tokens
+        self.scripts: frozenset[str] | None = None
+        self.dim = 0  # not known before the first answer
+        self.model_id = ""  # neither is this
+
+    def learn_dim(self) -> None:
+        """Ask for a vector, which tells the dimension. Raises UnavailableError."""
+        self.dim = len(self._embed([self._query_prefix + "memd"])[0]) // 4
+
+    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+        """Return one vector a text, in order."""
+        return self._in_batches([self._document_prefix + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
+        """Return one vector a text that is asked, in order."""
+        return self._in_batches([self._query_prefix + text for text in texts])
+
+    def embed_query(self, text: str) -> bytes:
+        """Return the vector of one."""
+        return self.embed_queries([text])[0]
+
+    def close(self) -> None:
+        """Ask no more; later calls raise UnavailableError."""
+        self._closed = True
+
+    def _in_batches(self, texts: list[str]) -> list[bytes]:
+        batches = [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
+        return [vector for batch in batches for vector in self._embed(batch)]
+
+    def _embed(self, texts: list[str]) -> list[bytes]:
+        if self._closed:
+            raise self._server.failure("is not asked any more: the model was closed.")
+        rows = self._rows([text.encode("utf-8", "replace").decode("utf-8") for text in texts])
+        if not isinstance(rows, list) or len(rows) != len(texts):
+            raise self._server.failure(
+                f"did not give {len(texts)} embeddings for {self._model!r}. Is it an embedding model?"
+            )
+        return [self._server.unit(row, self.dim) for row in rows]
+
+    def _rows(self, texts: list[str]) -> object:
+        """Return what the server answers, a list of a row of numbers a text; whatever else it may be."""
+        raise NotImplementedError
+
+
+class ModelServer:
+    """One model of one server. Safe to call from several threads: a request keeps nothing."""
+
+    def __init__(
+        self, name: str, address: str, model: str, timeout_s: float, *, start: str, known: str, key: str = ""
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            name: of the program, as errors call it.
+            address: such as "http://127.0.0.1:11434".
+            model: as the server calls it.
+            timeout_s: for one whole request, loading the model included.
+            start: what to do where the server does not answer.
+            known: how to see which models it has.
+            key: is sent as a bearer token, and quoted by no error; "": none.
+        """
+        self._name = name
+        self._address = address.rstrip("/")
+        self._model = model
+        self._timeout_s = timeout_s
+        self._start = start
+        self._known = known
+        self._key = key
+
+    def unit(self, row: Any, dim: int) -> bytes:
+        """Return *row* as float32 of length 1. It must have *dim* numbers; 0: any, for none is known yet."""
+        if not isinstance(row, list) or not all(type(number) in (int, float) for number in row):
+            raise self.failure(f"gave an embedding for {self._model!r} that is not a list of numbers.")
+        try:
+            numbers = [float(number) for number in row]
+        except OverflowError as error:
+            raise self.failure(f"gave an embedding for {self._model!r} with a number without end.") from error
+        if dim and len(numbers) != dim:
+            raise self.failure(
+                f"gave {len(numbers)} dimensions for {self._model!r}, which had {dim} before: another "
+                "model stands behind the name, and its vectors are another space. It is loaded anew."
+            )
+        length = math.hypot(*numbers)
+        if not 0 < length < math.inf:
+            raise self.failure(f"gave an embedding of length {length} for {self._model!r}.")
+        vector = array.array("f", (number / length for number in numbers))
+        if sys.byteorder == "big":
+            vector.byteswap()
+        return vector.tobytes()
+
+    def ask(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the object that the server answers. Raises UnavailableError."""
+        try:
+            status, content = self._exchange(method, path, body)
+        except TimeoutError as error:
+            raise UnavailableError(
+                MODEL_SLOW,
+                f"{self._name} at {self._address} did not answer {path} within {self._timeout_s:g} s. It may "
+                f"be loading {self._model!r}, or the machine is busy.",
+            ) from error
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            fault = f"{type(error).__name__}: {error}"
+            raise self.failure(f"does not answer {path} ({fault}). {self._start}") from error
+        if status != http.client.OK:
+            text = self._without_key(content)[:200].strip()
+            raise self.failure(f"answered {path} with status {status}: {text}. {self._known}")
+        try:
+            answer = json.loads(content)
+        except ValueError as error:
+            raise self.failure(
+                f"answered {path} with something that is not JSON. Is it {self._name}?"
+            ) from error
+        if not isinstance(answer, dict):
+            raise self.failure(f"answered {path} with a {type(answer).__name__}. Is it {self._name}?")
+        return answer
+
+    def _exchange(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, bytes]:
+        """One request on a connection of its own; redirects are not followed, proxies not asked."""
+        stop = time.monotonic() + self._timeout_s
+        parts = urlsplit(self._address)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(parts.hostname or "", parts.port, timeout=self._timeout_s)
+        try:
+            payload = None if body is None else json.dumps(body).encode()
+            connection.request(method, parts.path + path, payload, self._headers())
+            # Closed on its own account: where the server ends the connection, it owns the socket.
+            with connection.getresponse() as response:
+                return response.status, _read(connection, response, stop)
+        finally:
+            connection.close()
+
+    def _headers(self) -> dict[str, str]:
+        authorization = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return {"Content-Type": "application/json"} | authorization
+
+    def _without_key(self, content: bytes) -> str:
+        """Return what a server says, which may quote the key; before it is cut, so that no part stays."""
+        text = content.decode("utf-8", "replace")
+        return text.replace(self._key, "(the API key)") if self._key else text
+
+    def failure(self, what: str) -> UnavailableError:
+        """Return the error that says *what* of this server."""
+        return UnavailableError(MODEL_FAILED, f"{self._name} at {self._address} {what}")
+
+
+def _read(connection: http.client.HTTPConnection, response: http.client.HTTPResponse, stop: float) -> bytes:
+    """Read the whole answer before *stop*: a socket's own timeout starts anew with every byte."""
+    content = bytearray()
+    while True:
+        left_s = stop - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        if connection.sock is not None:  # None once the server announced the end of the connection
+            connection.sock.settimeout(left_s)
+        part = response.read1(READ_BYTES)
+        if not part:
+            if response.length:
+                raise http.client.IncompleteRead(bytes(content[:1]), response.length)
+            return bytes(content)
+        content += part
+        if len(content) > MAX_ANSWER_BYTES:
+            raise ValueError(f"more than {MAX_ANSWER_BYTES} bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How a model wants to be asked; Ollama itself does not say."""
+
+    query_prefix: str = ""
+    document_prefix: str = ""
+    max_tokens: int = 254  # the shortest of those that Ollama serves (all-minilm), two special tokens off
+    scripts: frozenset[str] | None = None
+
+
+_MANNERS = {
+    # Trained with these prefixes; reads 2,048 pieces, of which 8 are left for prefix and special tokens.
+    "nomic-embed-text": _Manner("search_query: ", "search_document: ", 2_040, frozenset({"Latin"})),
+    "all-minilm": _Manner(scripts=frozenset({"Latin"})),
+}
+
+
+def max_tokens_of(model: str) -> int:
+    """Return how many word pieces *model* reads; known before its server is asked."""
+    return _manner(model).max_tokens
+
+
+def _manner(model: str) -> _Manner:
+    return _MANNERS.get(model.partition(":")[0], _Manner())
+
+
+class OllamaEmbedder(ServerEmbedder):
+    """One model of one Ollama server."""
+
+    def __init__(self, address: str, model: str, timeout_s: float, *, tokenizer: Tokenizer) -> None:
+        """Ask the server for the model. Raises UnavailableError.
+
+        Args:
+            address: such as "http://127.0.0.1:11434".
+            model: as `ollama list` shows it; without a tag it means ":latest".
+            timeout_s: for one whole request, loading the model included.
+            tokenizer: what chunks are measured with.
+        """
+        server = ModelServer(
+            "Ollama",
+            address,
+            model,
+            timeout_s,
+            start="Start it: ollama serve",
+            known="Known models: ollama list",
+        )
+        manner = _manner(model)
+        prefixes = manner.query_prefix, manner.document_prefix
+        super().__init__(server, model, prefixes, tokenizer=tokenizer, max_tokens=manner.max_tokens)
+        self.scripts = manner.scripts
+        self._loaded_digest = self._digest()
+        self.model_id = f"ollama:{model}@{self._loaded_digest[:16]}"
+        self.learn_dim()
+
+    def _digest(self) -> str:
+        """Return the hash of the model's file: `ollama pull` may change what stands behind a name."""
+        listed = self._server.ask("GET", "/api/tags", None).get("models")
+        wanted = self._model if ":" in self._model else f"{self._model}:latest"
+        for each in listed if isinstance(listed, list) else []:
+            if isinstance(each, dict) and each.get("name") == wanted and each.get("digest"):
+                return str(each["digest"]).removeprefix("sha256:")
+        raise self._server.failure(f"has no model {wanted!r}. Run: ollama pull {self._model}")
+
+    def _rows(self, texts: list[str]) -> object:
+        return self._server.ask("POST", "/api/embed", {"model": self._model, "input": texts}).get(
+            "embeddings"
+        )
+
+    def _embed(self, texts: list[str]) -> list[bytes]:
+        vectors = super()._embed(texts)
+        # Looked at after the answer: what was pulled meanwhile may have given it.
+        if self._digest() != self._loaded_digest:
+            raise self._server.failure(
+                f"has another model behind the name {self._model!r} now. It is loaded anew."
+            )
+        return vectors
+
+
+class OpenAIEmbedder(ServerEmbedder):
+    """One model of one server that speaks the OpenAI API."""
+
+    def __init__(
+        self, address: str, model: str, timeout_s: float, *, server: OpenAIServer, tokenizer: Tokenizer
+    ) -> None:
+        """Ask the server for a vector, which tells the dimension. Raises UnavailableError.
+
+        Args:
+            address: such as "http://127.0.0.1:8080"; "/v1" at its end may be left out.
+            model: as the server calls it.
+            timeout_s: for one whole request, loading the model included.
+            server: what the user's own configuration says of the address.
+            tokenizer: what chunks are measured with.
+        """
+        base = address.rstrip("/").removesuffix("/v1")
+        asked = ModelServer(
+            "The OpenAI-compatible server",
+            base,
+            model,
+            timeout_s,
+            start="Is it running, with embeddings switched on?",
+            known=f"Its models are listed at {base}/v1/models",
+            key=_key(address, server),
+        )
+        prefixes = server.query_prefix, server.document_prefix
+        super().__init__(asked, model, prefixes, tokenizer=tokenizer, max_tokens=server.max_tokens)
+        self.learn_dim()
+        # The API tells no checksum of a model. Another address may have another model of that name.
+        space = hashlib.sha256(repr((base, self.dim, prefixes)).encode()).hexdigest()
+        self.model_id = f"openai:{model}@{space[:16]}"
+
+    def _rows(self, texts: list[str]) -> object:
+        rows = self._server.ask("POST", PATH, {"model": self._model, "input": texts}).get("data")
+        if not isinstance(rows, list) or len(rows) != len(texts):
+            return None
+        by_index = {
+            row["index"]: row.get("embedding")
+            for row in rows
+            if isinstance(row, dict) and type(row.get("index")) is int
+        }
+        wanted = range(len(texts))
+        return [by_index[index] for index in wanted] if by_index.keys() == set(wanted) else None
+
+
+def _key(address: str, server: OpenAIServer) -> str:
+    """Return the key of the API; "" for a server that wants none. No error quotes it."""
+    where = f'[openai."{address}"] in your own config.toml'
+    key = server.api_key
+    if server.api_key_env:
+        key = os.environ.get(server.api_key_env, "").strip()
+        if not key:
+            raise UnavailableError(
+                MODEL_FAILED,
+                f"{where} names api_key_env = {server.api_key_env!r}, which is not in memd's environment. "
+                "Set it where memd is started, and restart memd.",
+            )
+    if not all("!" <= character <= "~" for character in key):
+        raise UnavailableError(
+            MODEL_FAILED, f"The API key of {where} has characters that no header can hold."
+        )
+    return key
