@@ -18,7 +18,7 @@ from memd.index.snapshot import View
 from memd.records import ChunkLimits
 from memd.search.identifiers import spelled
 from memd.search.query import parse
-from memd.search.score import SearchRequest
+from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.search.spelling import corrected, spelling
 from memd.text import is_readable
@@ -60,11 +60,11 @@ class Indexed:
             "expired": lambda: False,
             "spelled": spelled(query.text, self.embedder.tokenizer),
         }
-        request = SearchRequest(**fields | changes)
+        request = PreparedQuery(**fields | changes)
         with self.index.view() as view:
             return search(view, self._respelled(view, request) if correct else request)
 
-    def _respelled(self, view: View, request: SearchRequest) -> SearchRequest:
+    def _respelled(self, view: View, request: PreparedQuery) -> PreparedQuery:
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
         found = spelling(view, request.query, self.embedder.tokenizer, request.expired)
         query = corrected(request.query, found.corrected)

@@ -17,7 +17,7 @@ from memd.config import Weights
 from memd.index.index import Index
 from memd.search import search as pipeline
 from memd.search.query import parse
-from memd.search.score import SearchRequest
+from memd.search.score import PreparedQuery
 
 WARM_UP = 20  # questions that are asked and not counted
 COPIES = 6  # notes that have the same text
@@ -79,7 +79,7 @@ def in_thread_time() -> None:
     time.perf_counter = thread_time
 
 
-def request_for(index: Index, text: str, chance: np.random.Generator) -> SearchRequest:
+def request_for(index: Index, text: str, chance: np.random.Generator) -> PreparedQuery:
     """Return a search for a text, with a vector near to one of the index where it has some."""
     rows = index.snapshot.rows
     query_vec = None
@@ -87,7 +87,7 @@ def request_for(index: Index, text: str, chance: np.random.Generator) -> SearchR
         table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
         near = table[chance.integers(rows.count)] + chance.normal(0, NOISE, rows.dim)
         query_vec = (near / np.linalg.norm(near)).astype(np.float32).tobytes()
-    return SearchRequest(
+    return PreparedQuery(
         query=parse(text),
         query_vec=query_vec,
         model_id=index.snapshot.model_id,

@@ -22,7 +22,7 @@ from memd.records import ChunkLimits
 from memd.registry import Workspace
 from memd.search.identifiers import spelled
 from memd.search.query import parse
-from memd.search.score import SearchRequest
+from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 from memd.sources.watch import Watcher
@@ -184,7 +184,7 @@ class Notes:
 
     def request(
         self, text: str, *, mode: str = "keyword", limit: int = 10, **changes: object
-    ) -> SearchRequest:
+    ) -> PreparedQuery:
         query = parse(text)
         settings: dict[str, object] = {
             "query": query,
@@ -202,7 +202,7 @@ class Notes:
             "expired": lambda: False,
             "spelled": () if mode == "keyword" else spelled(query.text, self.embedder.tokenizer),
         }
-        return SearchRequest(**{**settings, **changes})
+        return PreparedQuery(**{**settings, **changes})
 
     def found(self, text: str, **settings: object) -> list[str]:
         return [hit.source.path for hit in self.search(text, **settings).hits]

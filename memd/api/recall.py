@@ -6,14 +6,14 @@ from typing import Any
 from memd.api.hits import rounded
 from memd.api.params import RecallParams
 from memd.api.results import RecallOmission, RecallResult, RecallSource
-from memd.api.search import Answered, Question, answered_in, wait_for
+from memd.api.search import Question, answered_in, frame_of, wait_for, without_minus
 from memd.index.snapshot import View
 from memd.records import Confidence
 from memd.rpc.context import Call, Packed, packed
 from memd.search.recall import BYTES_PER_TOKEN, ESTIMATOR, Piece, Recalled, piece_of
 from memd.search.recall import recall as fit
-from memd.search.score import SearchRequest
-from memd.search.search import Hit
+from memd.search.score import PreparedQuery
+from memd.search.search import Answer, Hit
 from memd.search.snippet import Passage, beginning, section
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -45,20 +45,21 @@ def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
     asked = question.params
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
         enough = min(max(asked.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
-        found = answered_in(view, question, asked.limit or enough)
+        answer = answered_in(view, question, asked.limit or enough)
+        instead = without_minus(view, question, answer, asked.limit or enough)
         with question.threads.turn():
-            fitted = _fitted(view, question, found)
-    made = found.frame(question.opened, question.waited) | {"took_ms": question.call.age_ms()}
+            fitted = _fitted(view, question, answer)
+    made = frame_of(question, answer) | {"without_minus": instead, "took_ms": question.call.age_ms()}
     return packed(_result(fitted, asked, made))
 
 
-def _fitted(view: View, question: Question[RecallParams], found: Answered) -> Recalled:
-    asked, answer = question.params, found.answer
+def _fitted(view: View, question: Question[RecallParams], answer: Answer) -> Recalled:
+    asked = question.params
     hits = answer.hits if asked.nearest or answer.confidence != "none" else []
     old = [hit for hit in hits if hit.superseded_by and not asked.superseded]
     wanted = [hit for hit in hits if asked.superseded or not hit.superseded_by]
     return fit(
-        _core(view, question, found.asked.request) if asked.core else [],
+        _core(view, question, answer.prepared) if asked.core else [],
         [_piece(view, hit, answer.confidence) for hit in wanted],
         asked.budget_tokens,
         style=asked.format,
@@ -74,7 +75,7 @@ def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:
     return piece_of(hit, answer, functools.partial(section, view, hit.chunk))
 
 
-def _core(view: View, question: Question[RecallParams], request: SearchRequest) -> list[Piece]:
+def _core(view: View, question: Question[RecallParams], request: PreparedQuery) -> list[Piece]:
     """Return the beginnings of the workspace's core notes, whatever is asked of when and what.
 
     A filter of paths holds for them, too: who may see a folder alone must not be shown what stands above it.

@@ -31,13 +31,13 @@ from memd.rpc.context import Call, Packed, packed
 from memd.search import search as pipeline
 from memd.search.dates import MAX_CHARS
 from memd.search.explain import explain
-from memd.search.explanation import Explanation, Word
+from memd.search.explanation import Explanation
 from memd.search.filters import BY_KEY
 from memd.search.identifiers import spelled
 from memd.search.keyword import stands_literally
 from memd.search.query import Query, parse, restricted, unfinished
-from memd.search.score import SearchRequest
-from memd.search.search import NOTHING_BEGUN, Answer, Begun, Hit
+from memd.search.score import PreparedQuery, Words
+from memd.search.search import Answer, Hit
 from memd.search.spelling import NOTHING_UNKNOWN, corrected, spelling
 from memd.text import is_readable
 from memd.workspace.open import OpenWorkspace
@@ -84,75 +84,52 @@ class Question(Generic[Params]):
     agent: bool  # whether one reads the answer
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer, and how it was made."""
-
-    asked: Asked
-    answer: Answer
-    waited_ms: float  # until its thread had a view
-    without_minus: WithoutMinus | None = None  # where no hit may answer because of it
-
-    def frame(self, opened: OpenWorkspace, waited: Waited) -> Fields:
-        """Return what an answer says beside its hits."""
-        answer, meaning = self.answer, self.asked.meaning
-        made = frame(
-            opened,
-            waited,
-            meaning,
-            mode=answer.mode,
-            generation=answer.generation,
-            timings_ms={
-                "wait": self.waited_ms,
-                "embed": meaning.took_ms,
-                **self.asked.spelling_ms,
-                **answer.timings_ms,
-            },
-            degraded=(*self.asked.degraded, *answer.degraded),
-        )
-        query = self.asked.request.query
-        return {
-            "confidence": answer.confidence,
-            "corrected": dict(query.corrected),
-            "without": list(query.excluded),
-            "without_minus": self.without_minus,
-            "model_id": meaning.model_id or None,
-            **made,
-        }
-
-
 # In a reading thread
 
 
-def answered(question: Question[SearchParams] | Question[RecallParams], limit: int | None) -> Answered:
+def answered(question: Question[Any], limit: int | None) -> Answer:
     """Answer a query; *limit* None: with as many hits as the workspace is configured for."""
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
         return answered_in(view, question, limit)
 
 
-def answered_in(
-    view: View, question: Question[SearchParams] | Question[RecallParams], limit: int | None
-) -> Answered:
+def answered_in(view: View, question: Question[Any], limit: int | None) -> Answer:
     """Do the same with a view of the caller's."""
-    asked, begun, waited_ms = _asked(view, question, limit, excludes_in(view))
+    prepared, words = _prepared(view, question, limit, excludes_in(view))
     with question.threads.turn():
-        answer = pipeline.search(view, asked.request, begun)
-    return Answered(asked, answer, waited_ms, _without_minus(view, question, asked, answer, limit))
+        return pipeline.search(view, prepared, words)
 
 
-def _without_minus(
-    view: View,
-    question: Question[SearchParams] | Question[RecallParams],
-    asked: Asked,
-    answer: Answer,
-    limit: int | None,
+def frame_of(question: Question[Any], answer: Answer) -> Fields:
+    """Return the keys of a QueryResult beside its hits and `without_minus`."""
+    prepared = answer.prepared
+    made = frame(
+        question.opened,
+        question.waited,
+        prepared,
+        mode=answer.mode,
+        generation=answer.generation,
+        timings_ms=answer.timings_ms,
+        degraded=answer.degraded,
+    )
+    return {
+        "confidence": answer.confidence,
+        "corrected": dict(prepared.query.corrected),
+        "without": list(prepared.query.excluded),
+        "model_id": prepared.model_id or None,
+        **made,
+    }
+
+
+def without_minus(
+    view: View, question: Question[Any], answer: Answer, limit: int | None
 ) -> WithoutMinus | None:
     """Return what the query finds if what it excludes is looked for; None where there is no need to ask."""
-    if _answers(answer) or not asked.request.query.excluded:
+    if _answers(answer) or not answer.prepared.query.excluded:
         return None
-    other, begun, _ = _asked(view, question, limit, lambda _: False)
+    other, words = _prepared(view, question, limit, lambda _: False)
     with question.threads.turn():
-        found = pipeline.search(view, other.request, begun)
+        found = pipeline.search(view, other, words)
     hits = found.hits if _answers(found) else []
     return WithoutMinus(hits=len(hits), best=_place(hits[0]) if hits else None)
 
@@ -167,44 +144,47 @@ def _place(hit: Hit) -> Location:
     return Location(path=hit.source.path, start_line=shown.start_line, end_line=shown.end_line)
 
 
-def _asked(
-    view: View,
-    question: Question[SearchParams] | Question[RecallParams],
-    limit: int | None,
-    excludes: Excludes,
-) -> tuple[Asked, Begun, float]:
-    """Look up the words while the model embeds the query; return also how many ms that had to wait."""
+def _prepared(
+    view: View, question: Question[Any], limit: int | None, excludes: Excludes
+) -> tuple[PreparedQuery, Words | None]:
+    """Prepare a query: its words are looked up, and judged, while the model embeds its text."""
     opened, asked, threads = question.opened, question.params, question.threads
     with threads.turn():
         waited_ms = question.call.age_ms()
-        request = parsed(
-            opened, asked, question.call.is_over, glob=asked.path, limit=limit, excludes=excludes
-        )
+        plain = parsed(opened, asked, question.call.is_over, glob=asked.path, limit=limit, excludes=excludes)
+        plain = replace(plain, timings_ms={"wait": waited_ms})
         if isinstance(asked, SearchParams) and asked.prefix:
-            request = dataclasses.replace(request, query=unfinished(request.query, asked.query))
-        if request.mode == "keyword":
-            found = looked_up(opened, view, request.query, request.expired)
-            plain = with_vector(request, embedded(opened, request))
-            return respelled(opened, plain, found), NOTHING_BEGUN, waited_ms
-        begun = threads.beside(_begin, view, opened, request)
+            plain = replace(plain, query=unfinished(plain.query, asked.query))
+        if plain.mode == "keyword":
+            found = looked_up(opened, view, plain)
+            return respelled(opened, embedded(opened, plain), found), None
+        begun = threads.beside(_begin, view, opened, plain)
     try:
-        meaning = embedded(opened, request)
+        prepared = embedded(opened, plain)
     finally:
         found, words = begun()  # whatever the model does: a view must not end while another thread reads it
-    return respelled(opened, with_vector(request, meaning), found), words, waited_ms
+    return respelled(opened, prepared, found), words
 
 
-def _begin(view: View, opened: OpenWorkspace, request: SearchRequest) -> tuple[Respelled, Begun]:
-    found = looked_up(opened, view, request.query, request.expired)
-    return found, pipeline.begin(view, dataclasses.replace(request, query=found.query))
+def _begin(view: View, opened: OpenWorkspace, plain: PreparedQuery) -> tuple[PreparedQuery, Words | None]:
+    found = looked_up(opened, view, plain)
+    return found, pipeline.begin(view, found)
 
 
 def _search(question: Question[SearchParams]) -> Packed[SearchResult]:
-    found = answered(question, question.params.limit)
-    hits = [search_hit(hit) for hit in found.answer.hits]
-    made = found.frame(question.opened, question.waited)
-    not_utf8 = _not_utf8(question)
-    return packed(SearchResult(hits=hits, not_utf8=not_utf8, **made, took_ms=question.call.age_ms()))
+    limit = question.params.limit
+    with question.opened.view(question.call.is_over, agent=question.agent) as view:
+        answer = answered_in(view, question, limit)
+        instead = without_minus(view, question, answer, limit)
+    return packed(
+        SearchResult(
+            hits=[search_hit(hit) for hit in answer.hits],
+            not_utf8=_not_utf8(question),
+            without_minus=instead,
+            **frame_of(question, answer),
+            took_ms=question.call.age_ms(),
+        )
+    )
 
 
 def _not_utf8(question: Question[SearchParams]) -> list[str]:
@@ -216,29 +196,28 @@ def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
     """Return the same answer, each hit with what made its score."""
     limit = question.params.limit or min(question.opened.config.max_results, MAX_EXPLAINED)
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        asked, begun, waited_ms = _asked(view, question, limit, excludes_in(view))
+        prepared, words = _prepared(view, question, limit, excludes_in(view))
         with question.threads.turn():
-            answer, judged = pipeline.searched(view, asked.request, begun)
-            told, reasons = explain(view, asked.request, judged, answer.hits)
-        instead = _without_minus(view, question, asked, answer, limit)
+            answer, judged = pipeline.searched(view, prepared, words)
+            told, reasons = explain(view, prepared, judged, answer.hits)
+        instead = without_minus(view, question, answer, limit)
     hits = [search_hit(hit, rounded_record(reason)) for hit, reason in zip(answer.hits, reasons, strict=True)]
-    made = Answered(asked, answer, waited_ms, instead).frame(question.opened, question.waited)
-    explanation = _answer_explanation(asked, answer, rounded_record(told))
     return packed(
         SearchResult(
             hits=hits,
             not_utf8=_not_utf8(question),
-            explanation=explanation,
-            **made,
+            explanation=_answer_explanation(answer, rounded_record(told)),
+            without_minus=instead,
+            **frame_of(question, answer),
             took_ms=question.call.age_ms(),
         )
     )
 
 
-def _answer_explanation(asked: Asked, answer: Answer, told: Explanation) -> AnswerExplanation:
+def _answer_explanation(answer: Answer, told: Explanation) -> AnswerExplanation:
     known = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
-    off = why_off(asked.meaning, answer.mode, answer.degraded)
-    return AnswerExplanation(**known, model_id=asked.meaning.model_id or None, vector_arm=off or None)
+    off = why_off(answer.prepared, answer.mode, answer.degraded)
+    return AnswerExplanation(**known, model_id=answer.prepared.model_id or None, vector_arm=off or None)
 
 
 Fields = dict[str, Any]
@@ -254,39 +233,6 @@ class Askable(Protocol):
     index: Index
     tokenizer: Tokenizer  # of its chunks: the model's, or the shipped one in its place
     embedding: EmbeddingQueue | None
-
-
-@dataclass(frozen=True, slots=True)
-class QueryVector:
-    """A query's vector, or why there is none."""
-
-    vector: bytes | None
-    model_id: str
-    degraded: tuple[str, ...] = ()
-    off: str = ""  # why the vector arm does not run, where nothing is wrong: "mode", "no-words", "script"
-    took_ms: float = 0.0
-    spelled: tuple[Word, ...] = ()  # words of the query that the model reads by pieces
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question that is ready to be put to a view."""
-
-    request: SearchRequest
-    meaning: QueryVector
-    degraded: tuple[str, ...] = ()  # codes of what its words lacked
-    spelling_ms: dict[str, float] = field(
-        default_factory=dict
-    )  # step → how long; {} where all words are known
-
-
-@dataclass(frozen=True, slots=True)
-class Respelled:
-    """A query whose words were looked up."""
-
-    query: Query  # with what they are taken for in their place
-    degraded: tuple[str, ...] = ()
-    took_ms: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +259,7 @@ def decided(
     glob: params.Globs,
     limit: int | None,
     excludes: Excludes,
-) -> Asked:
+) -> PreparedQuery:
     """Parse, embed, decide.
 
     Args:
@@ -324,8 +270,7 @@ def decided(
         limit: None: as many hits as the workspace is configured for.
         excludes: whether the minus of a word is an operator, as `query.parse` asks.
     """
-    request = parsed(opened, question, expired, glob=glob, limit=limit, excludes=excludes)
-    return with_vector(request, embedded(opened, request))
+    return embedded(opened, parsed(opened, question, expired, glob=glob, limit=limit, excludes=excludes))
 
 
 def parsed(
@@ -336,7 +281,7 @@ def parsed(
     glob: params.Globs,
     limit: int | None,
     excludes: Excludes,
-) -> SearchRequest:
+) -> PreparedQuery:
     """Parse and decide, as `decided`; the query has no vector yet."""
     query = narrowed(question.query, question, glob, excludes)
     return replace(
@@ -353,36 +298,39 @@ def excludes_in(view: View) -> Excludes:
     return lambda typed: not stands_literally(view, typed)
 
 
-def with_vector(request: SearchRequest, meaning: QueryVector) -> Asked:
-    """Return a question whose vector is known, or why it has none."""
-    found = replace(request, query_vec=meaning.vector, model_id=meaning.model_id, spelled=meaning.spelled)
-    return Asked(found, meaning)
-
-
-def looked_up(opened: Askable, view: View, query: Query, expired: Expired) -> Respelled:
-    """Look up the words of a query that nobody knows."""
+def looked_up(opened: Askable, view: View, prepared: PreparedQuery) -> PreparedQuery:
+    """Look up the words that nobody knows; of codes and timings the copy has those of this step alone."""
     started = time.perf_counter()
-    found = spelling(view, query, opened.tokenizer, expired)
+    found = spelling(view, prepared.query, opened.tokenizer, prepared.expired)
     if found is NOTHING_UNKNOWN:
-        return Respelled(query)
-    missing = () if found.is_complete else (VOCABULARY_LOADING,)
-    return Respelled(corrected(query, found.corrected), missing, {"spelling": ms_since(started)})
+        return replace(prepared, degraded=(), timings_ms={})
+    return replace(
+        prepared,
+        query=corrected(prepared.query, found.corrected),
+        degraded=() if found.is_complete else (VOCABULARY_LOADING,),
+        timings_ms={"spelling": ms_since(started)},
+    )
 
 
-def respelled(opened: Askable, asked: Asked, found: Respelled) -> Asked:
-    """Return *asked* with its words corrected; what the model reads then is embedded, too."""
+def respelled(opened: Askable, prepared: PreparedQuery, found: PreparedQuery) -> PreparedQuery:
+    """Return *prepared* with its words as `looked_up` *found* them; the model reads those, too."""
     vector = None
-    if found.query.corrected and asked.meaning.vector is not None:
-        meaning = embedded(opened, replace(asked.request, query=found.query))
-        if meaning.model_id == asked.request.model_id:  # else the text as it was typed is left
-            vector = meaning.vector
-    request = replace(asked.request, query=found.query, corrected_vec=vector)
-    return replace(asked, request=request, degraded=found.degraded, spelling_ms=found.took_ms)
+    if found.query.corrected and prepared.query_vec is not None:
+        other = embedded(opened, replace(prepared, query=found.query))
+        if other.model_id == prepared.model_id:  # else the text as it was typed is left
+            vector = other.query_vec
+    return replace(
+        prepared,
+        query=found.query,
+        corrected_vec=vector,
+        degraded=(*prepared.degraded, *found.degraded),
+        timings_ms={**prepared.timings_ms, **found.timings_ms},
+    )
 
 
 def request_of(
     opened: Askable, asked: params.FilteredParams, query: Query, expired: Expired
-) -> SearchRequest:
+) -> PreparedQuery:
     """Return a search by words with the workspace's settings."""
     config = opened.config
     return replace(
@@ -395,10 +343,10 @@ def request_of(
     )
 
 
-def plain_request(opened: Askable) -> SearchRequest:
+def plain_request(opened: Askable) -> PreparedQuery:
     """Return a search for nothing with the workspace's settings, that takes as long as it takes."""
     config = opened.config
-    return SearchRequest(
+    return PreparedQuery(
         query=Query(""),
         query_vec=None,
         model_id="",
@@ -459,7 +407,7 @@ def day(key: str, text: str | None, today: date) -> date | None:
 def frame(
     opened: OpenWorkspace,
     waited: Waited,
-    meaning: QueryVector,
+    prepared: PreparedQuery,
     *,
     mode: str,
     generation: int,
@@ -469,14 +417,14 @@ def frame(
     """Return the keys of a SearchedResult; *degraded*: what the search itself could not use."""
     is_there = opened.workspace.is_there()
     facts = waited.facts if is_there else {**waited.facts, "state": "missing"}
-    codes = [*meaning.degraded, *degraded]
+    codes = [*prepared.degraded, *degraded]
     if not HAS_NUMPY and NUMPY_MISSING not in codes:
         codes.append(NUMPY_MISSING)
     if facts["state"] == "missing":
         codes.append("root-missing")
-    if meaning.vector is not None and facts["pending_vectors"] and opened.sync.vectors.failing:
+    if prepared.query_vec is not None and facts["pending_vectors"] and opened.sync.vectors.failing:
         codes.append("vectors-incomplete")
-    if meaning.vector is not None and opened.sync.vectors.held:
+    if prepared.query_vec is not None and opened.sync.vectors.held:
         codes.append(EMBEDDING_PAUSED)
     return {
         "workspace": str(opened.workspace.root),
@@ -510,15 +458,15 @@ async def wait_for_sync(
     return {"synced": synced}
 
 
-def why_off(meaning: QueryVector, mode: str, missing: tuple[str, ...] = ()) -> str:
+def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -> str:
     """Return why the vector arm did not run in an answer of *mode*, or was not used; "" where it was.
 
     *missing*: codes of what search found missing by itself.
     """
     if missing:
         return missing[0]
-    if meaning.vector is None:
-        return next(iter(meaning.degraded), meaning.off)
+    if prepared.query_vec is None:
+        return prepared.off
     return "other-model" if mode == "keyword" else ""
 
 
@@ -553,26 +501,37 @@ def ms_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-def embedded(opened: Askable, request: SearchRequest) -> QueryVector:
-    """Embed the query of a parsed *request*; without a vector words answer, and the answer says so."""
-    embedding, mode, text = opened.embedding, request.mode, request.query.text
-    if mode == "keyword" or not text.strip():
-        return QueryVector(None, "", off="mode" if mode == "keyword" else "no-words")
-    if embedding is None:
-        return QueryVector(None, "", ("no-provider",) if mode == "vector" else (), off="no-provider")
+def embedded(opened: Askable, prepared: PreparedQuery) -> PreparedQuery:
+    """Return *prepared* with the vector of its text; without one words answer, and the answer says so."""
+    embedding, mode, text = opened.embedding, prepared.mode, prepared.query.text
     started = time.perf_counter()
+
+    def without(off: str, *codes: str, took_ms: float = 0.0) -> PreparedQuery:
+        timings_ms = {**prepared.timings_ms, "embed": took_ms}
+        return replace(prepared, query_vec=None, model_id="", off=off, degraded=codes, timings_ms=timings_ms)
+
+    if mode == "keyword" or not text.strip():
+        return without("mode" if mode == "keyword" else "no-words")
+    if embedding is None:
+        return without("no-provider", *(["no-provider"] if mode == "vector" else []))
     try:
         embedder = embedding.embedder()
         if mode == "hybrid" and not is_readable(text, embedder.scripts):
-            return QueryVector(None, "", off="script")
+            return without("script")
         snapshot = opened.index.snapshot
         if (snapshot.model_id, snapshot.rows.dim) != (embedder.model_id, embedder.dim):
-            return QueryVector(None, "", ("vectors-building",))
+            return without("vectors-building", "vectors-building")
         words = spelled(text, embedder.tokenizer)
         [vector] = embedding.embed_queries([text], timeout_s=EMBED_TIMEOUT_S)
     except UnavailableError as error:
-        return QueryVector(None, "", (error.reason,), took_ms=ms_since(started))
-    return QueryVector(vector, embedder.model_id, took_ms=ms_since(started), spelled=words)
+        return without(error.reason, error.reason, took_ms=ms_since(started))
+    return replace(
+        prepared,
+        query_vec=vector,
+        model_id=embedder.model_id,
+        spelled=words,
+        timings_ms={**prepared.timings_ms, "embed": ms_since(started)},
+    )
 
 
 def _alive(opened: Askable) -> Callable[[str], bool]:

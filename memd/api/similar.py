@@ -12,7 +12,6 @@ from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, SimilarNote, SimilarResult
 from memd.api.search import (
     ANSWER_S,
-    QueryVector,
     Waited,
     frame,
     narrowed,
@@ -147,7 +146,7 @@ def _similar(
     made = frame(
         opened,
         waited,
-        QueryVector(None, "", degraded),
+        replace(request, degraded=degraded),
         mode=answer.mode,
         generation=answer.generation,
         timings_ms={"wait": waited_ms, "embed": 0.0, **answer.timings_ms},

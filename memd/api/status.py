@@ -37,7 +37,7 @@ from memd.api.results import (
     WorkspaceStatus,
     WorkspaceSummary,
 )
-from memd.api.search import EMBEDDING_PAUSED, Fields, Question, answered, index_state, wait_for
+from memd.api.search import EMBEDDING_PAUSED, Fields, Question, answered, frame_of, index_state, wait_for
 from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
@@ -349,7 +349,7 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
 
 
 def _probed(question: Question[SearchParams]) -> Fields:
-    return answered(question, 1).frame(question.opened, question.waited)
+    return frame_of(question, answered(question, 1))
 
 
 def _rank_all(opened: OpenWorkspace) -> None:

@@ -14,7 +14,7 @@ from memd.api.get import below
 from memd.api.hits import SCORE_DIGITS, chunk_lines, location, rounded_record
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
-from memd.api.search import Asked, decided, excludes_in, frame, looked_up, respelled, wait_for, why_off
+from memd.api.search import decided, excludes_in, frame, looked_up, respelled, wait_for, why_off
 from memd.index.snapshot import View
 from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Confidence, Source, SourceText
@@ -22,7 +22,7 @@ from memd.rpc.context import Call
 from memd.search import filters
 from memd.search.explanation import Explained
 from memd.search.keyword import POOL
-from memd.search.score import SearchRequest
+from memd.search.score import PreparedQuery
 from memd.search.search import degraded, search
 from memd.search.why import Verdict
 from memd.search.why import why as walk
@@ -96,7 +96,7 @@ _RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
 class _Seen:
     """What index and disk know of a path."""
 
-    asked: Asked
+    asked: PreparedQuery
     path: str | None  # relative to the root; None: it is outside, and nobody looked
     generation: int
     is_there: bool = True  # the workspace can be seen
@@ -118,14 +118,14 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
     stage = "outside" if seen.path is None else "missing" if seen.is_kept else ""
     stage = stage or await _stage(workspaces, opened, seen)
     asked = seen.asked
-    mode = "keyword" if asked.meaning.vector is None or seen.degraded else asked.request.mode
+    mode = "keyword" if asked.query_vec is None or seen.degraded else asked.mode
     finding = Diagnosis(
         stage=stage,
         root=str(opened.workspace.root),
         path=seen.path or question.path,
         line=question.line,
-        request=asked.request,
-        off=why_off(asked.meaning, mode, seen.degraded),
+        request=asked,
+        off=why_off(asked, mode, seen.degraded),
         source=seen.source,
         superseded_by=seen.superseded_by,
         verdict=seen.verdict,
@@ -137,11 +137,11 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
     made = frame(
         opened,
         waited,
-        asked.meaning,
+        asked,
         mode=mode,
         generation=seen.generation,
-        timings_ms={"wait": seen.waited_ms, "embed": asked.meaning.took_ms, **asked.spelling_ms},
-        degraded=(*asked.degraded, *seen.degraded),
+        timings_ms={"wait": seen.waited_ms, **asked.timings_ms},
+        degraded=seen.degraded,
     )
     told = why_texts(finding)
     return WhyResult(
@@ -150,7 +150,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         **told,
         superseded_by=list(seen.superseded_by),
         confidence=seen.confidence,
-        corrected=dict(asked.request.query.corrected),
+        corrected=dict(asked.query.corrected),
         **made,
     )
 
@@ -164,11 +164,12 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
             opened, question, call.is_over,
             glob=question.glob, limit=question.limit, excludes=excludes_in(view),
         )  # fmt: skip
-        seen = _Seen(asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.meaning.took_ms)
+        seen = _Seen(
+            asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.timings_ms["embed"]
+        )
         if path is None:
             return seen
-        words = looked_up(opened, view, asked.request.query, call.is_over)
-        seen = replace(seen, asked=respelled(opened, asked, words))
+        seen = replace(seen, asked=respelled(opened, asked, looked_up(opened, view, asked)))
         seen = _walked(view, seen, path, question.line)
     is_there = opened.workspace.is_there()
     if seen.confidence is not None or not is_there:
@@ -184,7 +185,7 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
 
 def _walked(view: View, seen: _Seen, path: str, line: int | None) -> _Seen:
     """Add what the search makes of a path."""
-    request = seen.asked.request
+    request = seen.asked
     source = view.snapshot.source_at(path)
     verdict = walk(view, request, source, line) if source else None
     is_hit = verdict is not None and verdict.stage == "returned"
@@ -257,7 +258,7 @@ class Diagnosis:
     root: str
     path: str
     line: int | None
-    request: SearchRequest
+    request: PreparedQuery
     off: str  # why the vector arm did not run; "" where it could
     source: Source | None = None
     superseded_by: tuple[str, ...] = ()  # paths of what holds in its place

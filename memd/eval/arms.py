@@ -65,7 +65,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
             hits += [(place.path, place.start_line, place.end_line) for place in hit.folded]
         hits = [(own_names.get(path, path), first, last) for path, first, last in hits]
         ranking = tuple(dict.fromkeys(path for path, _, _ in hits))
-        return Ranking(ranking, tuple(hits), took_ms, asked.meaning.degraded)
+        return Ranking(ranking, tuple(hits), took_ms, asked.degraded)
 
     return ask
 

@@ -259,7 +259,7 @@ def _why(
     with index.index.view() as view:
         asked = index.respelled(view, asked)
         source = view.snapshot.source_at(path)
-        verdict = why(view, asked.request, source, None) if source else None
+        verdict = why(view, asked, source, None) if source else None
     # What is no source is looked for among the notes themselves; a copy has sources alone.
     disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
     stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
@@ -269,8 +269,8 @@ def _why(
             root=str(run.notes.place.root),
             path=path,
             line=None,
-            request=asked.request,
-            off=search.why_off(asked.meaning, "keyword" if asked.meaning.vector is None else "hybrid"),
+            request=asked,
+            off=search.why_off(asked, "keyword" if asked.query_vec is None else "hybrid"),
             source=source,
             verdict=verdict,
             refusal=disk if isinstance(disk, Refusal) else None,

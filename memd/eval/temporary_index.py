@@ -18,7 +18,7 @@ from msgspec import structs
 from memd import config as configuration
 from memd import registry as folders
 from memd.api import params
-from memd.api.search import Asked, decided, excludes_in, looked_up, respelled
+from memd.api.search import decided, excludes_in, looked_up, respelled
 from memd.config import UserConfig, WorkspaceConfig
 from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.provider import Providers
@@ -36,6 +36,7 @@ from memd.index.indexer import Indexer
 from memd.index.snapshot import View
 from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Registry, Workspace
+from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 
@@ -120,23 +121,22 @@ class TemporaryIndex:
         """The paths of all sources."""
         return frozenset(source.path for source in self.index.snapshot.sources.values())
 
-    def decide(self, question: params.SearchParams) -> Asked:
+    def decide(self, question: params.SearchParams) -> PreparedQuery:
         """Return a question with everything decided, its vector included."""
         limit = question.limit or self.config.max_results
         with self.index.view() as view:
             excludes = excludes_in(view)
             return decided(self, question, lambda: False, glob=[], limit=limit, excludes=excludes)
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: PreparedQuery) -> Answer:
         """Return the hits."""
         with self.index.view() as view:
-            return search(view, self.respelled(view, asked).request)
+            return search(view, self.respelled(view, asked))
 
-    def respelled(self, view: View, asked: Asked) -> Asked:
+    def respelled(self, view: View, asked: PreparedQuery) -> PreparedQuery:
         """Return a question with its words corrected, as the daemon does once it has read the vocabulary."""
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        words = looked_up(self, view, asked.request.query, asked.request.expired)
-        return respelled(self, asked, words)
+        return respelled(self, asked, looked_up(self, view, asked))
 
     def update(self, rules: Rules, told: Told, announce: Announce) -> None:
         """Bring words and vectors up to date with the folder.

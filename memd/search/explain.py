@@ -29,13 +29,13 @@ from memd.search.explanation import (
 from memd.search.keyword import K1, POOL, B, KeywordArm
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidates
-from memd.search.score import Judgement, SearchRequest, meaning_of
+from memd.search.score import Judgement, PreparedQuery, meaning_of
 from memd.search.search import Hit
 from memd.search.vector import VectorArm
 
 
 def explain(
-    view: View, request: SearchRequest, judged: Judgement, hits: Sequence[Hit]
+    view: View, request: PreparedQuery, judged: Judgement, hits: Sequence[Hit]
 ) -> tuple[Explanation, list[Explained]]:
     """Explain an answer that *judged* led to, and each of its *hits*, in the same view.
 
@@ -68,7 +68,7 @@ def explain(
     return answer, [explain_chunk(view, request, judged, hit.candidate.id) for hit in hits]
 
 
-def explain_chunk(view: View, request: SearchRequest, judged: Judgement, chunk_id: int) -> Explained:
+def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_id: int) -> Explained:
     """Explain one chunk, also one that neither arm has in its pool. Raises as `explain` does."""
     give_up_in_time(request)
     columns = view.snapshot.columns
@@ -120,19 +120,19 @@ def filters_of(query: Query) -> tuple[Filter, ...]:
     )
 
 
-def standing(view: View, request: SearchRequest, judged: Judgement) -> tuple[Candidates, Dedup]:
+def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[Candidates, Dedup]:
     """Return the candidates above the floor, best first, and what became of each without a limit."""
     above = judged.candidates.floor(request.min_score)
     return above, fold(view, above, max(len(above), 1), request.per_source, request.alive)
 
 
-def give_up_in_time(request: SearchRequest) -> None:
+def give_up_in_time(request: PreparedQuery) -> None:
     """Raise DeadlineError where the caller's deadline has passed."""
     if request.expired():
         raise DeadlineError("the explanation took longer than its deadline: ask for fewer hits (limit)")
 
 
-def _stages(view: View, request: SearchRequest, judged: Judgement) -> Stages:
+def _stages(view: View, request: PreparedQuery, judged: Judgement) -> Stages:
     allowed = mask_size(judged.mask)
     above, found = standing(view, request, judged)
     folded = len(found.into)
@@ -245,7 +245,7 @@ def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> 
     )
 
 
-def _decay(view: View, request: SearchRequest, source_id: int) -> Decay:
+def _decay(view: View, request: PreparedQuery, source_id: int) -> Decay:
     source = view.snapshot.sources[source_id]
     age_days = (request.today - source.day).days
     factor = ranking.decay_of(source, request.today, request.half_life_days, request.decay_floor)

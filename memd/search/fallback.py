@@ -18,7 +18,7 @@ from memd.search import filters, ranking
 from memd.search.keyword import POOL, phrase_expression
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidate, CandidateList
-from memd.search.score import SearchRequest, is_newest_asked, newest_candidates
+from memd.search.score import PreparedQuery, is_newest_asked, newest_candidates
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
 LOOK_EVERY = 256  # rows between two looks at the deadline: some 5 ms
@@ -33,7 +33,7 @@ ROWS = """
 """
 
 
-def candidates(view: View, request: SearchRequest) -> tuple[CandidateList, bool]:
+def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]:
     """Return the best chunks of either arm, best first, and whether vectors were compared.
 
     Raises:
@@ -80,7 +80,7 @@ def knows_a_word(view: View, query: Query) -> bool:
     return any(view.reader.matching("words", one) for one in _expressions(view, query))
 
 
-def _allowed(view: View, request: SearchRequest, sources: dict[int, Source]) -> set[int]:
+def _allowed(view: View, request: PreparedQuery, sources: dict[int, Source]) -> set[int]:
     """Return the live chunks that may answer: filters come before every cut."""
     query = request.query
     selected = {source.id for source in filters.matching(sources.values(), query.filters)}

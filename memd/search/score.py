@@ -1,6 +1,6 @@
 """The scores of both arms for all chunks under the filters, fused and ordered; nothing is dropped yet.
 
-`SearchRequest` says what is wanted and which day it is: this module reads no clock, no text and no
+`PreparedQuery` says what is wanted and which day it is: this module reads no clock, no text and no
 configuration. Fusion keeps the chunks of either pool in columns and takes one pass over an array for each
 step, however many candidates there are; a `Candidate` is made of those alone that somebody looks at.
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -58,8 +58,8 @@ _WRITTEN = "SELECT id, mtime_ns FROM sources"
 
 
 @dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """One search, with every decision made."""
+class PreparedQuery:
+    """A query that is ready to be put to a view: parsed and embedded, with every decision made."""
 
     query: Query
     query_vec: bytes | None  # of the text as it was typed; None: keyword only
@@ -77,6 +77,13 @@ class SearchRequest:
     without: tuple[int, ...] = ()  # ids of chunks that may not answer
     spelled: tuple[Word, ...] = ()  # words of the query that the model reads by pieces
     corrected_vec: bytes | None = None  # of the query's text, where words of it were corrected
+    off: str = (
+        ""  # why there is no vector: a code of `degraded`, "mode", "no-words", "no-provider" or "script"
+    )
+    degraded: tuple[str, ...] = ()  # codes of what was missing to prepare it
+    timings_ms: Mapping[str, float] = field(
+        default_factory=dict
+    )  # step of its preparation → how long it took
     per_source: int = PER_SOURCE  # hits of one source, at most
 
 
@@ -99,9 +106,10 @@ class Words:
 
     mask: Mask  # which chunks may answer
     keyword: KeywordArm | None  # None: only the vector arm is asked
+    took_ms: float = 0.0
 
 
-def judge_words(view: View, request: SearchRequest) -> Words:
+def judge_words(view: View, request: PreparedQuery) -> Words:
     """Ask what needs no vector. Raises as `judge` does."""
     require_numpy("an explanation")
     mask = _mask(view, request.query)
@@ -110,7 +118,7 @@ def judge_words(view: View, request: SearchRequest) -> Words:
     return Words(mask, None if request.mode == "vector" else keyword_arm(view, request.query, mask))
 
 
-def judge(view: View, request: SearchRequest, lap: Lap, words: Words | None = None) -> Judgement:
+def judge(view: View, request: PreparedQuery, lap: Lap, words: Words | None = None) -> Judgement:
     """Ask both arms; *lap* is told when each step ends, and may raise to give up.
 
     *words* is what `judge_words` returned of the same request; None: they are asked now.
@@ -130,7 +138,7 @@ def judge(view: View, request: SearchRequest, lap: Lap, words: Words | None = No
     return judged
 
 
-def _judged(view: View, request: SearchRequest, words: Words, lap: Lap) -> Judgement:
+def _judged(view: View, request: PreparedQuery, words: Words, lap: Lap) -> Judgement:
     mask, keyword = words.mask, words.keyword
     vector = None
     if request.query_vec is not None and request.mode != "keyword" and not view.damaged:
@@ -238,7 +246,7 @@ class FusedCandidates:
 
 def fused(
     snapshot: Snapshot,
-    request: SearchRequest,
+    request: PreparedQuery,
     vector: VectorArm | None,
     keyword: KeywordArm | None,
     names: Named,
@@ -333,7 +341,7 @@ def _reciprocal(ranks: Ids) -> Floats:
     return np.where(ranks > 0, 1 / (RRF_K + ranks), 0.0)
 
 
-def _decays(days: Ids, request: SearchRequest) -> Floats:
+def _decays(days: Ids, request: PreparedQuery) -> Floats:
     """Return what age leaves of scores, by the day that is told of; 0, of no day, does not decay."""
     different, place = np.unique(days, return_inverse=True)
     today, half_life, floor = request.today.toordinal(), request.half_life_days, request.decay_floor

@@ -2,8 +2,8 @@
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from memd.errors import DeadlineError
 from memd.index.columns import HAS_NUMPY
@@ -14,7 +14,7 @@ from memd.search import fallback
 from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reading
 from memd.search.ranking import Candidate, Candidates, confidence
-from memd.search.score import Judgement, SearchRequest, Words, judge, judge_words, lifted
+from memd.search.score import Judgement, PreparedQuery, Words, judge, judge_words, lifted
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
@@ -47,73 +47,65 @@ class Hit:
 
 @dataclass(slots=True)
 class Answer:
-    """The hits, best first, and how long each step took."""
+    """What a query found, and how."""
 
-    hits: list[Hit]
+    prepared: PreparedQuery
+    hits: list[Hit]  # best first
     mode: Mode
     generation: int
     confidence: Confidence
     degraded: tuple[str, ...] = ()  # codes of what was missing
-    timings_ms: dict[str, float] = field(default_factory=dict)
+    timings_ms: dict[str, float] = field(
+        default_factory=dict
+    )  # step, of the preparation too → how long it took
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A search whose words are judged, and whose vector may still be missing."""
-
-    words: Words | None = None  # None: all is done at once, as without numpy
-    took_ms: Mapping[str, float] = field(default_factory=dict)  # by step
-
-
-NOTHING_BEGUN = Begun()
-
-
-def begin(view: View, request: SearchRequest) -> Begun:
+def begin(view: View, prepared: PreparedQuery) -> Words | None:
     """Do what needs no vector, so that it can be done while the query is embedded; `search` does the rest.
 
-    Raises as `search` does.
+    None without numpy: then `search` does all of it. Raises as `search` does.
     """
     if not HAS_NUMPY:
-        return NOTHING_BEGUN
-    timer = _Timer(request.expired)
-    words = judge_words(view, request)
+        return None
+    timer = _Timer(prepared)
+    words = judge_words(view, prepared)
     timer.lap("keyword")
-    return Begun(words, timer.laps_ms)
+    return replace(words, took_ms=timer.laps_ms["keyword"])
 
 
-def search(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -> Answer:
-    """Return the best chunks of one moment; *begun* is what `begin` returned of the same request.
+def search(view: View, prepared: PreparedQuery, words: Words | None = None) -> Answer:
+    """Return the best chunks of one moment; *words* is what `begin` returned of the same query.
 
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
     """
     if HAS_NUMPY:
-        return searched(view, request, begun)[0]
-    timer = _Timer(request.expired)
-    found, has_vectors = fallback.candidates(view, request)
+        return searched(view, prepared, words)[0]
+    timer = _Timer(prepared)
+    found, has_vectors = fallback.candidates(view, prepared)
     candidates = lifted(found, view.snapshot).candidates
     timer.lap("keyword")  # and vectors: they are read together
-    knows = fallback.knows_a_word(view, request.query)
-    looked_for = wanted(request.query, {})
-    return _answer(view, request, candidates, timer, looked_for, has_vectors=has_vectors, knows=knows)
+    knows = fallback.knows_a_word(view, prepared.query)
+    looked_for = wanted(prepared.query, {})
+    return _answer(view, prepared, candidates, timer, looked_for, has_vectors=has_vectors, knows=knows)
 
 
-def searched(view: View, request: SearchRequest, begun: Begun = NOTHING_BEGUN) -> tuple[Answer, Judgement]:
+def searched(view: View, prepared: PreparedQuery, words: Words | None = None) -> tuple[Answer, Judgement]:
     """Return the same, and the judgement that it rests on. Raises as `search` does, and NumpyMissingError."""
-    timer = _Timer(request.expired, begun.took_ms)
-    judged = judge(view, request, timer.lap, begun.words)
+    timer = _Timer(prepared, words)
+    judged = judge(view, prepared, timer.lap, words)
     has_vectors = judged.vector is not None
     terms = judged.keyword.terms if judged.keyword else ()
-    looked_for = wanted(request.query, {term.text: term.idf * term.share for term in terms})
+    looked_for = wanted(prepared.query, {term.text: term.idf * term.share for term in terms})
     answer = _answer(
-        view, request, judged.candidates, timer, looked_for, has_vectors=has_vectors, knows=judged.knows
+        view, prepared, judged.candidates, timer, looked_for, has_vectors=has_vectors, knows=judged.knows
     )
     return answer, judged
 
 
 def _answer(
     view: View,
-    request: SearchRequest,
+    prepared: PreparedQuery,
     candidates: Candidates,
     timer: "_Timer",
     looked_for: Wanted,
@@ -122,16 +114,16 @@ def _answer(
     knows: bool,
 ) -> Answer:
     """Drop what is below the floor, fold, cut, load."""
-    kept = candidates.floor(request.min_score)
+    kept = candidates.floor(prepared.min_score)
     timer.lap("fuse")
-    alive = functools.cache(request.alive)
-    found = fold(view, kept, request.limit, request.per_source, alive)
+    alive = functools.cache(prepared.alive)
+    found = fold(view, kept, prepared.limit, prepared.per_source, alive)
     hits = _load(view, found, looked_for)
     timer.lap("load")
-    mode: Mode = request.mode if has_vectors else "keyword"
-    reads = reading(request.query.text, request.spelled)
+    mode: Mode = prepared.mode if has_vectors else "keyword"
+    reads = reading(prepared.query.text, prepared.spelled)
     sure = confidence(candidates, alive, knows=knows, reads=reads)
-    return Answer(hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms)
+    return Answer(prepared, hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms)
 
 
 def degraded(view: View) -> tuple[str, ...]:
@@ -206,9 +198,11 @@ def _places(view: View, ids: list[int]) -> dict[int, Place]:
 class _Timer:
     """Laps in milliseconds; between two laps the deadline is looked at."""
 
-    def __init__(self, expired: Callable[[], bool], before_ms: Mapping[str, float] | None = None) -> None:
-        self.laps_ms = dict(before_ms or {})
-        self._expired = expired
+    def __init__(self, prepared: PreparedQuery, words: Words | None = None) -> None:
+        self.laps_ms = dict(prepared.timings_ms)
+        if words is not None:
+            self.laps_ms["keyword"] = words.took_ms
+        self._expired = prepared.expired
         self._last = time.perf_counter()
 
     def lap(self, name: str) -> None:

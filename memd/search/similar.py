@@ -8,7 +8,7 @@ from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.vectors import FLOAT_BYTES
 from memd.search.query import Query, content_words
-from memd.search.score import SearchRequest
+from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.text import pieces_of
 
@@ -16,7 +16,7 @@ from memd.text import pieces_of
 WORDS = 40
 
 
-def similar(view: View, chunk: StoredChunk, request: SearchRequest) -> Answer:
+def similar(view: View, chunk: StoredChunk, request: PreparedQuery) -> Answer:
     """Return the chunks that are nearest to one, best first; none of its own source.
 
     Args:

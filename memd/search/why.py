@@ -17,7 +17,7 @@ from memd.search.explanation import Explained, Filter
 from memd.search.keyword import phrase_expression
 from memd.search.query import Query
 from memd.search.ranking import Candidate
-from memd.search.score import Judgement, SearchRequest, judge
+from memd.search.score import Judgement, PreparedQuery, judge
 from memd.search.search import Place
 
 Stage = Literal[
@@ -40,7 +40,7 @@ class Verdict:
     better: tuple[int, ...] = ()  # ranks of its source's hits
 
 
-def why(view: View, request: SearchRequest, source: Source, line: int | None) -> Verdict:
+def why(view: View, request: PreparedQuery, source: Source, line: int | None) -> Verdict:
     """Walk a live source, or what it has at one line, through every stage of a search.
 
     Raises:
@@ -85,7 +85,7 @@ def _filtered(
     return Verdict("filtered", closest, missed=(*of_source, *of_chunks[closest.id]))
 
 
-def _unranked(request: SearchRequest, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict | None:
+def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict | None:
     """Return why none of the chunks is ranked: in neither pool, or below the floor."""
     by_id = {chunk.id: chunk for chunk in chunks if judged.mask[chunk.id]}
     candidates = [candidate for candidate in judged.candidates if candidate.id in by_id]
@@ -106,7 +106,7 @@ def _unranked(request: SearchRequest, judged: Judgement, chunks: Sequence[Stored
     return Verdict(stage, by_id[ids[place]])
 
 
-def _ranked(view: View, request: SearchRequest, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict:
+def _ranked(view: View, request: PreparedQuery, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict:
     """Return what became of the chunks that are ranked."""
     above, found = standing(view, request, judged)
     by_id = {chunk.id: chunk for chunk in chunks}

@@ -8,7 +8,7 @@ from tests_support import Notes
 from memd.embedding.model import TOKENIZER_FILE
 from memd.embedding.tokenizer import WordPieces
 from memd.search.query import parse, unfinished
-from memd.search.score import SearchRequest
+from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.search.spelling import MAX_WORDS, Spelling, corrected, spelling
 
@@ -40,7 +40,7 @@ def looked_up(notes: Notes, text: str, pieces: WordPieces, **changes) -> Spellin
         return spelling(view, parse(text), pieces, changes.get("expired", lambda: False))
 
 
-def request_of(notes: Notes, text: str, pieces: WordPieces, **changes) -> SearchRequest:
+def request_of(notes: Notes, text: str, pieces: WordPieces, **changes) -> PreparedQuery:
     """Return a request as the API makes it."""
     request = notes.request(text, **changes)
     query = corrected(request.query, looked_up(notes, text, pieces).corrected)

@@ -24,7 +24,7 @@ from memd.index.index import Index
 from memd.records import Mode
 from memd.search.keyword import keyword_arm
 from memd.search.query import parse
-from memd.search.score import SearchRequest
+from memd.search.score import PreparedQuery
 from memd.search.search import search
 from memd.search.vector import vector_arm
 from memd.workspace.context import WorkspaceContext
@@ -93,8 +93,8 @@ class MemdIndex:
         return (arm.pool[:limit] - 1).tolist()
 
 
-def _request(mode: Mode, question: Question, limit: int) -> SearchRequest:
-    return SearchRequest(
+def _request(mode: Mode, question: Question, limit: int) -> PreparedQuery:
+    return PreparedQuery(
         query=parse(question.text),
         query_vec=None if question.vector is None else question.vector.tobytes(),
         model_id=MODEL_ID,
