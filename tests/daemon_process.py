@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import forked
+from patience import PATIENCE
 
 from memctl.client import Client, RpcError, Unreachable
 
-START_TIMEOUT_S = 30.0  # of a loaded machine; usually half a second
+START_TIMEOUT_S = 30.0 * PATIENCE  # of a loaded machine; usually half a second
 
 
 class Daemon:
@@ -80,7 +81,7 @@ class Daemon:
         """Make *root* a workspace and wait until all of it is searchable."""
         self.call("workspace.add", path=str(root), **params)
         with self.client() as client:
-            client.call("index", {"workspace": str(root)}, timeout_s=60)
+            client.call("index", {"workspace": str(root)}, timeout_s=60 * PATIENCE)
         return str(root)
 
     def found(self, query: str, **params: Any) -> list[str]:
@@ -99,7 +100,7 @@ class Daemon:
         environment = self.environment | options.pop("env", {})
         return forked.run(
             [sys.executable, "-m", "memctl", *arguments],
-            env=environment, capture_output=True, text=True, timeout=60, **options,
+            env=environment, capture_output=True, text=True, timeout=60 * PATIENCE, **options,
         )  # fmt: skip
 
     def log(self) -> str:
@@ -121,7 +122,7 @@ class Daemon:
         """Stop it as a service manager would; return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=20 * PATIENCE)
 
     def close(self) -> None:
         """End what still runs, also a daemon that memctl started, and remove the socket's folder."""
@@ -135,7 +136,7 @@ class Daemon:
 
 def until(condition: Any, timeout_s: float = 20.0) -> Any:
     """Wait for *condition* to return something true, and return that; fail with the last value."""
-    stop = time.monotonic() + timeout_s
+    stop = time.monotonic() + timeout_s * PATIENCE
     while not (value := condition()):
         assert time.monotonic() < stop, f"still {value!r} after {timeout_s} s"
         time.sleep(0.02)

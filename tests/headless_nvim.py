@@ -20,7 +20,7 @@ local function eventually(condition)
   assert(vim.wait(20000, condition, 10), 'that never came')
 end
 """
-TIMEOUT_S = 60  # a test that hangs; the slowest takes a tenth of it
+TIMEOUT_S = 240  # a test that hangs; the slowest takes a tenth of it
 
 
 def run_lua(

@@ -4,6 +4,8 @@ import asyncio
 import socket
 from contextlib import asynccontextmanager
 
+from patience import PATIENCE
+
 from memctl.protocol import ANSWERS, Decoder, Request, pack
 from memd.rpc.server import serve
 
@@ -21,7 +23,7 @@ class Peer:
     async def next(self, timeout_s=3.0):
         """Return the next message, None at the end of the connection."""
         while not self._got:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s * PATIENCE):
                 received = await self.reader.read(1 << 20)
             if not received:
                 return None
@@ -59,7 +61,7 @@ async def serving(tmp_path, handle, **options):
 
 async def until(true, timeout_s=2.0):
     """Wait until a function returns true."""
-    async with asyncio.timeout(timeout_s):
+    async with asyncio.timeout(timeout_s * PATIENCE):
         while not true():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.005)
 

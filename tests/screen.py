@@ -3,7 +3,7 @@
 import subprocess
 import time
 
-PATIENCE_S = 20
+PATIENCE_S = 80
 SHELL = "PS1='ready> ' exec bash --norc --noprofile"
 
 

@@ -25,6 +25,8 @@ from memd.records import ChunkLimits, FileStamp, SourceText
 # Processor time for one note, twice what 4 MiB of real notes take on a busy machine; the budget of work ends
 # before. Whoever reaches it meets SIGPROF, and dies.
 PROCESSOR_S = 10.0
+# The same where the note is read as plain text, which is linear: a slow core must not lose its words.
+PLAIN_PROCESSOR_S = 60.0
 # Address space beyond what it has before the first note. 4 MiB of the worst there is need half of it.
 MEMORY_BYTES = 300 * 1024 * 1024
 CHUNKS_A_FRAME = 256  # read at once by the daemon: a millisecond of its interpreter
@@ -82,7 +84,7 @@ def main() -> None:
             _limit_memory()
         elif job.tokenizer not in tokenizers:
             tokenizers[job.tokenizer] = WordPieces(Path(job.tokenizer))
-        signal.setitimer(signal.ITIMER_PROF, PROCESSOR_S)
+        signal.setitimer(signal.ITIMER_PROF, PLAIN_PROCESSOR_S if job.plain else PROCESSOR_S)
         outcome, chunks = _done(job, tokenizers[job.tokenizer])
         signal.setitimer(signal.ITIMER_PROF, 0)
         send(answers, outcome)

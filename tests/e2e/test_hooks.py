@@ -13,7 +13,7 @@ from daemon_process import Daemon, until
 
 QUESTION = "on which port does the staging database listen?"
 NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
-HANG_S = 20  # a hook that is not gone by then waits for what it must not wait for
+HANG_S = 80  # a hook that is not gone by then waits for what it must not wait for
 PATIENT = {"MEMD_HOOK_MS": "5000"}  # where it is asked what is said, not how soon
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from memctl.find.live_search import LiveSearch
 
-PATIENCE_S = 20.0
+PATIENCE_S = 80.0
 
 
 @pytest.fixture

@@ -68,9 +68,11 @@ def test_the_log_names_each_index_that_is_made(daemon, tmp_path):
     (root / "memory/config.toml").write_text('provider = "none"\n')
     (root / "heron.md").write_text("# Heron\n\nBy the weir.\n")
     place = daemon.add(root)
+    until(lambda: "index_complete" in daemon.log())  # written a moment after who waits is told
     (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
     daemon.call("index", workspace=place)
     daemon.call("index", workspace=place, rebuild=True)
+    until(lambda: daemon.log().count("index_complete") == 2)
     logged = [json.loads(line) for line in daemon.log().splitlines() if "index_complete" in line]
     told = [tuple(line[key] for key in ("made", "sources", "chunks", "vectors")) for line in logged]
     assert told == [("first", 1, 1, 0), ("rebuild", 2, 2, 0)]

@@ -18,7 +18,7 @@ NOBODY = 65534
 # So that modes count for root, too.
 BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 # More than a daemon needs to start on a loaded machine; a FIFO that is waited for takes for ever.
-HANG_S = 60
+HANG_S = 240
 PING, STATUS, SEARCH = ("ping",), ("status",), ("search", "heron")
 ALL = (PING, STATUS, SEARCH)
 

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from patience import PATIENCE
+
 from faults.household import NOTES, Household, household
 
 NOTICED_S = 3.0  # what is not well after so long waits for the daily check
-SCRUBBED_S = 20.0  # of a loaded machine; usually three seconds
+SCRUBBED_S = 20.0 * PATIENCE  # of a loaded machine; usually three seconds
 ROW_BYTES = 384 * 4  # of the shipped model; a note of the household has at least one row
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from faults.site import put, tree_hash
 from faults.steps import word_of
@@ -22,7 +23,7 @@ MATRIX_BYTES = 8 << 20  # what the first vectors take
 SIZE_BYTES = MATRIX_BYTES + (3 << 20)
 WITHOUT_MATRIX_BYTES = MATRIX_BYTES  # as much as the vectors alone would take
 INODES = 200  # an index takes some ten
-PATIENCE_S = 90.0  # after failures in a row the daemon tries again each minute
+PATIENCE_S = 45.0 * PATIENCE  # after failures in a row the daemon tries again each minute
 
 ROOT = [] if os.geteuid() == 0 else ["-Ur"]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import forked
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from faults.site import put, tree_hash
 from faults.steps import word_of
@@ -24,7 +25,7 @@ from memd.index.index import Index
 
 NOTES = 24
 MEANINGS = ("a place to sleep", "mending what is broken", "water that flows")
-SETTLE_S = 40.0  # of a loaded machine; usually one second
+SETTLE_S = 20.0 * PATIENCE  # of a loaded machine; usually one second
 DEATHS = 1  # a mapped file that is cut short costs one restart (SIGBUS)
 SCORE_STEP = 1e-3  # a text that is embedded again in other company has a score that differs by less
 

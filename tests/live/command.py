@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from patience import PATIENCE
+
 from live.crowd import crowd
 from live.game import flaw, game
 from live.planted import BUGS, launched
@@ -17,7 +19,7 @@ from live.storms import knows, overrun, storm
 # A flaw that depends on the moment does not show each time: what is left out must fail within so many tries.
 TRIES = 3
 STORM_S = 60.0
-PATIENCE_S = 60.0
+PATIENCE_S = 60.0 * PATIENCE
 
 
 def main() -> int:

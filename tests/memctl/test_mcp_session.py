@@ -22,7 +22,7 @@ MODERN = {
     "io.modelcontextprotocol/clientCapabilities": {},
     server.CLIENT_INFO_KEY: {"name": "tester", "version": "1"},
 }
-WAIT_S = 20.0  # of a loaded machine
+WAIT_S = 80.0  # of a loaded machine
 
 
 class Lines:

@@ -20,7 +20,7 @@ from memd.sources import watch
 from memd.sources.watch import Dirty, Watcher
 
 MARK = ".settled-"  # files of our own, which follow all that was saved before them
-PATIENCE_S = 15  # far above the 50 ms it takes: a slow machine is no failure
+PATIENCE_S = 60  # far above the 50 ms it takes: a slow machine is no failure
 REPOSITORY = Path(__file__).parents[2]
 
 

@@ -6,7 +6,7 @@ import time
 
 from memd.workspace.threads import TURN_S, Threads
 
-PATIENCE_S = 10
+PATIENCE_S = 40
 
 
 def name() -> str:
