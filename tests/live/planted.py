@@ -13,6 +13,7 @@ from memd.__main__ import main
 from memd.sources import filesystem, watch
 from memd.sources.watch import Dirty
 from memd.workspace.scanner import Scanner
+from memd.workspace.sync import WorkspaceSync
 
 EVERY = 10  # hints of notes, of which one is lost
 TESTS = Path(__file__).resolve().parents[1]
@@ -38,6 +39,7 @@ def run(what: str) -> int:
 
 def _lose_hints() -> None:
     """Lose every tenth note's."""
+    _look_at_nothing_in_a_sync()
     numbers = itertools.count(1)
 
     def keeps(path: str) -> bool:
@@ -48,7 +50,13 @@ def _lose_hints() -> None:
 
 def _pass_folders_over() -> None:
     """Look into no folder that is new."""
+    _look_at_nothing_in_a_sync()
     Scanner.ask_folder = lambda *_: None  # type: ignore[method-assign]
+
+
+def _look_at_nothing_in_a_sync() -> None:
+    """A sync looks through the folder itself, and would find whatever a lost event was about."""
+    WorkspaceSync.rescan = lambda _: None  # type: ignore[method-assign]
 
 
 def _ignore_overflow() -> None:

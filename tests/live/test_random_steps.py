@@ -20,7 +20,7 @@ def test_after_any_steps_the_index_is_what_the_disk_is(seed):
 
 @pytest.mark.parametrize("bug", ["hints", "folders"])
 def test_that_test_fails_if_something_is_not_looked_at(bug):
-    """One lost hint of ten is enough, or a folder that is new and not looked into."""
+    """One lost hint of ten is enough where no sync looks itself, or a new folder that nobody looks into."""
     assert any(flaw(steps(seed, STEPS, plain=True), under=launched(bug)) for seed in MORE_SEEDS)
 
 

@@ -41,7 +41,7 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 11434), Ollama)
 print("listening", flush=True)
 server.serve_forever()
 """
-# Prints the state of the workspace's model once it is not "loading", and the families that systemd allows.
+# Prints the state of the workspace's model once it is there and loaded, and the families that systemd allows.
 LIFE = """
 set -eu
 memctl() {{ {python} -m memctl "$@"; }}
@@ -50,7 +50,7 @@ state() {{ for i in $(seq 200); do
 import json, sys
 models = json.load(sys.stdin)["server"]["models"]
 print(models[0]["provider"], models[0]["state"]) if models else print("none")')
-    case $found in *loading) sleep 0.1 ;; *) break ;; esac
+    case $found in *loading | none) sleep 0.1 ;; *) break ;; esac  # none: the workspace is not open yet
 done; echo "$1: $found"; }}
 families() {{ echo "$1 families: $(systemctl --user show -P RestrictAddressFamilies memd.service |
     tr ' ' '\\n' | sort | xargs)"; }}
