@@ -60,8 +60,8 @@ def _look_at_nothing_in_a_sync() -> None:
 
 
 def _ignore_overflow() -> None:
-    """Go on after an overflow as if nothing had been lost."""
-    _change_hints(lambda dirty: replace(dirty, rescan=False, overflow=False) if dirty.overflow else dirty)
+    """Go on after an overflow, and after time in which memd did not run, as if no event had been lost."""
+    _change_hints(lambda dirty: replace(dirty, rescan=False, overflow=False))
 
 
 # Other systems
