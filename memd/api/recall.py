@@ -6,7 +6,7 @@ from typing import Any
 from memd.api.hits import rounded
 from memd.api.params import RecallParams
 from memd.api.results import RecallOmission, RecallResult, RecallSource
-from memd.api.search import Question, answered_in, frame_of, wait_for, without_minus
+from memd.api.search import Question, answered, frame_of, wait_for, without_minus
 from memd.index.snapshot import View
 from memd.records import Confidence
 from memd.rpc.context import Call, Packed, packed
@@ -45,7 +45,7 @@ def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
     asked = question.params
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
         enough = min(max(asked.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
-        answer = answered_in(view, question, asked.limit or enough)
+        answer = answered(view, question, asked.limit or enough)
         instead = without_minus(view, question, answer, asked.limit or enough)
         with question.threads.turn():
             fitted = _fitted(view, question, answer)

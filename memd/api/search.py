@@ -14,10 +14,20 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from memd.api import params
 from memd.api.hits import rounded_record, search_hit
 from memd.api.params import RecallParams, SearchParams
-from memd.api.results import AnswerExplanation, IndexState, LeftSeconds, Location, SearchResult, WithoutMinus
+from memd.api.results import (
+    AnswerExplanation,
+    IndexState,
+    LeftSeconds,
+    Location,
+    SearchHit,
+    SearchResult,
+    WithoutMinus,
+)
 from memd.config import WorkspaceConfig
 from memd.embedding import NUMPY_MISSING, UnavailableError
 from memd.embedding.queue import EmbeddingQueue
@@ -87,14 +97,8 @@ class Question(Generic[Params]):
 # In a reading thread
 
 
-def answered(question: Question[Any], limit: int | None) -> Answer:
+def answered(view: View, question: Question[Any], limit: int | None) -> Answer:
     """Answer a query; *limit* None: with as many hits as the workspace is configured for."""
-    with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        return answered_in(view, question, limit)
-
-
-def answered_in(view: View, question: Question[Any], limit: int | None) -> Answer:
-    """Do the same with a view of the caller's."""
     prepared, words = _prepared(view, question, limit, excludes_in(view))
     with question.threads.turn():
         return pipeline.search(view, prepared, words)
@@ -174,22 +178,9 @@ def _begin(view: View, opened: OpenWorkspace, plain: PreparedQuery) -> tuple[Pre
 def _search(question: Question[SearchParams]) -> Packed[SearchResult]:
     limit = question.params.limit
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        answer = answered_in(view, question, limit)
+        answer = answered(view, question, limit)
         instead = without_minus(view, question, answer, limit)
-    return packed(
-        SearchResult(
-            hits=[search_hit(hit) for hit in answer.hits],
-            not_utf8=_not_utf8(question),
-            without_minus=instead,
-            **frame_of(question, answer),
-            took_ms=question.call.age_ms(),
-        )
-    )
-
-
-def _not_utf8(question: Question[SearchParams]) -> list[str]:
-    """Return notes that nobody can find; to an agent none, as whether these are private is not known."""
-    return [] if question.agent else list(question.opened.sync.scanner.not_utf8)
+    return _result(question, answer, instead, [search_hit(hit) for hit in answer.hits])
 
 
 def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
@@ -202,16 +193,32 @@ def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
             told, reasons = explain(view, prepared, judged, answer.hits)
         instead = without_minus(view, question, answer, limit)
     hits = [search_hit(hit, rounded_record(reason)) for hit, reason in zip(answer.hits, reasons, strict=True)]
+    explanation = _answer_explanation(answer, rounded_record(told))
+    return _result(question, answer, instead, hits, explanation)
+
+
+def _result(
+    question: Question[SearchParams],
+    answer: Answer,
+    instead: WithoutMinus | None,
+    hits: list[SearchHit],
+    explanation: AnswerExplanation | UnsetType = UNSET,
+) -> Packed[SearchResult]:
     return packed(
         SearchResult(
             hits=hits,
             not_utf8=_not_utf8(question),
-            explanation=_answer_explanation(answer, rounded_record(told)),
+            explanation=explanation,
             without_minus=instead,
             **frame_of(question, answer),
             took_ms=question.call.age_ms(),
         )
     )
+
+
+def _not_utf8(question: Question[SearchParams]) -> list[str]:
+    """Return notes that nobody can find; to an agent none, as whether these are private is not known."""
+    return [] if question.agent else list(question.opened.sync.scanner.not_utf8)
 
 
 def _answer_explanation(answer: Answer, told: Explanation) -> AnswerExplanation:
@@ -251,28 +258,6 @@ async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Ca
     return Waited(opened.sync.known, synced)
 
 
-def decided(
-    opened: Askable,
-    question: params.QueryParams,
-    expired: Expired,
-    *,
-    glob: params.Globs,
-    limit: int | None,
-    excludes: Excludes,
-) -> PreparedQuery:
-    """Parse, embed, decide.
-
-    Args:
-        opened: whose index will be asked.
-        question: what was typed, and how to answer it.
-        expired: whether nobody waits for the answer.
-        glob: which paths may answer, beside what the query says of that.
-        limit: None: as many hits as the workspace is configured for.
-        excludes: whether the minus of a word is an operator, as `query.parse` asks.
-    """
-    return embedded(opened, parsed(opened, question, expired, glob=glob, limit=limit, excludes=excludes))
-
-
 def parsed(
     opened: Askable,
     question: params.QueryParams,
@@ -282,7 +267,16 @@ def parsed(
     limit: int | None,
     excludes: Excludes,
 ) -> PreparedQuery:
-    """Parse and decide, as `decided`; the query has no vector yet."""
+    """Parse what was typed, and decide how it is answered; the query has no vector yet, see `embedded`.
+
+    Args:
+        opened: whose index will be asked.
+        question: what was typed, and how to answer it.
+        expired: whether nobody waits for the answer.
+        glob: which paths may answer, beside what the query says of that.
+        limit: None: as many hits as the workspace is configured for.
+        excludes: whether the minus of a word is an operator, as `query.parse` asks.
+    """
     query = narrowed(question.query, question, glob, excludes)
     return replace(
         request_of(opened, question, query, expired),

@@ -349,7 +349,8 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
 
 
 def _probed(question: Question[SearchParams]) -> Fields:
-    return frame_of(question, answered(question, 1))
+    with question.opened.view(question.call.is_over, agent=question.agent) as view:
+        return frame_of(question, answered(view, question, 1))
 
 
 def _rank_all(opened: OpenWorkspace) -> None:

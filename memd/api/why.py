@@ -14,7 +14,7 @@ from memd.api.get import below
 from memd.api.hits import SCORE_DIGITS, chunk_lines, location, rounded_record
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
-from memd.api.search import decided, excludes_in, frame, looked_up, respelled, wait_for, why_off
+from memd.api.search import embedded, excludes_in, frame, looked_up, parsed, respelled, wait_for, why_off
 from memd.index.snapshot import View
 from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Confidence, Source, SourceText
@@ -160,10 +160,11 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
     root = opened.workspace.root
     path = below(root, question.path)
     with opened.view(call.is_over, agent=question.agent) as view:
-        asked = decided(
+        plain = parsed(
             opened, question, call.is_over,
             glob=question.glob, limit=question.limit, excludes=excludes_in(view),
         )  # fmt: skip
+        asked = embedded(opened, plain)
         seen = _Seen(
             asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.timings_ms["embed"]
         )

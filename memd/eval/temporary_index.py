@@ -18,7 +18,7 @@ from msgspec import structs
 from memd import config as configuration
 from memd import registry as folders
 from memd.api import params
-from memd.api.search import decided, excludes_in, looked_up, respelled
+from memd.api.search import embedded, excludes_in, looked_up, parsed, respelled
 from memd.config import UserConfig, WorkspaceConfig
 from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.provider import Providers
@@ -126,7 +126,8 @@ class TemporaryIndex:
         limit = question.limit or self.config.max_results
         with self.index.view() as view:
             excludes = excludes_in(view)
-            return decided(self, question, lambda: False, glob=[], limit=limit, excludes=excludes)
+            plain = parsed(self, question, lambda: False, glob=[], limit=limit, excludes=excludes)
+            return embedded(self, plain)
 
     def answer(self, asked: PreparedQuery) -> Answer:
         """Return the hits."""

@@ -81,9 +81,8 @@ class PreparedQuery:
         ""  # why there is no vector: a code of `degraded`, "mode", "no-words", "no-provider" or "script"
     )
     degraded: tuple[str, ...] = ()  # codes of what was missing to prepare it
-    timings_ms: Mapping[str, float] = field(
-        default_factory=dict
-    )  # step of its preparation → how long it took
+    # Step of its preparation → how long it took.
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
     per_source: int = PER_SOURCE  # hits of one source, at most
 
 

@@ -55,9 +55,8 @@ class Answer:
     generation: int
     confidence: Confidence
     degraded: tuple[str, ...] = ()  # codes of what was missing
-    timings_ms: dict[str, float] = field(
-        default_factory=dict
-    )  # step, of the preparation too → how long it took
+    # Step, of the preparation too → how long it took.
+    timings_ms: dict[str, float] = field(default_factory=dict)
 
 
 def begin(view: View, prepared: PreparedQuery) -> Words | None:
