@@ -213,7 +213,7 @@ def filters_of(args: argparse.Namespace) -> dict[str, Any]:
 def nearest_option(parser: argparse.ArgumentParser) -> None:
     """Add --nearest."""
     parser.add_argument(
-        "--nearest", action="store_true", help="where there is no good match, show the nearest there is"
+        "--nearest", action="store_true", help="where there is no good match, show the closest hits"
     )
 
 

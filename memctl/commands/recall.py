@@ -29,7 +29,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.epilog = """\
 Tokens are estimated as UTF-8 bytes / 4, counted on what is printed. MEMORY.md, or what `core` in config.toml
 names, comes first, within a quarter of them. Where no note is a good match, nothing else is printed and the
-exit code is 1; --nearest prints the nearest there is, and says so in the text.
+exit code is 1; --nearest prints the closest notes, and says so in the text.
 
 example:
   memctl recall --budget 1000 "how do we deploy" | llm "Deploy the staging branch."

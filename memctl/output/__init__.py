@@ -1,1 +1,1 @@
-"""Output: the text of each answer, for people, for editors and for programs."""
+"""The text of each answer: pages for people, lists for editors, JSON for programs."""

@@ -1,6 +1,6 @@
-"""The caveats of an answer: a weak match, a search that was degraded, an index that is behind the notes.
+"""The caveats of an answer: a weak match, a degraded search, an index that lags behind the notes.
 
-Pure: each is one line for people, or a yes or no for exit codes.
+Pure functions. Each returns one line for people, or a boolean from which exit codes follow.
 """
 
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from memctl.relative_path import shown
 
 Answer = dict[str, Any]
 
-NOT_UTF8_NAMED = 3  # of the four at most that memd names
-TOLD_LAG_MS = 500  # of a change that is not searchable yet; a save mostly takes a tenth of that
-NEARLY_ALL = 0.99  # of the chunks can be found by meaning: what is missing is counted, not a share
-NO_GOOD_MATCH = "no good match (--nearest shows the nearest there is)"
-WEAK_MATCH = "weak match"  # most questions about other subjects have one, too
+NOT_UTF8_NAMED = 3  # paths shown; memd names at most four
+TOLD_LAG_MS = 500  # a change that waits longer is reported; a save mostly takes a tenth of that
+NEARLY_ALL = 0.99  # share of embedded chunks above which the missing ones are counted instead
+NO_GOOD_MATCH = "no good match (--nearest shows the closest hits)"
+WEAK_MATCH = "weak match"  # most questions about subjects that no note covers get one, too
 
 # Code of `degraded` → its meaning for people; other codes are shown as they are.
 DEGRADED = {
@@ -25,46 +25,46 @@ DEGRADED = {
     "model-slow": "the model took too long",
     "no-provider": "this workspace's config.toml says provider = none",
     "numpy-missing": "numpy is not installed",
-    "root-missing": "the folder is gone: this is what was indexed",
-    "vocabulary-loading": "the notes' words are still being read: what is misspelled was not corrected",
+    "root-missing": "the folder is missing: the hits come from its index",
+    "vocabulary-loading": "the vocabulary is still loading: misspelled words were not corrected",
     "vectors-building": "the notes are still being embedded with this model",
-    "vectors-corrupt": "vectors on the disk were overwritten; they are made again",
+    "vectors-corrupt": "vectors on disk were damaged; they are being computed again",
     "vectors-incomplete": "the model failed while it embedded the notes",
 }
 
-# Why an index is made anew, by the `renewed` of an answer's `index`.
+# `index.renewed` of an answer → why the index is being rebuilt.
 RENEWED = {
-    "updated": "memd was updated: the index is made anew",
-    "damaged": "the index was damaged: it is made anew",
+    "updated": "memd was updated: the index is being rebuilt",
+    "damaged": "the index was damaged: it is being rebuilt",
 }
 
 
 def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
     """
-    Return the caveats of an answer on one line; None where it has none.
+    Return the caveats of an answer on one line; None if there are none.
 
-    *cwd*: the folder that paths are shown from; None: the root of the workspace.
+    *cwd*: paths are shown relative to this folder; None: to the root of the workspace.
     """
     parts = []
     if corrections := answer.get("corrected"):
-        parts.append(f"searched also for {corrected(corrections)}")
+        parts.append(f"also searched for {corrected(corrections)}")
     if answer.get("without"):
         parts.append(_without(answer, cwd))
     if is_nearest(answer):
-        parts.append("no good match: this is only the nearest there is")
+        parts.append("no good match: these are only the closest hits")
     elif is_weak(answer):
         parts.append(WEAK_MATCH)
     if codes := answer.get("degraded"):
         prefix = "keyword only" if answer.get("mode") == "keyword" else "degraded"
         parts.append(f"{prefix}: {reasons(codes)}")
-    if answer.get("synced") is False:  # a daemon that was not asked says nothing of it
-        parts.append("not synced in time: what was saved last may be missing")
+    if answer.get("synced") is False:  # without `sync` in the request the field is missing
+        parts.append("not synced in time: the latest changes may be missing")
     index = answer.get("index") or {}
     if renewed := RENEWED.get(index.get("renewed") or ""):
         parts.append(renewed)
     pending = index.get("pending_files") or 0
     if not answer.get("synced") and _lags(index):
-        # Not "changed": a file that was saved a moment before it was read is only read again.
+        # Not "changed": a file saved just before memd read it is read a second time to be sure.
         parts.append(f"{pending} file{'s' if pending > 1 else ''} still to be read")
     if (waiting := index.get("pending_vectors")) and answer.get("mode") != "keyword":
         parts.append(embedding(waiting, index))
@@ -72,13 +72,13 @@ def notes(answer: Answer, *, cwd: str | None = None) -> str | None:
 
 
 def superseded(note: dict[str, Any], cwd: str) -> str | None:
-    """Return one line that names the notes which supersede *note*; None where there is none."""
+    """Return one line that names the notes which supersede *note*; None if there are none."""
     places = ", ".join(shown(note["workspace"], one, cwd) for one in note.get("superseded_by") or ())
     return f"superseded by {places}" if places else None
 
 
 def _without(answer: Answer, cwd: str | None) -> str:
-    """Return the words that a minus excluded; where nothing is left, also the hits without it."""
+    """Return the words excluded by a minus; if that left no hits, also the count of hits without it."""
     words = ", ".join(f'"{one}"' if " " in one else one for one in map(one_line, answer["without"]))
     instead = answer.get("without_minus")
     if not instead:
@@ -88,16 +88,16 @@ def _without(answer: Answer, cwd: str | None) -> str:
         count = f"{instead['hits']} hit{'s' if instead['hits'] > 1 else ''}"
         path = shown(answer["workspace"], best["path"], answer["workspace"] if cwd is None else cwd)
         found = f"{count}, the best at {path}:{best['start_line']}"
-    return f"without: {words} (that leaves nothing; the same without the minus finds {found})"
+    return f"without: {words} (no hits are left; without the minus the query finds {found})"
 
 
 def _lags(index: dict[str, Any]) -> bool:
-    """Return whether files wait for longer than a save takes that is read twice."""
+    """Return whether files have been waiting for longer than a save that is read twice takes."""
     return bool(index.get("pending_files")) and index.get("lag_ms", TOLD_LAG_MS) >= TOLD_LAG_MS
 
 
 def not_utf8(answer: Answer, cwd: str) -> str | None:
-    """Return one line that names the notes whose text is not UTF-8, which no query finds; None without."""
+    """Return one line with the notes that are not searched because they are not UTF-8; None without any."""
     paths = answer.get("not_utf8") or ()
     named = ", ".join(shown(answer["workspace"], one, cwd) for one in paths[:NOT_UTF8_NAMED])
     more = ", … (memctl status)" if len(paths) > NOT_UTF8_NAMED else ""
@@ -105,43 +105,43 @@ def not_utf8(answer: Answer, cwd: str) -> str | None:
 
 
 def is_complete(index: dict[str, Any]) -> bool:
-    """Return whether all saved notes could be found, also by meaning; *index* is that of an answer."""
+    """Return whether all saved notes could be found, also by meaning; *index* comes from an answer."""
     return not (index.get("first") or index.get("pending_vectors") or _lags(index))
 
 
 def is_whole(answer: Answer) -> bool:
-    """Return whether everything was searched as asked: then no hits means that there are none."""
+    """Return whether everything was searched as requested, so that an empty answer is conclusive."""
     index = answer.get("index") or {}
     is_first = index.get("first_words") or (index.get("first") and answer.get("mode") != "keyword")
     return not (is_first or answer.get("degraded") or answer.get("synced") is False)
 
 
 def is_nearest(answer: Answer) -> bool:
-    """Return whether an answer has hits and none of them is a good match."""
+    """Return whether an answer has hits, but no good match."""
     return answer.get("confidence") == "none" and _has_hits(answer)
 
 
 def is_weak(answer: Answer) -> bool:
-    """Return whether an answer has hits and none of them is more than a weak match."""
+    """Return whether an answer has hits, and all of them are weak matches."""
     return answer.get("confidence") == "weak" and _has_hits(answer)
 
 
 def _has_hits(answer: Answer) -> bool:
-    """Return whether the query found something: the core of a recall, which comes anyway, has no score."""
+    """Return whether the query found something; the core notes of every recall have no score."""
     found = answer.get("hits") or answer.get("sources") or ()
     return any(one["score"] is not None for one in found)
 
 
 def corrected(corrections: dict[str, str]) -> str:
-    """Return the corrected words, each with the word that was typed in brackets."""
+    """Return the corrected words, each followed by the typed word in brackets."""
     return ", ".join(f"{one_line(term)} ({one_line(typed)})" for typed, term in corrections.items())
 
 
 def embedding(waiting: int, index: dict[str, Any]) -> str:
-    """Return how many of the notes can be found by meaning."""
+    """Return the share of the notes that can be found by meaning, or the number of chunks that can't."""
     share = index.get("embedded")
     if share is None or share >= NEARLY_ALL:
-        return f"{waiting} chunk{'s' if waiting > 1 else ''} found by words alone until embedded"
+        return f"{waiting} chunk{'s' if waiting > 1 else ''} found by words only until embedded"
     left_s = (index.get("left_s") or {}).get("vectors")
     left = f", about {about(left_s)} left" if left_s else ""
     return f"meaning: {share * 100:.0f} % of the notes{left}"
@@ -156,7 +156,7 @@ def about(left_s: float) -> str:
 
 
 def reasons(codes: Iterable[str]) -> str:
-    """Return degraded codes with what they mean."""
+    """Return the `degraded` codes with their meanings."""
     return ", ".join(
         f"{one_line(code)} ({DEGRADED[code]})" if code in DEGRADED else one_line(code) for code in codes
     )

@@ -1,4 +1,4 @@
-"""The text of `memctl eval`: the page of a report. Pure."""
+"""The text of a `memctl eval` report. Pure functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
@@ -19,7 +19,7 @@ NAME_WIDTH = 8  # of the longest arm
 
 
 def people(report: Fields, *, colour: bool) -> str:
-    """Return the page: the questions, the table, the differences between arms."""
+    """Return the report: what was asked, a row of measures for each arm, the differences between arms."""
     lines = [*_questions(report["questions"], len(report["results"])), "", _head(colour=colour)]
     lines += [_row(arm, facts) for arm, facts in report["arms"].items() if "@" not in arm]
     if compared := report.get("compared"):
@@ -35,19 +35,19 @@ def people(report: Fields, *, colour: bool) -> str:
 
 
 def failed(report: Fields) -> list[Fields]:
-    """Return the results in which hybrid had no answer among the first ten."""
+    """Return the results without an answer among the first ten hits of hybrid."""
     return [row for row in report["results"] if not row["arms"]["hybrid"]["recall@10"]]
 
 
 def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bool) -> str:
     """
-    Return the questions whose answer hybrid did not have among its first ten, with how to look further.
+    Return the failed questions, each with its ranks and the command that explains it.
 
     Args:
-        failed: results of the report.
-        total: questions asked.
-        held_out: they were asked of a copy without their headings.
-        colour: write SGR sequences.
+        failed: the results that `failed` returned.
+        total: number of questions asked.
+        held_out: whether the questions were asked of a copy of the notes without their headings.
+        colour: whether to write SGR sequences.
     """
     if not failed:
         return "\nhybrid has an answer to every question among its first 10\n"
@@ -55,12 +55,12 @@ def failures(failed: Sequence[Fields], total: int, *, held_out: bool, colour: bo
     for result in failed:
         lines += ["", *_failure(result, colour=colour)]
     if held_out:
-        lines += ["", "(memctl why asks your notes as they are, where the heading still stands)"]
+        lines += ["", "(memctl why searches your notes as they are, with their headings)"]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _questions(about: Fields, asked: int) -> Iterator[str]:
-    """Yield what was asked, and of which notes."""
+    """Yield lines on the questions and on the notes they were asked of."""
     if about["from"] == "golden":
         yield f"{counted(asked, 'question')} of {one_line(about['file'])}, asked of your notes as they are"
         return
@@ -102,7 +102,7 @@ def _passages(arms: Mapping[str, Fields]) -> str:
 
 
 def _difference(difference: Fields) -> str:
-    """Return by how much hybrid is better than another arm, and whether that may be chance."""
+    """Return the gain of one arm over another, and whether it may be chance."""
     gain, ends = difference["ndcg@10"], difference["interval"]
     said = f"{one_line(difference['arm'])} - {one_line(difference['over'])}: {gain:+.3f} nDCG@10"
     if ends is None:
@@ -112,7 +112,7 @@ def _difference(difference: Fields) -> str:
 
 
 def _costs(compared: Fields) -> str:
-    """Return how long a chunk takes with both models."""
+    """Return the embedding time of a chunk with each of the two models."""
     took_ms = compared["ms_per_chunk"]
     said = f"a chunk takes {took_ms['model']:g} ms with {one_line(compared['model'])}"
     if not took_ms["own"]:

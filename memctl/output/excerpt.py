@@ -1,6 +1,6 @@
-"""The lines of a hit's snippet that a page shows: those with the query's words.
+"""Choose the lines of a hit's snippet that a result page shows, and mark the query's words in them.
 
-Markdown's fences are rendered: their marks are left out, the lines between them are coloured as code.
+Fence lines of Markdown code blocks are left out; the lines between them are coloured as code.
 """
 
 import re
@@ -12,8 +12,8 @@ from memctl.output.marker import CODE, SENTENCE, Marker
 from memctl.output.text import safe
 
 _FENCE = r"\s*(?:`{3,}|~{3,})"
-_SENTENCE_END = r"(?<=[.!?])\s+|(?<=[。！？])"  # noqa: RUF001 - as they are written in Chinese and Japanese
-_WIDE = {"W", "F"}  # of Unicode's East Asian Width: two columns of a terminal
+_SENTENCE_END = r"(?<=[.!?])\s+|(?<=[。！？])"  # noqa: RUF001 - Chinese and Japanese punctuation
+_WIDE = {"W", "F"}  # values of Unicode's East Asian Width that take two columns of a terminal
 
 
 class ExcerptLine(NamedTuple):
@@ -25,20 +25,20 @@ class ExcerptLine(NamedTuple):
 
 def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | None) -> list[str]:
     """
-    Return the lines to show, marked: the one that the hit names is among them.
+    Return the lines to show, with marks; the line of the match is always among them.
 
     Args:
-        hit: whose heading is shown already.
-        marker: knows the query's words.
-        rows: of the screen, at most.
-        columns: of the screen; None: a line is a row, however long it is.
+        hit: a hit; its heading is already shown above the excerpt.
+        marker: marks the query's words.
+        rows: most rows of the screen to fill.
+        columns: width of the screen; None: lines are not wrapped.
     """
     heading, match = (hit.get("heading") or "").rpartition(" > ")[2], safe(hit.get("match_text") or "")
     lines = [line for line in _rendered(safe(hit.get("snippet") or "")) if _says_more(line, heading)]
     best = max(range(len(lines)), key=lambda at: _worth(lines[at].text, match, marker), default=0)
     first = max(min(best, len(lines) - rows), 0)
     if columns is not None and any(width(line.text.strip()) > columns for line in lines[first:best]):
-        first = best  # what is in front of it would take its row
+        first = best  # a wrapped line before the best one would take its row
     shown: list[str] = []
     for line in lines[first:]:
         left = rows - len(shown)
@@ -50,7 +50,7 @@ def excerpt(hit: dict[str, Any], marker: Marker, *, rows: int, columns: int | No
 
 
 def width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of *text* in columns of a terminal."""
     if text.isascii():
         return len(text)
     return sum(
@@ -59,7 +59,7 @@ def width(text: str) -> int:
 
 
 def fitted(text: str, columns: int, *, ellipsis: str = "…") -> str:
-    """Return *text*, or its beginning and an *ellipsis*, so that it takes at most so many columns."""
+    """Return *text*; if it is wider than *columns*, its beginning and an *ellipsis*."""
     if width(text) <= columns:
         return text
     room, end = columns - len(ellipsis), 0
@@ -69,7 +69,7 @@ def fitted(text: str, columns: int, *, ellipsis: str = "…") -> str:
 
 
 def shortened(text: str, columns: int) -> str:
-    """Return *text*, or its beginning, "…" and more of its end, so that it takes at most so many columns."""
+    """Return *text*; if it is wider than *columns*, its first third, "…" and its end."""
     if width(text) <= columns:
         return text
     start = fitted(text, (columns - 1) // 3, ellipsis="")
@@ -77,7 +77,7 @@ def shortened(text: str, columns: int) -> str:
 
 
 def end_of(text: str, columns: int) -> str:
-    """Return *text*, or "…" and its end, so that it takes at most so many columns."""
+    """Return *text*; if it is wider than *columns*, "…" and its end."""
     return fitted(text[::-1], columns)[::-1]
 
 
@@ -92,19 +92,22 @@ def _rendered(snippet: str) -> list[ExcerptLine]:
 
 
 def _says_more(line: ExcerptLine, heading: str) -> bool:
-    """Return whether a line adds something to the heading above it."""
+    """Return whether a line holds text other than the heading, which is already shown."""
     text = line.text.strip()
     return bool(text) and not (text.startswith("#") and text.strip("# \t") == heading)
 
 
 def _worth(line: str, match: str, marker: Marker) -> tuple[int, int]:
-    """Return how many characters of the match a line has (snippets may be cut), and how many of the words."""
+    """Return how many characters of the match and how many words of the query a line has.
+
+    Snippets may be cut, so the line may hold only a part of the match.
+    """
     bare = line.strip(" …")
     return len(bare) if bare in match else 0, marker.count(line)
 
 
 def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:
-    """Return the rows of a line; where it is too long for *rows*, the part around the first of the words."""
+    """Wrap a line; if it needs more than *rows*, return the part around the query's first word."""
     if width(text) > rows * columns:
         before = max(marker.first(text) - columns // 3, 0)
         start = text.rfind(" ", 0, before) + 1 if before else 0
@@ -113,7 +116,7 @@ def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:
     while text and len(parts) < rows:
         part = fitted(text, columns, ellipsis="" if len(parts) < rows - 1 else "…")
         space = part.rfind(" ")
-        if part != text and len(parts) < rows - 1 and space > columns // 2:  # a longer word is broken
+        if part != text and len(parts) < rows - 1 and space > columns // 2:  # else break inside the word
             part = part[:space]
         parts.append(part)
         text = text[len(part) :].lstrip()
@@ -121,7 +124,7 @@ def _wrapped(text: str, marker: Marker, rows: int, columns: int) -> list[str]:
 
 
 def _marked(text: str, marker: Marker, *, is_code: bool) -> str:
-    """Return a line with the words marked, and the sentence that has most of them."""
+    """Return a line with the query's words marked, and the sentence with most of them in bold."""
     if is_code:
         return marker.mark(text, CODE)
     ends = [0, *(end.end() for end in re.finditer(_SENTENCE_END, text)), len(text)]

@@ -1,6 +1,6 @@
-"""The text of an explanation: of one score, and of an answer as a whole.
+"""The text of explanations: how one hit was scored, and how the whole answer was made.
 
-Every line is a sum or a product that a reader can do again; the sums are of numbers that are not cut yet.
+Each line is a sum or product that a reader can check; results are computed before rounding.
 """
 
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ from memctl.output.text import one_line
 Fields = dict[str, Any]
 
 LABEL_WIDTH = 9  # the longest label and a space
-WORDS_SHOWN = 20  # arbitrary: a query may be a page
-TERM_COLUMNS = 24  # of a term on a screen; more would push its numbers off it
+WORDS_SHOWN = 20  # arbitrary; a query may be a page long
+TERM_COLUMNS = 24  # a wider term would push its numbers off the screen
 
-# Why the vector arm did not run, beside the codes of `degraded`.
+# Reasons why the vector arm did not run, in addition to the codes of `degraded`.
 OFF = {
     "mode": "only words were asked for",
     "no-words": "the query has no words",
@@ -24,48 +24,48 @@ OFF = {
     "other-model": "the model was changed a moment ago",
 }
 _UNSEEN = {
-    "no-vector-yet": "its vector is not there yet: words alone count",
-    "script": "the model does not read its script: words alone count",
-    "long": "it is beyond the first parts of a long note: words alone count",
-    "vector-arm-did-not-run": "nothing was looked for by meaning: words alone count",
-    "keyword-arm-did-not-run": "words were not looked for: meaning alone counts",
+    "no-vector-yet": "it is not embedded yet: only words count",
+    "script": "the model does not read its script: only words count",
+    "long": "it is beyond the first parts of a long note: only words count",
+    "vector-arm-did-not-run": "the search by meaning did not run: only words count",
+    "keyword-arm-did-not-run": "the search by words did not run: only meaning counts",
 }
 _DROPPED = {
     "filtered": "filtered out",
-    "outside_pools": "in neither arm's best",
+    "outside_pools": "not among either arm's candidates",
     "below_floor": "below the floor",
     "gone": "gone from the disk",
     "folded": "folded into better ones",
-    "joined": "shown with a better one next to them",
-    "per_source": "past those that a file may have",
-    "limit": "behind the limit",
+    "joined": "joined with a better chunk next to them",
+    "per_source": "more than one file may have",
+    "limit": "beyond the limit",
     "hits": "returned",
 }
 
 
 def score_lines(explanation: Fields, marker: Marker) -> list[str]:
-    """Return what made one chunk's score: the sum, then each arm, then the words."""
+    """Return how one chunk was scored: the sum, then each arm, then each term."""
     vector, keyword = explanation["vector"], explanation["keyword"]
     facts = [("score", _sum(explanation))]
     if vector is not None:
         facts += [("meaning", _product(vector)), *(("", line) for line in _meaning_lines(vector))]
     if keyword is not None:
-        said = f", tier {one_line(keyword['tier'])}" if keyword["bm25"] else "; none of them stands here"
+        said = f", tier {one_line(keyword['tier'])}" if keyword["bm25"] else "; none of them is in this chunk"
         facts.append(("words", f"{_product(keyword)}{said}"))
         facts += [("", line) for line in _term_lines(keyword)]
     if (named := explanation["named"]) is not None:
         said = f"comes first; {named['score']:.4f} by what is named alone"
         facts.append(("named", f"{listed(named['words'])}: {said}"))
     if ahead_of := explanation.get("ahead_of"):
-        facts.append(("newer", f"has the place of {one_line(ahead_of)}, which it supersedes"))
+        facts.append(("newer", f"takes the place of {one_line(ahead_of)}, which it supersedes"))
     if newer := explanation.get("superseded_by"):
-        facts.append(("older", f"behind what supersedes it: {listed(newer)}"))
+        facts.append(("older", f"ranked below what supersedes it: {listed(newer)}"))
     facts += [("", _UNSEEN.get(code, one_line(code))) for code in explanation["unseen"]]
     return [labelled(label, text, marker) for label, text in facts]
 
 
 def summary(answer: Fields, marker: Marker) -> str:
-    """Return how an answer as a whole was made, a fact a line."""
+    """Return how the whole answer was made, one fact a line."""
     made = answer["explanation"]
     weights = made["weights"]
     facts = [
@@ -94,7 +94,7 @@ def off(code: str) -> str:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Return words as a list; the first of many."""
+    """Return words separated by commas; of many, the first and the number of the others."""
     known = list(words)
     more = len(known) - WORDS_SHOWN
     shown = ", ".join(_term(word, prefix=False) for word in known[:WORDS_SHOWN])
@@ -102,7 +102,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def filters(wanted: Iterable[Fields]) -> str:
-    """Return filters as they could be typed."""
+    """Return filters in the syntax of a query."""
     forms = {"phrase": '"{}"', "excluded": "-{}"}
     return ", ".join(
         forms.get(one["filter"], one["filter"] + ":{}").format(one_line(one["value"])) for one in wanted
@@ -116,7 +116,7 @@ def _looked_for(made: Fields) -> str:
 
 
 def _age(made: Fields) -> str:
-    """Return what age takes of a score."""
+    """Return how a score decays with the age of its note."""
     floor = made["decay_floor"]
     half_life = f"{made['half_life_days']:g} days"
     if not floor:
@@ -125,13 +125,11 @@ def _age(made: Fields) -> str:
 
 
 def _reading(made: Fields) -> str:
-    """Return the part of the query that the model cannot read; "" where it reads all terms."""
+    """Return which terms of the query the model cannot read; "" if it reads all of them."""
     if made["read"] == 1:
         return ""
     unread = listed(word["text"] for word in made["spelled"] if not word["is_read"])
-    return (
-        f"the model reads {made['read']:.0%} of the query, not {unread}: so much of meaning's weight is left"
-    )
+    return f"the model reads {made['read']:.0%} of the query, not {unread}: so meaning counts less"
 
 
 def _arm(made: Fields, pool: str, said: str) -> str:
@@ -158,12 +156,12 @@ def _sum(explanation: Fields) -> str:
 
 
 def _product(arm: Fields) -> str:
-    rank = f", rank {arm['rank']:,}{'' if arm['in_pool'] else ' and no candidate'}" if arm["score"] else ""
+    rank = f", rank {arm['rank']:,}{'' if arm['in_pool'] else ' and not a candidate'}" if arm["score"] else ""
     return f"{arm['score']:.4f} · {arm['weight']:.2f} = {arm['part']:.4f}{rank}"
 
 
 def _meaning_lines(vector: Fields) -> list[str]:
-    """Return how the cosines of chunk and source become the score, where they differ."""
+    """Return how the score is made of the cosines of the chunk and of its source; [] if they are equal."""
     own, source, share = vector["cosine"], vector["source_cosine"], vector["source_share"]
     if own == source:
         return []
@@ -171,13 +169,13 @@ def _meaning_lines(vector: Fields) -> list[str]:
 
 
 def _term_lines(keyword: Fields) -> list[str]:
-    """Return a table of the terms that are in the file, and how their parts become the score."""
+    """Return a table of the terms that the file holds, and how the score is made of their parts."""
     found = keyword["terms"]
     if not found:
         return []
     shares = keyword["shares"]
     names = [_term(term["term"], prefix=term["prefix"]) for term in found]
-    width = max([6, *map(_columns, names)])  # "counts" has six
+    width = max([6, *map(_columns, names)])  # "counts" is six wide
     rows = [
         f"{name}{' ' * (width - _columns(name))}  {term['idf']:5.2f}  {term['document_frequency']:>6,}"
         f"  {term['times']:>5}  {term['count']:>4}  {term['first_count']:>8}  {term['file_count']:>7}"
@@ -210,12 +208,12 @@ def _term(text: str, *, prefix: bool) -> str:
 
 
 def _columns(text: str) -> int:
-    """Return how many columns of a screen a text takes: characters of Han, kana and Hangul take two."""
+    """Return the width of *text* in columns of a terminal; characters of Han, kana and Hangul take two."""
     from unicodedata import east_asian_width
 
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def labelled(label: str, text: str, marker: Marker) -> str:
-    """Return a fact with its label in front."""
+    """Return a fact after its label, in two columns."""
     return f"{marker.paint(label, FAINT)}{' ' * (LABEL_WIDTH - len(label))}{text}"

@@ -1,4 +1,4 @@
-"""The text of hits: a page, a quickfix list, or a line each for programs."""
+"""The text of hits: a page for people, a quickfix list for editors, or JSON lines for programs."""
 
 import os
 import sys
@@ -18,8 +18,8 @@ from memctl.relative_path import seen_from, shown
 Answer = dict[str, Any]
 Hit = dict[str, Any]
 
-SNIPPET_LINES = 2  # so that eight hits fit on a screen of 24
-RANK_COLUMNS = 4  # of "10  "
+SNIPPET_LINES = 2  # eight hits fit on a screen of 24 lines
+RANK_COLUMNS = 4  # width of "10  "
 SAME_FILE = "  …"  # in place of the path of the hit above
 DATE_OF = {"name": "of", "updated": "updated", "created": "written", "changed": "changed"}
 
@@ -29,23 +29,23 @@ class PageStyle(NamedTuple):
 
     cwd: str  # paths below it are shown relative to it, others absolute
     colour: bool = False
-    link: str = ""  # the form of a path's link (OSC 8), as `links` has them; "": none
-    columns: int | None = None  # of the terminal; None: lines may be as long as they are
-    lines: int = SNIPPET_LINES  # of a snippet
+    link: str = ""  # a value of LINK_FORMS, or of that syntax; "": paths are no links
+    columns: int | None = None  # width of the terminal; None: lines are neither cut nor wrapped
+    lines: int = SNIPPET_LINES  # shown of each snippet
 
 
 def good_hits(answer: Answer, args: Namespace) -> Answer:
-    """Return *answer*; without its hits where none is a good match and --nearest is not given."""
+    """Return *answer*, without its hits if none is a good match and --nearest is not given."""
     if caveats.is_nearest(answer) and not getattr(args, "nearest", False):
         return answer | {"hits": []}
     return answer
 
 
 def no_hits(answer: Answer, shown: Answer) -> str:
-    """Return why *shown*, which `good_hits` made of *answer*, has no hits."""
+    """Return why *shown*, the result of `good_hits(answer)`, has no hits."""
     if shown != answer:
         return caveats.NO_GOOD_MATCH
-    return "no hits" if caveats.is_whole(answer) else "no hits, but not all could be searched"
+    return "no hits" if caveats.is_whole(answer) else "no hits, but not everything could be searched"
 
 
 def is_page(args: Namespace) -> bool:
@@ -54,7 +54,7 @@ def is_page(args: Namespace) -> bool:
 
 
 def output(answer: Answer, args: Namespace, *, cwd: str) -> str:
-    """Return the hits in the form for programs that the options name; paths as seen from *cwd*."""
+    """Return the hits in the format for programs that the options name, with paths relative to *cwd*."""
     if args.json:
         return to_json(answer, ascii_only=ascii_only()) + "\n"
     if args.jsonl:
@@ -65,7 +65,7 @@ def output(answer: Answer, args: Namespace, *, cwd: str) -> str:
 
 
 def show_page(answer: Answer, query: str, args: Namespace, *, cwd: str) -> None:
-    """Print the hits as a page, and remember them for `memctl open`; paths as seen from *cwd*."""
+    """Print the hits as a page with paths relative to *cwd*, and store them for `memctl open`."""
     colour, on_terminal = wants_colour(args.color), sys.stdout.isatty()
     form = form_of(os.environ.get(LINK_VARIABLE) or "file") if colour and on_terminal else ""
     style = PageStyle(cwd, colour, form, terminal_width(), args.lines)
@@ -82,13 +82,13 @@ def show_page(answer: Answer, query: str, args: Namespace, *, cwd: str) -> None:
     if args.no_pager:
         sys.stdout.write(page)
     else:
-        from memctl.output import pager  # most pages are read on a terminal, but not all
+        from memctl.output import pager
 
         pager.show(page)
 
 
 def people(answer: Answer, *, query: str, style: PageStyle) -> str:
-    """Return the hits as a page, those of a file together; the words of *query* are marked in their text."""
+    """Return the hits as a page, grouped by file, with the words of *query* marked."""
     marker = Marker(" ".join([query, *(answer.get("corrected") or {}).values()]), colour=style.colour)
     entries, above = [], None
     if caveats.is_weak(answer):
@@ -98,14 +98,14 @@ def people(answer: Answer, *, query: str, style: PageStyle) -> str:
         entries.append(_entry(number, hit, file[0], marker, style, is_first=file != above))
         above = file
     if answer.get("explanation"):
-        from memctl.output import explain  # most answers are not explained
+        from memctl.output import explain  # rarely needed
 
         entries.append(explain.summary(answer, marker))
     return "".join(entries)
 
 
 def in_page_order(answer: Answer) -> list[Hit]:
-    """Return the hits in the order of a page: the file with the best one first, all of a file together."""
+    """Return the hits grouped by file, the file with the best hit first."""
     files: dict[tuple[str, str], list[Hit]] = {}
     for hit in answer["hits"]:
         files.setdefault(_file(answer, hit), []).append(hit)
@@ -118,9 +118,9 @@ def _file(answer: Answer, hit: Hit) -> tuple[str, str]:
 
 def vimgrep(answer: Answer, *, cwd: str) -> str:
     """
-    Return path:line:column:text of each hit, column in bytes from 1: Vim's %f:%l:%c:%m.
+    Return path:line:column:text of each hit (Vim's %f:%l:%c:%m), the column in bytes from 1.
 
-    Hits whose path a line cannot hold are left out; `unnamed` counts them.
+    Hits whose path does not fit this format are left out; `unnamed` counts them.
     """
     return _lines(
         f"{shown(answer['workspace'], hit['path'], cwd)}:{line_of(hit)}:"
@@ -131,7 +131,7 @@ def vimgrep(answer: Answer, *, cwd: str) -> str:
 
 
 def files(answer: Answer, *, cwd: str) -> str:
-    """Return the path of each source once, best first; paths that a line cannot hold are left out."""
+    """Return the path of each source once, best first; paths that need more than a line are left out."""
     return _lines(
         dict.fromkeys(
             shown(answer["workspace"], hit["path"], cwd)
@@ -142,18 +142,18 @@ def files(answer: Answer, *, cwd: str) -> str:
 
 
 def files0(answer: Answer, *, cwd: str) -> bytes:
-    """Return the path of each source once, best first, as the bytes of its name, each followed by NUL."""
+    """Return the path of each source once, best first, as its bytes on the disk, each followed by NUL."""
     paths = dict.fromkeys(seen_from(answer["workspace"], hit["path"], cwd) for hit in answer["hits"])
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
-    """Return one line that says how many sources `vimgrep` or `files` leaves out; None where it has all.
+    """Return one line with the number of sources that `vimgrep` or `files` leaves out; None without any.
 
     Args:
-        answer: what `search` answered.
-        cwd: as for the list.
-        colons: whether the lines of the list may hold names with colons: `files` may.
+        answer: an answer of `search`.
+        cwd: the folder that the list's paths are relative to.
+        colons: whether the list may hold names with colons: yes for `files`, no for `vimgrep`.
     """
     left_out = {
         hit["path"]
@@ -164,25 +164,25 @@ def unnamed(answer: Answer, *, cwd: str, colons: bool) -> str | None:
         return None
     what = "control characters" if colons else "colons or control characters"
     count = f"{len(left_out)} source{'s' if len(left_out) > 1 else ''}"
-    return f"{count} left out, whose names hold {what}: --files0 and --json have all"
+    return f"{count} left out because of {what} in the name: --files0 and --json list all"
 
 
 def json_lines(answer: Answer, *, ascii_only: bool = False) -> str:
-    """Return one JSON object a hit, each with its `workspace`, so that each line names a file by itself."""
+    """Return one JSON object a hit, each with its `workspace`, so that each line alone names a file."""
     lines = ({**hit, "workspace": answer["workspace"]} for hit in answer["hits"])
     return _lines(to_json(line, ascii_only=ascii_only) for line in lines)
 
 
 def _is_nameable(workspace: str, hit: Hit, cwd: str, *, colons: bool) -> bool:
-    """Return whether the path of a source is on a line as it is on the disk."""
+    """Return whether a line can hold the path of a source exactly as it is on the disk."""
     real = seen_from(workspace, hit["path"], cwd)
     return one_line(real) == real and (colons or ":" not in real)
 
 
 def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle, *, is_first: bool) -> str:
-    """Return one hit: number, path, line, score, title, and the lines around the match.
+    """Return one hit: rank, path, line, score, title, and the lines around the match.
 
-    Path, date and "superseded by" are printed with the first hit of a file alone.
+    Only the first hit of a file has its path, date and "superseded by".
     """
     path, number = shown(workspace, hit["path"], style.cwd) if is_first else SAME_FILE, line_of(hit)
     score, date = f"{hit['score']:.2f}", written(hit) if is_first else ""
@@ -214,13 +214,13 @@ def _entry(rank: int, hit: Hit, workspace: str, marker: Marker, style: PageStyle
 
 
 def line_of(hit: Hit) -> int:
-    """Return the line to open a hit's file at: the line of the match."""
+    """Return the line of the match, at which a program opens the file."""
     number: int = hit.get("match_line") or hit["start_line"]
     return number
 
 
 def written(hit: Hit) -> str:
-    """Return a hit's date, and which date of the note that is."""
+    """Return a hit's date and its kind, as in "updated 2026-05-01"; "" without a date."""
     said = DATE_OF.get(hit.get("date_of", ""), "")
     return f"{said} {hit['date']}".strip() if hit.get("date") else ""
 
@@ -243,8 +243,8 @@ def _lines(lines: Iterable[str]) -> str:
 
 # Links of a terminal (OSC 8): a click on a path opens it in the program that the user chose.
 # https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda describes the sequence; the forms and the
-# names of their fields are those of ripgrep's --hyperlink-format.
-# The host of file:// stays empty: the file is on the machine whose terminal this is, or the link is no use.
+# names of their fields follow ripgrep's --hyperlink-format.
+# The host of file:// stays empty: a link to a file works only on the machine of the terminal.
 LINK_FORMS = {
     "none": "",
     "file": "file://{path}",
@@ -262,10 +262,10 @@ LINK_VARIABLE = "MEMCTL_HYPERLINK_FORMAT"
 
 def form_of(named: str) -> str:
     """
-    Return the form of a link by its name, or the form that was written out.
+    Return the link form with this name, or *named* itself if it is a form.
 
     Raises:
-        CommandError: it is neither.
+        CommandError: *named* is neither a name nor a form.
     """
     if named in LINK_FORMS:
         return LINK_FORMS[named]
@@ -278,7 +278,7 @@ def form_of(named: str) -> str:
 
 
 def link(form: str, path: str, line: int, text: str) -> str:
-    """Return *text* as a link to a line of the file at *path*, an absolute one."""
+    """Return *text* as a link to a line of the file at *path*, which is absolute."""
     from urllib.parse import quote
 
     target = form.replace("{path}", quote(path, errors="replace")).replace("{line}", str(line))

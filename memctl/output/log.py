@@ -1,7 +1,7 @@
-"""The text of the daemon's log.
+"""Parse and print the daemon's log.
 
-memd writes JSON objects; Python and the C libraries write plain lines between them; and the journal has
-systemd's own. All become one kind of record, and a record one line.
+memd writes JSON objects; Python and C libraries write plain lines between them; the journal also has lines
+of systemd. Each becomes a `Record`, and each record is printed on one line.
 """
 
 import json
@@ -16,25 +16,25 @@ _SHOWN_FIRST = ("timestamp", "level", "event")  # in columns of their own
 
 
 class Record(NamedTuple):
-    """What was written, when it is known, and by whom, where that was not memd."""
+    """One line of the log."""
 
     text: str
-    fields: dict[str, Any] | None  # of memd's own lines
+    fields: dict[str, Any] | None  # the JSON object of a line by memd
     at: datetime | None
-    by: str
+    by: str  # the program that wrote the line; "" for memd
 
 
 def from_line(raw: str) -> Record:
-    """Return what a line of the log file says."""
+    """Return the record of a line of the log file."""
     fields = _object(raw)
     return Record(raw, fields, _time((fields or {}).get("timestamp")), "")
 
 
 def from_journal(raw: str) -> Record:
-    """Return what an entry of the journal says, which is JSON around the line that was written."""
+    """Return the record of a journal entry: a JSON object whose MESSAGE is the line that was written."""
     entry = _object(raw) or {"MESSAGE": raw}
     message = entry.get("MESSAGE")
-    if isinstance(message, list):  # journald's way to give bytes that are no UTF-8
+    if isinstance(message, list):  # journald writes bytes that are not UTF-8 as a list of numbers
         message = bytes(message).decode("utf-8", "replace")
     record = from_line(str(message))
     stamp = str(entry.get("__REALTIME_TIMESTAMP") or "")
@@ -44,7 +44,7 @@ def from_journal(raw: str) -> Record:
 
 
 def as_object(record: Record) -> dict[str, Any]:
-    """Return a record for programs: what memd wrote, or a plain line with what is known of it."""
+    """Return a record for programs: the object that memd wrote, or a plain line with its known facts."""
     if record.fields is not None:
         return record.fields
     known = {"timestamp": record.at.isoformat() if record.at else "", "by": record.by, "text": record.text}
@@ -52,7 +52,7 @@ def as_object(record: Record) -> dict[str, Any]:
 
 
 def line(record: Record, marker: Marker) -> str:
-    """Return a record for people: local time, how bad it is, what, and its details."""
+    """Return a record for people: local time, level, event and details."""
     time = record.at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if record.at else ""
     if record.fields is None:
         return "  ".join(filter(None, [time, record.by, one_line(record.text)]))

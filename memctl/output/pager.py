@@ -1,6 +1,6 @@
-"""A page on a terminal, through a pager where it is longer than the screen, as git shows its own.
+"""Show a page on a terminal, through a pager if it is longer than the screen, as git does.
 
-`less` is told what git tells it (`LESS=FRX`): end where all fits, show colours, leave the text on the screen.
+`less` gets git's options (`LESS=FRX`): quit if all fits, show colours, leave the text on the screen.
 """
 
 import os
@@ -16,13 +16,13 @@ LESS = "FRX"
 
 
 def show(page: str) -> None:
-    """Write a page to stdout; through the pager where stdout is a terminal and the page higher than it."""
+    """Write a page to stdout, through the pager if stdout is a terminal that the page does not fit on."""
     command = _command() if sys.stdout.isatty() and page.count("\n") >= _height() else []
     if command and sys.stdin.isatty():
         sys.stdout.flush()
         try:
             pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": LESS} | dict(os.environ))
-        except OSError:  # it is no program: then without one
+        except OSError:  # no such program: write the page without a pager
             pass
         else:
             return _feed(pager, page)
@@ -33,19 +33,19 @@ def show(page: str) -> None:
 def _feed(pager: subprocess.Popen[bytes], page: str) -> None:
     with pager:
         assert pager.stdin
-        with suppress(BrokenPipeError):  # its reader has seen enough
+        with suppress(BrokenPipeError):  # the user left the pager before its end
             pager.stdin.write(page.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
             pager.stdin.close()
         while True:
             try:
                 pager.wait()
-            except KeyboardInterrupt:  # is for the pager: less stops a long search by it
+            except KeyboardInterrupt:  # meant for the pager: less interrupts a long search with it
                 continue
             return
 
 
 def _command() -> list[str]:
-    """Return the pager's command line; none where the user wants none."""
+    """Return the pager's command line; [] if the user has turned paging off."""
     for name in VARIABLES:
         if (named := os.environ.get(name)) is not None:
             return [] if named.strip() in {"", "cat"} else _words(name, named)
@@ -56,7 +56,7 @@ def _words(name: str, named: str) -> list[str]:
     try:
         return shlex.split(named)
     except ValueError as error:
-        said = f"memctl: {name}={one_line(named)} is no command line ({error}): shown without a pager"
+        said = f"memctl: {name}={one_line(named)} is not a command line ({error}): no pager is used"
         print(said, file=sys.stderr)
         return []
 

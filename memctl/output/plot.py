@@ -1,7 +1,7 @@
-"""The plot of an evaluation: three panels over the same rows, a row an arm; drawn with matplotlib.
+"""The plot of an evaluation, drawn with matplotlib: three panels with one row for each arm.
 
-Quality with its interval, where the answers stand, and the time they take. Holds figures and no word of a
-note or query, so that it can be shown around.
+The panels show quality with its interval, the ranks of the right notes, and latency. The plot may be shared:
+it contains no text of notes or queries.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-OURS, OTHERS = "#0969da", "#8c959f"  # hybrid stands out, the others are what it is compared with
-# Where the first right note stands → colour, legend; dark is early.
+OURS, OTHERS = "#0969da", "#8c959f"  # hybrid in colour, the arms it is compared with in grey
+# Rank of the first right note → colour, legend; darker is better.
 STANDING = {
     "1": ("#0550ae", "first"),
     "2-3": ("#4c9bf0", "2 to 3"),
@@ -21,22 +21,22 @@ STANDING = {
     "none": ("#e6e8eb", "not in 10"),
 }
 DEPTH = 10  # ranks that the report judges: a page of hits
-NARROW = 0.15  # of nDCG@10: its figure does not fit into a bar that is shorter
-SHORTEST_MS = 0.01  # a logarithmic axis has no place for 0
+NARROW = 0.15  # nDCG@10 below which the bar is too short to hold its figure
+SHORTEST_MS = 0.01  # a logarithmic axis cannot show 0
 
 Fields = dict[str, Any]
 
 
 def write(report: Fields, target: Path) -> None:
-    """Draw the report into an SVG file. Raises OSError."""
+    """Write the plot of a report to an SVG file. Raises OSError."""
     from matplotlib import rc_context
 
-    with rc_context({"svg.fonttype": "none"}):  # text stays text: it can be searched and copied
+    with rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and copied
         figure(report).savefig(target, format="svg")
 
 
 def figure(report: Fields) -> "Figure":
-    """Return the picture."""
+    """Return the plot as a matplotlib figure."""
     from matplotlib.figure import Figure
 
     arms = report["arms"]
@@ -46,7 +46,7 @@ def figure(report: Fields) -> "Figure":
     _quality(quality, arms)
     _standing(ranks, report)
     _latency(times, arms)
-    quality.invert_yaxis()  # the first arm on top
+    quality.invert_yaxis()  # first arm at the top
     quality.set_yticks(
         range(len(arms)), [f"{arm.partition('@')[0]} *" if "@" in arm else arm for arm in arms]
     )
@@ -54,7 +54,7 @@ def figure(report: Fields) -> "Figure":
 
 
 def headline(report: Fields) -> str:
-    """Return in a line what was asked."""
+    """Return one line with the number of questions and their origin."""
     amount = len(report["results"])
     asked = f"{amount:,} question{'' if amount == 1 else 's'}"
     starred = f"; * with {report['compared']['model']}" if "compared" in report else ""
@@ -64,7 +64,7 @@ def headline(report: Fields) -> str:
 
 
 def standing(report: Fields, arm: str) -> dict[str, int]:
-    """Return how many questions have their first right source at rank 1, 2 to 3, 4 to 10, or not there."""
+    """Return how many questions have their first right source at rank 1, 2 to 3, 4 to 10, or beyond."""
     found = dict.fromkeys(("1", "2-3", "4-10", "none"), 0)
     for row in report["results"]:
         rank = row["arms"][arm]["rank"] or DEPTH + 1
@@ -85,8 +85,8 @@ def _quality(axes: "Axes", arms: Mapping[str, Fields]) -> None:
 
 
 def _standing(axes: "Axes", report: Fields) -> None:
-    """Draw where the first right source stands, as shares of all questions."""
-    axes.set(title="Where the first right note stands", xlim=(0, 100), xlabel="% of the questions")
+    """Draw the ranks of the first right source, as shares of all questions."""
+    axes.set(title="Rank of the first right note", xlim=(0, 100), xlabel="% of the questions")
     total = len(report["results"])
     left = [0.0] * len(report["arms"])
     for place, (colour, label) in STANDING.items():
@@ -112,4 +112,4 @@ def _colour(arm: str) -> str:
 
 
 def _ms(time_ms: float) -> str:
-    return f"{time_ms:.0f}" if time_ms >= 10 else f"{time_ms:.1f}"  # noqa: PLR2004 (two figures say enough)
+    return f"{time_ms:.0f}" if time_ms >= 10 else f"{time_ms:.1f}"  # noqa: PLR2004 (two digits suffice)

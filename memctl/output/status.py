@@ -1,6 +1,6 @@
-"""The facts of `status`, `health` and `workspaces` in words, and their plain text.
+"""The answers of `status`, `health` and `workspaces` as facts, and as plain text.
 
-Facts are (label, value) pairs: the plain page prints them, the terminal's tables show the same ones.
+A fact is a (label, value) pair. The plain page and the tables of memctl.output.terminal print the same facts.
 """
 
 from collections.abc import Iterable
@@ -10,16 +10,14 @@ from typing import Any, NamedTuple
 from memctl.output.caveats import RENEWED, embedding, reasons
 from memctl.output.text import one_line
 
-SKIPPED_SHOWN = 5  # a page; all that memd keeps are in --json
-
-
+SKIPPED_SHOWN = 5  # --json has all that memd stores
 NUMBERS = ("files", "chunks", "vectors", "pending")
 COLUMNS = ("workspace", "state", *NUMBERS, "model")  # of the table of workspaces
 _ORDINARY = {"last scan", "last index", "last check", "size"}
 
 
 class StatusSection(NamedTuple):
-    """A title with what is known below it."""
+    """A title and the facts below it."""
 
     title: str
     facts: list[tuple[str, str]]
@@ -46,7 +44,7 @@ def server(status: dict[str, Any]) -> StatusSection:
 def workspace(known: dict[str, Any]) -> StatusSection:
     """Return the facts of one workspace."""
     errors = [("error", one_line(str(error))) for error in known.get("errors") or ()]
-    if "sources" not in known:  # it could not be opened: nothing but the reason is known
+    if "sources" not in known:  # it could not be opened: only the reason is known
         return StatusSection(one_line(known["root"]), [("state", _state(known)), *errors])
     amounts = [counted(known.get(f"{noun}s"), noun) for noun in ("source", "chunk", "vector")]
     facts = [
@@ -66,7 +64,7 @@ def workspace(known: dict[str, Any]) -> StatusSection:
 
 
 def row(known: dict[str, Any]) -> tuple[str, ...]:
-    """Return a workspace as a row under `COLUMNS`; its numbers are empty where it could not be opened."""
+    """Return a workspace as a row under `COLUMNS`; its numbers are empty if it could not be opened."""
     numbers = [
         f"{known.get(key) or 0:,}" if "sources" in known else ""
         for key in ("sources", "chunks", "vectors", "pending")
@@ -76,7 +74,7 @@ def row(known: dict[str, Any]) -> tuple[str, ...]:
 
 
 def beyond_row(known: dict[str, Any], *, ordinary: bool) -> StatusSection:
-    """Return the facts that a row does not have; *ordinary*: also those of a workspace without trouble."""
+    """Return the facts that a row lacks; *ordinary*: also those that every healthy workspace has."""
     told = {"content", "model"} | (set() if ordinary else _ORDINARY)
     told |= set() if known.get("pending") else {"pending"}
     told |= set() if known.get("lag_ms") else {"state"}
@@ -93,7 +91,7 @@ def checks(health: dict[str, Any]) -> list[tuple[bool, str, str]]:
 
 
 def duration(seconds: float) -> str:
-    """Return a time span in the two largest units that say something."""
+    """Return a time span in its two largest units."""
     whole = int(seconds)
     for unit, length, small, small_length in (
         ("d", 86400, "h", 3600),
@@ -106,7 +104,7 @@ def duration(seconds: float) -> str:
 
 
 def size(bytes_: int | None) -> str:
-    """Return a size as people read it."""
+    """Return a size with an SI unit."""
     amount = float(bytes_ or 0)
     for unit in ("B", "kB", "MB"):
         if amount < 1000:  # noqa: PLR2004 (SI)
@@ -116,7 +114,7 @@ def size(bytes_: int | None) -> str:
 
 
 def moment(when: float | str | None) -> str:
-    """Return a time stamp (seconds since 1970, or text) in local time."""
+    """Return a timestamp (Unix seconds, or text that is passed through) in local time."""
     if when is None:
         return "never"
     if isinstance(when, str):
@@ -125,14 +123,14 @@ def moment(when: float | str | None) -> str:
 
 
 def counted(number: int | None, noun: str) -> str:
-    """Return *number* with its noun, in the plural where it must be."""
+    """Return *number* and *noun*, the noun in the plural unless the number is 1."""
     return f"{number or 0:,} {noun}{'' if number == 1 else 's'}"
 
 
 def model_of(known: dict[str, Any]) -> str:
-    """Return the model or provider of a workspace's vectors; "" where an older memd does not say."""
+    """Return the model or provider of a workspace's vectors; "" if memd is too old to send it."""
     provider, model_id = str(known.get("provider") or ""), str(known.get("model_id") or "")
-    # The ids of servers' models have the name; the others are checksums, which say nothing to people.
+    # Ids of models on a server contain the name; the others are checksums, which mean nothing to people.
     served = model_id.startswith(("ollama:", "openai:"))
     named = model_id.partition(":")[2].rpartition("@")[0] if served else ""
     return one_line(named or provider)
@@ -158,7 +156,7 @@ def _pending(known: dict[str, Any]) -> str:
 
 
 def _left_out(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the chunks that are found by words alone, with the reason; nothing where all get vectors."""
+    """Return the counts of chunks that get no vector, with the reasons; [] if there are none."""
     return [
         (label, f"{counted(count, 'chunk')}: {why}")
         for label, why in (("unreadable", NOT_READ), ("beyond", TOO_FAR))
@@ -167,7 +165,7 @@ def _left_out(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the facts that have a line only where they are unusual."""
+    """Return the facts that are shown only if they are unusual."""
     facts = []
     if watching := _WATCHING.get(known.get("watching") or "events"):
         facts.append(("watching", watching))
@@ -187,8 +185,8 @@ def _unusual(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 _WATCHING = {
-    "polling": "by looking now and then: this folder gives no events to rely on",
-    "none": "not at the moment: changes are seen at the next scan",
+    "polling": "by polling: this folder gives no reliable events",
+    "none": "not at the moment: the next scan finds changes",
 }
 
 
@@ -207,17 +205,17 @@ def _building(building: dict[str, Any]) -> str:
 def _rebuilding(rebuilding: dict[str, Any]) -> str:
     done, total = rebuilding.get("done") or 0, rebuilding.get("total") or 0
     kind = {"index": "files", "embed": "vectors"}.get(str(rebuilding.get("stage")))
-    amount = f"{done:,} of {total:,} {kind}" if kind else "looking through the folder"
-    return f"{amount} of the index that takes the old one's place"
+    amount = f"{done:,} of {total:,} {kind}" if kind else "scanning the folder"
+    return f"{amount} of the index that will replace the current one"
 
 
 def _checked(last_check: dict[str, Any]) -> str:
-    found = "all well" if last_check.get("ok") else "not all well: memctl check"
+    found = "no problems" if last_check.get("ok") else "problems found: memctl check"
     return f"{moment(last_check.get('at'))}, {one_line(str(last_check.get('detail') or found))}"
 
 
 def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the first few files that are not indexed as they are written, each with the reason."""
+    """Return the first files that were indexed with a warning, each with its reason."""
     warned: Iterable[dict[str, Any]] = (known.get("warnings") or ())[:SKIPPED_SHOWN]
     facts = [("warning", f"{one_line(file['path'])} ({one_line(file['warning'])})") for file in warned]
     more = (known.get("warnings_total") or len(facts)) - len(facts)
@@ -225,7 +223,7 @@ def _warnings(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _beside(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the files that are skipped, templates, copies of sync conflicts, or indexed with a warning."""
+    """Return skipped files, template folders, copies of sync conflicts, and files with a warning."""
     folders = [("left out", f"{one_line(one)} (templates)") for one in known.get("templates") or ()]
     copies = [("copy", f"{one_line(one)} (of a sync conflict)") for one in known.get("copies") or ()]
     more = (known.get("copies_total") or 0) - SKIPPED_SHOWN
@@ -234,17 +232,17 @@ def _beside(known: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _skipped(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the files that are not indexed, each with its reason; the first few of many."""
+    """Return the first files that are not indexed, each with its reason."""
     skipped: Iterable[dict[str, Any]] = (known.get("skipped") or ())[:SKIPPED_SHOWN]
     facts = [("skipped", f"{one_line(file['path'])} ({one_line(file['reason'])})") for file in skipped]
     more = (known.get("skipped_total") or len(facts)) - len(facts)
     return [*facts, ("skipped", f"{more} more: memctl status --json")] if more > 0 else facts
 
 
-SET_ASIDE = "an older index, with what notes said then; memctl index --purge deletes it"
-NOT_READ = "the model does not read their script, words find them"
-TOO_FAR = "behind the first parts of a long note, words find them"
-_LABEL_WIDTH = 12  # the longest label and two spaces
+SET_ASIDE = "an older index, with the text of notes at that time; memctl index --purge deletes it"
+NOT_READ = "the model does not read their script; found by words only"
+TOO_FAR = "beyond the first parts of a long note; found by words only"
+_LABEL_WIDTH = 12  # longest label and two spaces
 
 
 def status(answer: dict[str, Any]) -> str:
@@ -254,13 +252,13 @@ def status(answer: dict[str, Any]) -> str:
 
 
 def health(answer: dict[str, Any]) -> str:
-    """Return a line a check, then the verdict."""
+    """Return one line for each check, then the verdict."""
     lines = [f"{'ok  ' if ok else 'FAIL'}  {name}  {detail}".rstrip() for ok, name, detail in checks(answer)]
     return "\n".join([*lines, "healthy" if answer["ok"] else "not healthy", ""])
 
 
 def workspaces(answer: dict[str, Any]) -> str:
-    """Return a line a workspace: root, state, sources, chunks, parted by tabs."""
+    """Return one line for each workspace: root, state, sources, chunks, separated by tabs."""
     if not answer["workspaces"]:
         return f"{NO_WORKSPACES}\n"
     return "".join(
@@ -280,7 +278,7 @@ def _section(section: StatusSection) -> str:
 
 
 class Sightings:
-    """Remembers whether the last look met a daemon, and which one."""
+    """Compares successive answers to tell when the daemon stopped, started or restarted."""
 
     def __init__(self) -> None:
         self._instance = ""
@@ -288,15 +286,15 @@ class Sightings:
         self._news: list[str] = []
 
     def after(self, answer: dict[str, Any], at: float) -> list[str]:
-        """Take one more answer, and return the news of the daemon's starts and ends."""
+        """Record an answer that came at the Unix time *at*, and return the latest change as lines of text."""
         instance = str(answer["server"].get("instance_id") or "")
         if not instance:
             self._away_since = self._away_since or at
             return [f"no answer since {_time(self._away_since)}; waiting for memd"]
         if self._away_since is not None:
             who = "the same process" if instance == self._instance else "another process"
-            # Before the first answer nothing can have come back.
-            came = f"memd is back: {who}," if self._instance else "memd came:"
+            # "back" only if there was an answer before.
+            came = f"memd is back: {who}," if self._instance else "memd started:"
             self._news = [f"{came} no answer from {_time(self._away_since)} to {_time(at)}"]
         elif self._instance not in {"", instance}:
             self._news = [f"memd was restarted, seen at {_time(at)}"]

@@ -1,7 +1,6 @@
-"""The tables of `status`, `health` and `workspaces` on a terminal.
+"""The tables of `status`, `health` and `workspaces` on a terminal, laid out with rich.
 
-The only module of the client that lays out tables with rich, which takes longer to load than most
-commands take to run: import it where a terminal is known to be there.
+rich takes longer to load than most commands take to run: import this module only when stdout is a terminal.
 """
 
 import io
@@ -45,15 +44,15 @@ _LABEL_STYLES = {"error": "bold red", "degraded": "yellow"}
 
 
 def status(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
-    """Return the daemon's facts, a table of the workspaces, and below it what is worth a line of its own."""
+    """Return the facts of the daemon, a table of the workspaces, and the facts that the table lacks."""
     return _drawn(_status_parts(answer, width), width=width, colour=colour)
 
 
 def _status_parts(answer: dict[str, Any], width: int) -> list[RenderableType]:
-    """Return what `status` draws, from top to bottom; without a table where that would be too narrow."""
+    """Return the parts of the status page from top to bottom; without a table if the screen is too narrow."""
     known = answer["workspaces"]
     daemon = server(answer)
-    # Text, never markup: a folder may be named "[red]".
+    # Text instead of markup, because a folder may be named "[red]".
     parts: list[RenderableType] = [Text(daemon.title, "bold"), _table(daemon)]
     is_narrow = _narrowest(known) > width
     if not is_narrow:
@@ -65,7 +64,7 @@ def _status_parts(answer: dict[str, Any], width: int) -> list[RenderableType]:
 
 
 def health(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
-    """Return a row a check, then the verdict."""
+    """Return one row for each check, then the verdict."""
     table = _grid()
     for ok, name, detail in checks(answer):
         table.add_row(Text("✓", "green") if ok else Text("✗", "bold red"), Text(name), Text(detail, "dim"))
@@ -74,7 +73,7 @@ def health(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
 
 
 def workspaces(answer: dict[str, Any], *, width: int, colour: bool = True) -> str:
-    """Return a row a workspace."""
+    """Return a table with one row for each workspace."""
     if not answer["workspaces"]:
         return f"{NO_WORKSPACES}\n"
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -96,20 +95,20 @@ def workspaces(answer: dict[str, Any], *, width: int, colour: bool = True) -> st
 
 
 def _narrowest(known: list[dict[str, Any]]) -> int:
-    """Return how wide the table of workspaces is where their folders take no more than `_ROOT_WIDTH`."""
+    """Return the width of the table of workspaces if folders are wrapped at `_ROOT_WIDTH` columns."""
     rows = [COLUMNS, *(tuple(map(str, row(one))) for one in known)] if known else []
     wide = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return sum(wide) - wide[0] + min(wide[0], _ROOT_WIDTH) + 2 * (len(wide) - 1) if wide else 0
 
 
-_ROOT_WIDTH = 20  # columns for a folder's name, below which it is cut into too many lines; arbitrary
+_ROOT_WIDTH = 20  # arbitrary: in fewer columns a folder's path takes too many lines
 
 
 def _workspaces(known: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in COLUMNS:
         number = title in NUMBERS
-        whole = number or title == "state"  # a number in two lines is two numbers
+        whole = number or title == "state"  # a number on two lines would read as two numbers
         table.add_column(title, justify="right" if number else "left", overflow="fold", no_wrap=whole)
     for one in known:
         root, state, *rest = row(one)
@@ -158,7 +157,7 @@ def _console(file: IO[str], *, width: int, colour: bool, height: int | None = No
 
 
 class LiveStatus:
-    """The status, drawn over itself below the command; the last page stays, as any other output."""
+    """The status page, redrawn in place below the command; the last page stays on the screen."""
 
     def __init__(self, *, colour: bool) -> None:
         size = _size()
@@ -167,13 +166,13 @@ class LiveStatus:
             console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
         )
         self._page = _Page([])
-        self._woken: SimpleQueue[int] = SimpleQueue()  # what a handler may put into at any time
+        self._woken: SimpleQueue[int] = SimpleQueue()  # signal handlers may put into it at any time
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         self._before = {number: signal.signal(number, self._wake) for number in _WAKING}
         self._live.start()
-        # rich hides the cursor. A shell that gets the terminal by Ctrl-Z or a kill would not show it again.
+        # rich hides the cursor, and after Ctrl-Z or a kill the shell would not show it again.
         self._console.show_cursor()
         return self
 
@@ -185,23 +184,23 @@ class LiveStatus:
             signal.signal(number, handler)
 
     def draw(self, lines: list[str], answer: dict[str, Any] | None = None) -> None:
-        """Put *lines*, and below them the status, in the place of the last page."""
+        """Replace the last page by *lines* and the status below them."""
         size = _size()
-        self._console.size = size.columns, size.lines  # rich would believe $COLUMNS, which stays as it was
+        self._console.size = size.columns, size.lines  # rich would use $COLUMNS, which is not updated
         self._page = _Page([*map(Text, lines), *(_status_parts(answer, size.columns) if answer else [])])
         self._live.update(self._page, refresh=True)
 
     def pause(self, seconds: float) -> None:
-        """Wait, or return at once when the window's size changes or the shell gives the terminal back."""
+        """Wait; return early when the window is resized or the process is continued after Ctrl-Z."""
         try:
             woken = {self._woken.get(timeout=seconds)}
         except Empty:
             return
         while not self._woken.empty():
             woken.add(self._woken.get())
-        if signal.SIGCONT in woken:  # the shell has written below the page: the next one goes below that
-            self._console.file.write("\n" * (self._page.height - 1))  # rich goes up by so many
-        elif signal.SIGWINCH in woken:  # the terminal has wrapped the page anew, nobody knows how
+        if signal.SIGCONT in woken:  # the shell has written below the page: draw the next page below that
+            self._console.file.write("\n" * (self._page.height - 1))  # rich moves up by this many lines
+        elif signal.SIGWINCH in woken:  # the terminal has rewrapped the page in an unknown way
             self._console.clear()
 
     def _wake(self, number: int, _frame: FrameType | None) -> None:
@@ -212,18 +211,18 @@ _WAKING = (signal.SIGWINCH, signal.SIGCONT)
 
 
 class _Page:
-    """Parts below each other, no higher than the screen."""
+    """Parts from top to bottom, cut to the height of the screen."""
 
     def __init__(self, parts: list[RenderableType]) -> None:
         self._parts = parts
         self.height = 0  # when it was drawn last
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines that fit; the last one of them says how many do not."""
+        """Yield the lines that fit; if some do not, the last line says how many."""
         lines = console.render_lines(Group(*self._parts), options.update(height=None), pad=False)
         room = max(1, console.height - 1)  # the last line is the prompt's
         if len(lines) > room > 1:
-            told = f"{len(lines) - room + 1} more lines: make the window higher, or memctl status"
+            told = f"{len(lines) - room + 1} more lines: enlarge the window, or run memctl status"
             lines = [*lines[: room - 1], [Segment(told[: console.width])]]
         self.height = len(lines[:room])
         for line in lines[:room]:

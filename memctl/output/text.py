@@ -1,6 +1,6 @@
-"""The terminal on stdout, and text made safe for it.
+"""Properties of the terminal on stdout, and text made safe for it.
 
-Notes may hold escape sequences, and so may file names: a terminal must show them, not obey them.
+Notes and file names may contain escape sequences: a terminal must show them, not obey them.
 """
 
 import os
@@ -8,13 +8,13 @@ import re
 import sys
 from typing import Any
 
-# Patterns are texts here and below: each output compiles only the pattern that it needs, which saves time.
+# Patterns are strings here: each output compiles only those that it needs, which saves time.
 
 # U+2400 + n is the picture of control character n: ␛ for ESC. Tab and line feed stay.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)} | {0x7F: 0x2421}
 # C1 controls (some terminals take U+009B for ESC [), marks that reorder what follows, lone surrogates.
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # Unicode's Bidi_Control
-_FILLERS = "\u115f\u1160\u3164\uffa0"  # of Hangul: letters that nobody sees, wide as one
+_FILLERS = "\u115f\u1160\u3164\uffa0"  # Hangul fillers: invisible, but as wide as a letter
 _UNSAFE = f"[\x80-\x9f{_DIRECTIONS}{_FILLERS}\ud800-\udfff]"
 _LINE_ENDS = str.maketrans({"\t": " ", "\n": "\u240a", "\u2028": " ", "\u2029": " "})
 _JSON_UNSAFE = f"[\x7f-\x9f\u2028\u2029{_DIRECTIONS}{_FILLERS}]"
@@ -22,7 +22,7 @@ _SURROGATE = "[\ud800-\udfff]"
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal on stdout, None where there is none."""
+    """Return the width of the terminal on stdout; None if stdout is not a terminal."""
     if not sys.stdout.isatty():
         return None
     try:
@@ -32,43 +32,43 @@ def terminal_width() -> int | None:
 
 
 def wants_colour(choice: str = "auto") -> bool:
-    """Return whether stdout gets colours: as the user chose, else on a terminal that can show them."""
+    """Return whether to colour stdout; "auto": if it is a terminal that can show colours."""
     if choice != "auto":
         return choice == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def ascii_only() -> bool:
-    """Return whether stdout takes ASCII alone: JSON then escapes all other characters."""
+    """Return whether the encoding of stdout is not UTF, so that JSON must escape all but ASCII."""
     return not (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 def safe(text: str) -> str:
-    """Return *text* without anything that a terminal would obey; lines and tabs stay."""
+    """Return *text* without characters that a terminal would obey; line ends and tabs stay."""
     return re.sub(_UNSAFE, "\ufffd", text.replace("\r\n", "\n").translate(_PICTURES))
 
 
 def one_line(text: str) -> str:
-    """Return *text* safe and on one line, as a path or a quickfix entry must be."""
+    """Return *text* made safe and on one line, as paths and quickfix entries must be."""
     return safe(text.rstrip("\r\n")).translate(_LINE_ENDS)
 
 
 def any_text(raw: str) -> str:
-    """Return a command line argument as text: bytes that were not UTF-8 become U+FFFD."""
+    """Return a command line argument as valid Unicode: bytes that are not UTF-8 become U+FFFD."""
     return raw.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def to_json(answer: Any, *, ascii_only: bool = False) -> str:
-    """Return *answer* as JSON on one line that every strict parser and every terminal takes."""
+    """Return *answer* as one line of JSON that is valid for strict parsers and safe for terminals."""
     import json
 
     text = json.dumps(_well_formed(answer), ensure_ascii=ascii_only, allow_nan=False)
-    # json escapes C0 only; these characters occur in strings alone, where an escape means the same.
+    # json escapes C0 only; these characters occur only in strings, where an escape means the same.
     return re.sub(_JSON_UNSAFE, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _well_formed(value: Any) -> Any:
-    """Return *value* without lone surrogates: JSON would carry them, and other parsers refuse them."""
+    """Return *value* without lone surrogates, which json would write and other parsers refuse."""
     if isinstance(value, str):
         return re.sub(_SURROGATE, "\ufffd", value)
     if isinstance(value, dict):

@@ -114,7 +114,7 @@ def test_of_a_very_long_note_the_first_parts_are_embedded(daemon, tmp_path):
         [warning] = known["warnings"]
         assert warning["warning"].startswith("long-note: from line ")
         page = daemon.memctl("status").stdout
-        assert f"beyond      {known['beyond']} chunks: behind the first parts of a long note" in page
+        assert f"beyond      {known['beyond']} chunks: beyond the first parts of a long note" in page
         hit = daemon.call("search", query="zebra", explain=True)["hits"][0]
         assert (hit["start_line"], hit["explanation"]["unseen"]) == (2 * len(parts) - 1, ["long"])
         told = daemon.call("why", query="kingfisher", path="long.md", line=2 * len(parts) - 1)

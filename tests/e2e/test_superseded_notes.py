@@ -78,8 +78,8 @@ def test_memctl_shows_it_to_a_person(ops, tmp_path):
     page = daemon.memctl("search", "-w", str(root), QUERY, cwd=root)
     assert "superseded by ops/pipeline.md\n" in page.stdout
     explained = daemon.memctl("search", "-w", str(root), "--explain", QUERY, cwd=root).stdout
-    assert "newer    has the place of ops/deploy.md, which it supersedes\n" in explained
-    assert "older    behind what supersedes it: ops/pipeline.md\n" in explained
+    assert "newer    takes the place of ops/deploy.md, which it supersedes\n" in explained
+    assert "older    ranked below what supersedes it: ops/pipeline.md\n" in explained
     read = daemon.memctl("get", "ops/deploy.md", cwd=root)
     assert (read.stdout, read.stderr) == (OLD, "memctl: superseded by ops/pipeline.md\n")
     other = tmp_path / "other"

@@ -95,7 +95,7 @@ def test_an_answer_names_what_it_is_without(manual):
         assert answer["without_minus"]["hits"] == 1
         assert answer["without_minus"]["best"] == {"path": "draft.md", "start_line": 1, "end_line": 3}
     told = daemon.memctl("search", "--mode", "keyword", "--", "release", "-draft", cwd=root)
-    assert "without: draft (that leaves nothing; the same without the minus finds 1 hit" in told.stderr
+    assert "without: draft (no hits are left; without the minus the query finds 1 hit" in told.stderr
 
 
 def test_what_is_no_good_match_is_nothing_beside_a_minus(manual):
@@ -109,7 +109,7 @@ def test_what_is_no_good_match_is_nothing_beside_a_minus(manual):
     assert neither["without_minus"] == {"hits": 0, "best": None}
     told = daemon.memctl("search", "--", "zzzqqq", "-draft", cwd=root)
     assert (told.returncode, told.stdout) == (1, "")
-    assert "without: draft (that leaves nothing; the same without the minus finds " in told.stderr
+    assert "without: draft (no hits are left; without the minus the query finds " in told.stderr
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_an_update_is_said_as_what_it_is(daemon, server, tmp_path):
     daemon.start()
     assert daemon.memctl("search", "-w", workspace, "--mode", "keyword", "weir").returncode == 0
     assert copies(daemon) == [".old"]
-    said = "memd was updated: the index is made anew"
+    said = "memd was updated: the index is being rebuilt"
     assert said in daemon.memctl("search", "-w", workspace, "weir").stderr
     assert said in daemon.memctl("status").stdout
     assert "old-" in daemon.memctl("status").stdout

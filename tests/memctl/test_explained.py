@@ -111,14 +111,14 @@ def test_what_age_takes_is_said(floor, said):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"vector": None, "unseen": ["no-vector-yet"]}, "its vector is not there yet: words alone count"),
-        ({"vector": None, "unseen": ["script"]}, "the model does not read its script: words alone count"),
+        ({"vector": None, "unseen": ["no-vector-yet"]}, "it is not embedded yet: only words count"),
+        ({"vector": None, "unseen": ["script"]}, "the model does not read its script: only words count"),
         (
             {"vector": None, "unseen": ["long"]},
-            "beyond the first parts of a long note: words alone count",
+            "beyond the first parts of a long note: only words count",
         ),
-        ({"vector": None, "unseen": ["vector-arm-did-not-run"]}, "nothing was looked for by meaning"),
-        ({"keyword": None, "unseen": ["keyword-arm-did-not-run"]}, "words were not looked for"),
+        ({"vector": None, "unseen": ["vector-arm-did-not-run"]}, "the search by meaning did not run"),
+        ({"keyword": None, "unseen": ["keyword-arm-did-not-run"]}, "the search by words did not run"),
         ({"unseen": ["brand-new"]}, "brand-new"),
         ({"named": {"words": ["OPS-1"], "score": 0.9}, "merged": 0.9}, "= 0.5000, named: 0.9000"),
         ({"named": {"words": ["OPS-1"], "score": 0.4}}, "OPS-1: comes first; 0.4000 by what is named alone"),
@@ -131,14 +131,14 @@ def test_an_arm_that_had_no_say_is_told(changes, said):
 
 def test_a_chunk_outside_of_a_pool_says_so():
     """It was scored by an arm that did not bring it."""
-    assert "rank 512 and no candidate" in page(
+    assert "rank 512 and not a candidate" in page(
         vector=explanation()["vector"] | {"rank": 512, "in_pool": False}
     )
 
 
 def test_how_the_answer_was_made_stands_below_the_hits():
     """Words, filters as they are typed, arms, weights, and chunks that add up."""
-    dropped = "4 folded into better ones + 29 behind the limit"
+    dropped = "4 folded into better ones + 29 beyond the limit"
     assert page().split("\n\n")[2].splitlines() == [
         "how this answer was made",
         "    for      breast, 会*; not for the",
@@ -191,15 +191,13 @@ def test_what_is_superseded_names_what_holds_in_its_place():
     """On a page below the hit, seen from here; in an explanation on both sides."""
     shown = hits.people(found(hit(superseded_by=["notes/b.md", "c.md"])), query="x", style=PageStyle(CWD))
     assert shown.endswith("    superseded by b.md, /home/ada/work/c.md\n")
-    assert "newer    has the place of a.md, which it supersedes" in page(ahead_of="a.md")
-    assert "older    behind what supersedes it: b.md" in page(superseded_by=["b.md"])
+    assert "newer    takes the place of a.md, which it supersedes" in page(ahead_of="a.md")
+    assert "older    ranked below what supersedes it: b.md" in page(superseded_by=["b.md"])
 
 
 def test_no_good_match_is_said_where_there_are_hits():
     """In search and in recall, and so is a weak match; not beside "no hits"."""
-    assert (
-        caveats.notes(found(hit(), confidence="none")) == "no good match: this is only the nearest there is"
-    )
+    assert caveats.notes(found(hit(), confidence="none")) == "no good match: these are only the closest hits"
     assert caveats.notes({"sources": [{"score": 0.2}], "confidence": "none"}).startswith("no good match")
     assert caveats.notes({"sources": [{"score": None}], "confidence": "none"}) is None, "the core alone"
     assert caveats.notes(found(hit(), confidence="weak")) == "weak match"
@@ -288,7 +286,7 @@ def test_no_good_match_is_no_hit(peer, capsys, form):
     else:
         assert out == ""
     if form not in {"--json", "--jsonl"}:
-        assert err == "memctl: no good match (--nearest shows the nearest there is)\n"
+        assert err == "memctl: no good match (--nearest shows the closest hits)\n"
 
 
 @pytest.mark.parametrize("form", ["--json", "--jsonl", "--vimgrep", "--files", "--color=never"])
@@ -299,7 +297,7 @@ def test_the_nearest_are_shown_to_who_asks_for_them(peer, capsys, form):
     out, err = capsys.readouterr()
     assert "genetics.md" in out
     assert "no good match" not in out
-    assert err == ("" if form == "--json" else "memctl: no good match: this is only the nearest there is\n")
+    assert err == ("" if form == "--json" else "memctl: no good match: these are only the closest hits\n")
 
 
 def test_recall_of_what_nothing_is_known_about_prints_nothing(peer, capsys):
@@ -307,7 +305,7 @@ def test_recall_of_what_nothing_is_known_about_prints_nothing(peer, capsys):
     nothing = found(confidence="none") | {"text": "", "tokens": 0, "sources": [], "omitted": []}
     daemon = peer(recall=nothing)
     assert main(["recall", "x"]) == exits.NONE
-    assert capsys.readouterr() == ("", "memctl: no good match (--nearest shows the nearest there is)\n")
+    assert capsys.readouterr() == ("", "memctl: no good match (--nearest shows the closest hits)\n")
     assert daemon.asked[-1][1]["nearest"] is False
 
 
@@ -384,7 +382,7 @@ def test_most_searches_load_no_renderer_of_explanations(peer, capsys):
 def test_what_was_searched_for_beside_a_misspelled_word_is_said_and_marked():
     """In a line of its own, in the explanation, and in the snippets."""
     answer = found(hit(), corrected={"breats": "breast", "gnee": "gene"})
-    assert caveats.notes(answer) == "searched also for breast (breats), gene (gnee)"
+    assert caveats.notes(answer) == "also searched for breast (breats), gene (gnee)"
     assert caveats.notes(found(hit(), corrected={})) is None
     told = hits.people(answer | {"explanation": MADE}, query="breats", style=PageStyle("/home/ada"))
     assert re.search(r"also for +breast \(breats\), gene \(gnee\)", told)

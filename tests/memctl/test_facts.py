@@ -35,9 +35,9 @@ def test_a_workspace_where_all_is_ordinary_has_no_extra_line():
         (
             {"watching": "polling"},
             "watching",
-            "by looking now and then: this folder gives no events to rely on",
+            "by polling: this folder gives no reliable events",
         ),
-        ({"watching": "none"}, "watching", "not at the moment: changes are seen at the next scan"),
+        ({"watching": "none"}, "watching", "not at the moment: the next scan finds changes"),
         (
             {"building": {"model_id": "abc", "done": 300, "total": 9001}},
             "building",
@@ -82,8 +82,8 @@ def test_the_last_check_says_when_and_what_it_found():
     """In memd's words, or in ours."""
     at = 1_780_000_000.0
     for check, verdict in (
-        ({"ok": True}, "all well"),
-        ({"ok": False}, "not all well: memctl check"),
+        ({"ok": True}, "no problems"),
+        ({"ok": False}, "problems found: memctl check"),
         ({"ok": False, "detail": "2 findings\x1b"}, "2 findings␛"),
     ):
         assert said(last_check=check | {"at": at})["last check"] == f"{facts.moment(at)}, {verdict}"

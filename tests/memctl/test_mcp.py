@@ -185,7 +185,7 @@ def test_an_agent_is_told_that_there_is_no_good_match(root, daemon):
     assert answer.structured_content["confidence"] == "none"
     assert [part.text for part in answer.content] == [
         RECALLED["text"],
-        "memd: no good match: this is only the nearest there is",
+        "memd: no good match: these are only the closest hits",
     ]
     daemon.answers["recall"] = lambda _: RECALLED | {"confidence": "none", "tokens": 490}
     [text] = ask(root, "recall", query="x", budget_tokens=500).content
@@ -199,7 +199,7 @@ def test_an_agent_is_told_which_words_were_corrected(root, daemon, tool):
     daemon.answers[tool] = lambda _: answers[tool] | {"corrected": {"breats": "breast"}}
     answer = ask(root, tool, query="breats").structured_content
     assert answer["corrected"] == {"breats": "breast"}
-    assert answer["note"] == "searched also for breast (breats)"
+    assert answer["note"] == "also searched for breast (breats)"
 
 
 def test_an_agent_is_told_what_an_answer_lacks(root, daemon):

@@ -294,7 +294,7 @@ def test_json_does_nothing_to_a_terminal_and_is_well_formed():
             {"degraded": ["x"], "index": {"pending_files": 2}},
             "degraded: x; 2 files still to be read",
         ),
-        ({"index": {"pending_vectors": 2}}, "2 chunks found by words alone until embedded"),
+        ({"index": {"pending_vectors": 2}}, "2 chunks found by words only until embedded"),
         ({"mode": "keyword", "index": {"pending_vectors": 2}}, None),
         (
             {"index": {"pending_vectors": 66, "embedded": 0.34, "left_s": {"vectors": 118.0}}},
@@ -306,7 +306,7 @@ def test_json_does_nothing_to_a_terminal_and_is_well_formed():
         ),
         (
             {"index": {"pending_vectors": 1, "embedded": 0.998, "left_s": {"vectors": 1.0}}},
-            "1 chunk found by words alone until embedded",
+            "1 chunk found by words only until embedded",
         ),
     ],
 )
@@ -320,7 +320,7 @@ def test_what_there_is_without_the_minus_is_named_as_seen_from_here():
     best = {"path": "notes/a.md", "start_line": 3, "end_line": 4}
     answer = found(without=["rm rf", "tmp"], without_minus={"hits": 2, "best": best})
     root = answer["workspace"]
-    told = 'without: "rm rf", tmp (that leaves nothing; the same without the minus finds 2 hits, the best at'
+    told = 'without: "rm rf", tmp (no hits are left; without the minus the query finds 2 hits, the best at'
     assert caveats.notes(answer) == f"{told} notes/a.md:3)"
     assert caveats.notes(answer, cwd=f"{root}/notes") == f"{told} a.md:3)"
     assert caveats.notes(answer, cwd="/home") == f"{told} {root.removeprefix('/home/')}/notes/a.md:3)"
@@ -406,7 +406,7 @@ def test_status_says_which_share_is_found_by_meaning_and_how_long_the_rest_takes
     assert told in pages.status(status(waiting))
     assert told in terminal.status(status(waiting), width=120, colour=False)
     few = known(pending_files=1, pending_vectors=2, embedded=0.998)
-    assert "1 file, 2 vectors; 2 chunks found by words alone until embedded" in pages.status(status(few))
+    assert "1 file, 2 vectors; 2 chunks found by words only until embedded" in pages.status(status(few))
 
 
 def test_status_without_workspaces_says_how_to_make_one():

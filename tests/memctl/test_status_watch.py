@@ -170,7 +170,7 @@ def test_a_page_that_is_too_high_is_cut_and_says_so(peer, terminal):
     watching = terminal("0.05", rows=12)
     lines = watching.after_looks(4)
     assert lines[0].endswith("until Ctrl-C")
-    assert re.match(r"\d+ more lines: make the window higher, or memctl status", lines[10])
+    assert re.match(r"\d+ more lines: enlarge the window, or run memctl status", lines[10])
     assert lines[11] == ""
 
 
@@ -338,4 +338,4 @@ def test_a_daemon_that_was_never_there_comes_and_does_not_come_back():
     """Whoever waits for the first one is told the truth."""
     sightings = Sightings()
     sightings.after(answered(""), NOON)
-    assert sightings.after(answered("a"), NOON + 2)[0].startswith("memd came: no answer from")
+    assert sightings.after(answered("a"), NOON + 2)[0].startswith("memd started: no answer from")

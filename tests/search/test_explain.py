@@ -191,7 +191,7 @@ def test_age_half_life_and_floor_are_named(notes):
 
 
 def test_what_each_stage_dropped_is_counted(notes):
-    """Filtered, below the floor, folded, joined, gone, of one file, behind the limit."""
+    """Filtered, below the floor, folded, joined, gone, of one file, beyond the limit."""
     text = "the heron nests by the weir each spring and leaves it when the water falls in autumn\n"
     notes.save(
         {

@@ -57,7 +57,7 @@ function M.search(query, options)
       return notify('no hits for %s%s', query, quickfix.caveats(answer))
     end
     if is_nearest then
-      return notify('no good match for %s (:MemNearest shows the nearest there is)', query)
+      return notify('no good match for %s (:MemNearest shows the closest hits)', query)
     end
     quickfix.fill(answer, query)
     if not still_here() then
