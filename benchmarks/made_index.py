@@ -20,10 +20,8 @@ import numpy as np
 from benchmarks.made_notes import word
 from memd import registry
 from memd.embedding.onnx import OnnxEmbedder
-from memd.index import chunk_text
 from memd.index.index import Index
-from memd.index.signature import signature
-from memd.index.source_rows import NewChunk, NewSource
+from memd.index.source_rows import NewChunk, NewSource, full_texts, hash_of, signature
 from memd.records import FileStamp
 from memd.registry import Registry
 from memd.text import scripts_of
@@ -133,7 +131,7 @@ def source_of(number: int, texts: Sequence[str]) -> NewSource:
     return NewSource(
         path=path,
         stamp=FileStamp(number + 1, number + 1, sum(map(len, texts)), number + 1),
-        hash=chunk_text.hash_of(path),
+        hash=hash_of(path),
         title=f"Note {number}",
         tags=(),
         day=DAY,
@@ -187,7 +185,7 @@ def _embed(index: Index, file: Path) -> None:
 
 
 def _chunk(text: str, path: str, place: int) -> NewChunk:
-    words, trigrams = chunk_text.full_texts(text, path, first=place == 0)
+    words, trigrams = full_texts(text, path, first=place == 0)
     return NewChunk(
         start_line=2 * place + 1,
         end_line=2 * place + 1,
@@ -195,7 +193,7 @@ def _chunk(text: str, path: str, place: int) -> NewChunk:
         heading="",
         text=text,
         context="",
-        hash=chunk_text.hash_of(text),
+        hash=hash_of(text),
         scripts=scripts_of(text),
         signature=signature("", text),
         words=words,

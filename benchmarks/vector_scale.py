@@ -23,10 +23,9 @@ import numpy as np
 from benchmarks import report
 from memd.index.codes_file import CodesBuild, CodesFile
 from memd.index.columns import Columns, Mask, mask_of, take
-from memd.index.cosine import by_chunk, cosines
 from memd.index.postings import TermPostings
 from memd.index.snapshot import Snapshot
-from memd.index.vectors import Rows
+from memd.index.vectors import Rows, by_chunk, cosines
 from memd.search.top_k import best
 from memd.search.vector import VectorArm
 

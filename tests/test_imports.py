@@ -60,12 +60,11 @@ VIEW = {
     for name in (
         "ann",
         "columns",
-        "cosine",
+        "links",
         "postings",
         "reader",
-        "signature",
         "snapshot",
-        "supersession",
+        "source_rows",
         "vectors",
         "vocabulary",
     )
@@ -142,7 +141,7 @@ def inside(name: str, packages: set[str]) -> bool:
 
 
 def _is_way_to(package: str, imported: set[str]) -> bool:
-    """Tell whether a package is named only on the way to a module in it: `from memd.index import schema`."""
+    """Tell whether a package is named only on the way to a module in it: `from memd.index import links`."""
     return any(other.startswith(f"{package}.") for other in imported)
 
 

@@ -15,9 +15,9 @@ from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.events import EventBus
 from memd.index import check
+from memd.index.check import Scrub
 from memd.index.index import Index
 from memd.index.indexer import Compared, Indexer
-from memd.index.scrub import Scrub
 from memd.records import ChunkLimits
 from memd.registry import Workspace
 from memd.search.identifiers import spelled

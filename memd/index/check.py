@@ -1,11 +1,16 @@
-"""The check of an index: each invariant is derived again from its source and compared.
+"""The check of an index, the repair of what it finds, and the scrub of the rows of its matrices.
 
-Reads only, by a connection of its own, so that it may run beside queries and saves; it sees one moment. What
-it finds is mended by `memd.index.repair`, in the writing thread.
+The check derives each invariant again from its source and compares. It only reads, by a connection of its
+own, so that it may run beside queries and saves; it sees one moment. FTS5's own check is not enough: the
+tables do not hold the text (`content=''`), so it cannot compare with it; and with or without its rank it
+says ok where the lengths that ranking divides by are gone. Queries rank by memd's own count, so nothing else
+would notice.
 
-FTS5's own check is not enough. The tables do not hold the text (`content=''`), so it cannot compare with it;
-and with or without its rank it says ok where the lengths that ranking divides by are gone. Queries rank by
-memd's own count, so nothing else would notice.
+The repair runs in the writing thread, a slice at a time. Everything but the Markdown is derived, so mending
+is deriving again: a table from the chunks, vectors by the model, chunks from the files.
+
+The scrub compares every row with its checksum, as file systems scrub: in the background, since reading a
+million rows takes seconds, and what nobody asks for may be damaged as well.
 """
 
 import time
@@ -16,91 +21,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from memd import fsio
 from memd.errors import DeadlineError, IndexDamagedError
 from memd.fsio import Failure
-from memd.index import chunk_text
-from memd.index.column_table import StoredSlice, chunks_in
-from memd.index.columns import HAS_NUMPY, only_living, take
+from memd.index.columns import HAS_NUMPY, StoredSlice, chunks_in, only_living, take
 from memd.index.database import open_scratch
 from memd.index.derived_file import flaw
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.links import key_of, supersession
 from memd.index.matrices import matrix_name
 from memd.index.reader import Reader
-from memd.index.signature import signature
 from memd.index.snapshot import View
-from memd.index.source_rows import is_beyond
+from memd.index.source_rows import full_texts, hash_of, is_beyond, read_by_model, signature
 from memd.index.vector_table import WITHOUT
-from memd.index.vectors import Matrix
+from memd.index.vectors import Matrix, Rows
 from memd.records import FileStamp, SourceText
 from memd.sources.scan import Rules, read_source, walk
 from memd.text import scripts_of
 
-TABLES: Final = {"words": "temp.postings", "trigrams": "temp.trigram_postings"}
-BATCH = 500  # chunks handed to FTS5 at once
-
-# A term's postings as a few numbers; trigrams have no offsets. A place that is missing, that is too much or
-# that was moved changes the first three; two errors would have to cancel out in all of them. 65,521 is the
-# largest prime below 2**16: products stay far below 2**63.
-SUMS = """
-    SELECT term, count(*), sum(doc), sum(offset), sum((doc % 65521) * (ifnull(offset, doc) % 65521 + 1))
-    FROM {places} GROUP BY term
-"""
-
-Texts = tuple[int, str, str]  # chunk, what the words table indexes, what the trigrams table does
-
-
-class Rederived:
-    """Full-text tables made from the chunks once more, in a database of their own."""
-
-    def __init__(self) -> None:
-        self._database = open_scratch()
-
-    def fill(self, texts: Iterable[Texts]) -> None:
-        """Index the texts of all chunks, in the order of their ids."""
-        remaining = iter(texts)
-        while batch := list(islice(remaining, BATCH)):
-            with self._database:
-                self._database.executemany(
-                    "INSERT INTO words (rowid, text) VALUES (?, ?)", ((one[0], one[1]) for one in batch)
-                )
-                self._database.executemany(
-                    "INSERT INTO trigrams (rowid, text) VALUES (?, ?)", ((one[0], one[2]) for one in batch)
-                )
-
-    def differing(self, reader: Reader, table: str) -> int:
-        """Return how many terms of *table* have other postings than their texts say.
-
-        Raises:
-            IndexDamagedError: the table can't be read.
-        """
-        statement = SUMS.format(places=TABLES[table])
-        return _differences(iter(self._database.execute(statement)), reader.each(statement))
-
-    def close(self) -> None:
-        """Delete it."""
-        self._database.close()
-
-
-def _differences(expected: Iterator[tuple[object, ...]], found: Iterator[tuple[object, ...]]) -> int:
-    """Count the terms that two sorted lists do not have in common with the same numbers."""
-    one, other = next(expected, None), next(found, None)
-    count = 0
-    while one is not None or other is not None:
-        if one == other:
-            one, other = next(expected, None), next(found, None)
-            continue
-        count += 1
-        here = str(one[0]).encode() if one is not None else None
-        there = str(other[0]).encode() if other is not None else None
-        if there is None or (here is not None and here <= there):
-            one = next(expected, None)
-        if here is None or (there is not None and there <= here):
-            other = next(found, None)
-    return count
-
-
-# Kind → what mends it. Those of MENDED are mended by `memd.index.repair`.
+# Kind → what mends it. Those of MENDED are mended by `Repair`.
 MENDED: Final[Mapping[str, str]] = {
     "words": "the table is filled again from the chunks",
     "trigrams": "the table is filled again from the chunks",
@@ -123,6 +62,34 @@ NOT_MENDED: Final[Mapping[str, str]] = {
     "foreign": "look whose it is: memd neither reads nor removes it",
 }
 
+TABLES: Final = {"words": "temp.postings", "trigrams": "temp.trigram_postings"}
+NEIGHBOURS = frozenset({"config.toml", "root"})  # what else lives in the folder of an index
+NAMED = 20  # rows, ids or terms that one finding names; the others are counted
+BATCH = 500  # chunks handed to FTS5 at once
+CHUNKS_AT_ONCE = 64  # put into a full-text table in one commit: some 20 ms
+CHECKSUMS_AT_ONCE = 10_000  # read by one statement: 10 ms
+ROWS_AT_ONCE = 4_096  # compared between two looks at the clock: 6 MB and some ms of 384 dimensions
+# What the columns are made from is mended before them; "published" shows what all others have mended.
+LAST = ("columns", "published")
+
+LIVE = "source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)"
+# Why a matrix has fewer rows than there are chunks: equal texts have one, and some have none (yet).
+ROWLESS = """
+    SELECT count(row) - count(DISTINCT row), count(*) - count(row) FROM chunks
+    LEFT JOIN vectors ON vectors.hash = chunks.hash AND matrix = ?
+"""
+# A term's postings as a few numbers; trigrams have no offsets. A place that is missing, that is too much or
+# that was moved changes the first three; two errors would have to cancel out in all of them. 65,521 is the
+# largest prime below 2**16: products stay far below 2**63.
+SUMS = """
+    SELECT term, count(*), sum(doc), sum(offset), sum((doc % 65521) * (ifnull(offset, doc) % 65521 + 1))
+    FROM {places} GROUP BY term
+"""
+
+Counts = Counter[str]
+Ends = Callable[[], None]  # raises DeadlineError when there is no time left
+Texts = tuple[int, str, str]  # chunk, what the words table indexes, what the trigrams table does
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -138,16 +105,6 @@ class Finding:
     def repairable(self) -> bool:
         """Whether `repair` can mend it; else only a new index does."""
         return self.kind in MENDED
-
-
-NAMED = 20  # rows, ids or terms that one finding names; the others are counted
-# What else lives in the folder of an index.
-NEIGHBOURS = frozenset({"config.toml", "root"})
-
-Counts = Counter[str]
-Ends = Callable[[], None]  # raises DeadlineError when there is no time left
-
-LIVE = "source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)"
 
 
 def findings(
@@ -195,6 +152,148 @@ def findings(
         yield Finding("database", str(error))
 
 
+class Repair:
+    """Mends findings, in steps."""
+
+    def __init__(self, index: Index, findings: Iterable[Finding]) -> None:
+        self.mended: set[Finding] = set()
+        self.paths: set[str] = set()  # of sources that must be indexed again, or looked for
+        self._index = index
+        self._findings = [finding for finding in findings if finding.repairable]
+        self._steps = self._all_steps()
+
+    def step(self, budget_s: float) -> bool:
+        """Go on for about so long; True when all is done."""
+        stop = time.monotonic() + budget_s
+        return all(time.monotonic() <= stop for _ in self._steps)
+
+    def _all_steps(self) -> Iterator[None]:
+        for table in TABLES:
+            of_table = [finding for finding in self._findings if finding.kind == table]
+            if of_table:
+                yield from self._refilled(table)
+                self.mended.update(of_table)
+        for finding in sorted(
+            self._findings, key=lambda one: LAST.index(one.kind) if one.kind in LAST else -1
+        ):
+            if finding.kind not in TABLES:
+                self._mend(finding)
+                self.mended.add(finding)
+                yield
+
+    def _mend(self, finding: Finding) -> None:
+        index = self._index
+        if finding.kind in {"chunk", "stale", "unindexed", "absent"}:
+            with index.writer.transaction():
+                index.writer.forget_stamps(finding.names)
+            self.paths.update(finding.names)
+        elif finding.kind == "rows":
+            index.forget_rows(finding.matrix, finding.rows)
+        elif finding.kind == "stray":
+            self._remove(finding.names)
+        else:
+            {
+                "postings": index.postings.drop,
+                "codes": index.codes.drop,
+                "waiting": index.refill_waiting,
+                "columns": index.refill_columns,
+                "published": index.publish_again,
+            }.get(finding.kind, _nothing)()
+
+    def _remove(self, names: Iterable[str]) -> None:
+        index = self._index
+        for name in names:
+            path = index.folder / name
+            if any(one.fullmatch(name) for one in FILE_NAMES) and not index.owns(path):
+                fsio.remove(path)
+
+    def _refilled(self, table: str) -> Iterator[None]:
+        """Fill a full-text table anew beside the old one, which answers meanwhile."""
+        writer = self._index.writer
+        with writer.transaction():
+            writer.begin_refill(table)
+        while True:
+            with writer.transaction():
+                chunks = writer.chunks_to_refill(table, CHUNKS_AT_ONCE)
+                if not chunks:
+                    writer.finish_refill(table)
+                    break
+                for chunk_id, path, context, text, is_first in chunks:
+                    read = read_by_model(context, text)
+                    words, trigrams = full_texts(read, path, first=is_first)
+                    writer.refill(table, chunk_id, words if table == "words" else trigrams)
+            yield
+        self._index.publish_again()
+
+
+def repair(index: Index, findings: Iterable[Finding]) -> Repair:
+    """Mend what can be mended at once, however long that takes; return what was."""
+    mending = Repair(index, findings)
+    while not mending.step(1.0):
+        pass
+    return mending
+
+
+class Scrub:
+    """One pass over the matrices that are open. Begin it and `forget` in the writing thread."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        held = (index.matrices.active, index.matrices.building)
+        self._matrices = [(one.number, one.file.rows) for one in held if one is not None]
+        self._damaged: list[tuple[Rows, list[int]]] = []
+        self._steps = self._all_steps()
+
+    def step(self, budget_s: float) -> bool:
+        """Go on for about so long, in any one thread at a time; True when all is compared.
+
+        Raises:
+            MemdError: the database cannot be read.
+        """
+        stop = time.monotonic() + budget_s
+        return all(time.monotonic() <= stop for _ in self._steps)
+
+    @property
+    def damaged_count(self) -> int:
+        """How many rows were found damaged."""
+        return sum(len(damaged) for _, damaged in self._damaged)
+
+    def forget(self) -> int:
+        """Drop the rows that were found damaged, so that their texts are embedded again; return how many."""
+        return sum(self._index.forget_damaged(rows, damaged) for rows, damaged in self._damaged)
+
+    def _all_steps(self) -> Iterator[None]:
+        for number, rows in self._matrices:
+            damaged: list[int] = []
+            yield from self._learn(number, rows, damaged)
+            for start in range(0, rows.count, ROWS_AT_ONCE):
+                some = range(start, min(start + ROWS_AT_ONCE, rows.count))
+                damaged += rows.damaged(row for row in some if rows.crcs[row])  # others nobody names
+                yield
+            if damaged:
+                self._damaged.append((rows, damaged))
+
+    def _learn(self, number: int, rows: Rows, damaged: list[int]) -> Iterator[None]:
+        digest = b""
+        while True:
+            with self._index.view_apart() as view:
+                digest, crcs = view.reader.checksums_after(number, digest, CHECKSUMS_AT_ONCE)
+            if not crcs:
+                return
+            damaged += rows.learn(crcs)
+            yield
+
+
+def rank_all(view: View) -> None:
+    """Rank the chunks of one term of each full-text table by FTS5's score.
+
+    Raises:
+        IndexDamagedError: that can't be done.
+    """
+    for table in TABLES:
+        _rank(view, table)
+
+
 def _database(view: View) -> Iterator[Finding]:
     for [line] in view.reader.each("PRAGMA integrity_check"):
         table = next((table for table in TABLES if str(line).endswith(f"FTS5 table main.{table}")), None)
@@ -202,15 +301,29 @@ def _database(view: View) -> Iterator[Finding]:
             yield Finding(table or "database", str(line))
     for table in TABLES:
         try:
-            rank(view, table)
+            _rank(view, table)
         except IndexDamagedError as error:
             yield Finding(table, str(error))
             continue
-        if lost := without_length(view, table):
+        if lost := _without_length(view, table):
             yield Finding(table, f"the table {table} does not know the length of {lost} chunks")
     for table, row, parent, _ in view.reader.each("PRAGMA foreign_key_check"):
         kind = "waiting" if table in dict(WITHOUT) else "database"
         yield Finding(kind, f"row {row} of {table} names something that is not in {parent}")
+
+
+def _rank(view: View, table: str) -> None:
+    """Do what `rank_all` does for one *table*."""
+    for [term] in view.reader.each(f"SELECT term FROM {TABLES[table]} WHERE term > '' LIMIT 1"):
+        expression = '"' + term.replace('"', '""') + '"'
+        ranked = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rank LIMIT 1"
+        list(view.reader.each(ranked, (expression,)))
+
+
+def _without_length(view: View, table: str) -> int:
+    """Return of how many chunks a full-text *table* has lost the length."""
+    lost = view.reader.each(f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM {table}_docsize)")
+    return sum(int(row[0]) for row in lost)
 
 
 def _columns(view: View) -> Iterator[Finding]:
@@ -281,13 +394,6 @@ def _names(view: View) -> Iterator[Finding]:
             yield Finding("chunk", f"links do not find {path} by its name", (path,))
 
 
-# Why a matrix has fewer rows than there are chunks: equal texts have one, and some have none (yet).
-_ROWLESS = """
-    SELECT count(row) - count(DISTINCT row), count(*) - count(row) FROM chunks
-    LEFT JOIN vectors ON vectors.hash = chunks.hash AND matrix = ?
-"""
-
-
 def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
     """Compare each vector with its checksum."""
     matrices = view.reader.each(
@@ -308,7 +414,7 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
         bad = {row for row, _ in crcs if row >= next_row}.union(matrix.damaged(crcs))
         matrix.close()
         counts["rows"] += len(crcs)
-        [(shared, bare)] = view.reader.each(_ROWLESS, (number,))
+        [(shared, bare)] = view.reader.each(ROWLESS, (number,))
         counts.update({"sharing": shared, "rowless": bare})
         if bad:
             text = f"rows of {path.name} are not what was stored: {_some(bad)}"
@@ -333,7 +439,7 @@ def _derived_files(index: Index, view: View, broken: Container[str], ends: Ends)
 def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> Iterator[Finding]:
     """Derive again what follows from the text of each chunk."""
     wrong: set[str] = set()
-    again = Rederived()
+    again = _Rederived()
     try:
         again.fill(_derived(view, counts, wrong, ends))
         for path in sorted(wrong):
@@ -352,6 +458,56 @@ def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> I
         again.close()
 
 
+class _Rederived:
+    """Full-text tables made from the chunks once more, in a database of their own."""
+
+    def __init__(self) -> None:
+        self._database = open_scratch()
+
+    def fill(self, texts: Iterable[Texts]) -> None:
+        """Index the texts of all chunks, in the order of their ids."""
+        remaining = iter(texts)
+        while batch := list(islice(remaining, BATCH)):
+            with self._database:
+                self._database.executemany(
+                    "INSERT INTO words (rowid, text) VALUES (?, ?)", ((one[0], one[1]) for one in batch)
+                )
+                self._database.executemany(
+                    "INSERT INTO trigrams (rowid, text) VALUES (?, ?)", ((one[0], one[2]) for one in batch)
+                )
+
+    def differing(self, reader: Reader, table: str) -> int:
+        """Return how many terms of *table* have other postings than their texts say.
+
+        Raises:
+            IndexDamagedError: the table can't be read.
+        """
+        statement = SUMS.format(places=TABLES[table])
+        return _differences(iter(self._database.execute(statement)), reader.each(statement))
+
+    def close(self) -> None:
+        """Delete it."""
+        self._database.close()
+
+
+def _differences(expected: Iterator[tuple[object, ...]], found: Iterator[tuple[object, ...]]) -> int:
+    """Count the terms that two sorted lists do not have in common with the same numbers."""
+    one, other = next(expected, None), next(found, None)
+    count = 0
+    while one is not None or other is not None:
+        if one == other:
+            one, other = next(expected, None), next(found, None)
+            continue
+        count += 1
+        here = str(one[0]).encode() if one is not None else None
+        there = str(other[0]).encode() if other is not None else None
+        if there is None or (here is not None and here <= there):
+            one = next(expected, None)
+        if here is None or (there is not None and there <= here):
+            other = next(found, None)
+    return count
+
+
 def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterator[Texts]:
     """Yield what full-text search should know of each chunk; collect whose facts differ."""
     seen: Counter[int] = Counter()  # source → chunks
@@ -364,13 +520,13 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
     )
     for number, source, path, heading, context, text, *stored in rows:
         ends()
-        read = chunk_text.read_by_model(context, text)
-        words, trigrams = chunk_text.full_texts(read, path, first=not seen[source])
+        read = read_by_model(context, text)
+        words, trigrams = full_texts(read, path, first=not seen[source])
         beyond = is_beyond(seen[source])
         seen[source] += 1
         length = len(view.reader.indexed_terms(words))
         scripts = " ".join(scripts_of(read))
-        if [chunk_text.hash_of(read), signature(heading, text), length, beyond, scripts] != stored:
+        if [hash_of(read), signature(heading, text), length, beyond, scripts] != stored:
             wrong.add(path)
         yield number, words, trigrams
         counts["chunks"] += 1
@@ -437,29 +593,5 @@ def _some(numbers: Iterable[int]) -> str:
     return shown if len(listed) <= NAMED else f"{shown} and {len(listed) - NAMED} more"
 
 
-def rank_all(view: View) -> None:
-    """Rank the chunks of one term of each full-text table by FTS5's score.
-
-    Raises:
-        IndexDamagedError: that can't be done.
-    """
-    for table in TABLES:
-        rank(view, table)
-
-
-def rank(view: View, table: str) -> None:
-    """Do it for one *table*.
-
-    Raises:
-        IndexDamagedError: as said above.
-    """
-    for [term] in view.reader.each(f"SELECT term FROM {TABLES[table]} WHERE term > '' LIMIT 1"):
-        expression = '"' + term.replace('"', '""') + '"'
-        ranked = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rank LIMIT 1"
-        list(view.reader.each(ranked, (expression,)))
-
-
-def without_length(view: View, table: str) -> int:
-    """Return of how many chunks a full-text *table* has lost the length."""
-    lost = view.reader.each(f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM {table}_docsize)")
-    return sum(int(row[0]) for row in lost)
+def _nothing() -> None:
+    """Mend what others mend: sidecars, and what is removed at a start."""

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memd.index.array_file import ArrayFile, ArrayFileWriter, DamagedFileError
-from memd.index.cosine import Ids, cosines, with_newest
 from memd.index.derived_file import Build, DerivedFileKeeper, UnderivableError
+from memd.index.vectors import Ids, cosines, with_newest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator

@@ -1,12 +1,25 @@
-"""SQLite connections: how they are opened, their tokenizer, and the translation of their errors."""
+"""The database of an index: its tables, its connections, and the translation of SQLite's errors.
+
+The full-text tables are contentless: the text is stored once, in ``chunks``, as it is in the file, and
+what they index is derived from it (``memd.text``). They can be dropped and filled again at any time.
+
+A chunk does not name its row of the matrix: `vectors` says it by the hash of the text, for each matrix
+there is. So one text is embedded once, a second matrix is built without touching a chunk, and the switch
+from one to the other is one value in `meta`: "active", "building".
+
+`Store` is the one connection that writes. It records how the index was left: a database whose last user did
+not come to the end is checked before it is trusted, since files of SQLite's own (the WAL) may have been lost
+or changed meanwhile.
+"""
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import apsw
 
@@ -17,20 +30,153 @@ from memd.errors import (
     IndexDamagedError,
     MemdError,
     NoSpaceError,
+    SchemaError,
     StorageError,
+    storage_error,
 )
-from memd.index import schema
+from memd.fsio import Failure
+
+SCHEMA_VERSION = 5  # of the tables; another one means that the index is built anew
+
+# unicode61 keeps letters and digits; with Mn and Mc the vowel signs of Indic scripts stay in their words.
+# remove_diacritics 2 also sees the ones that are stored as one code point with their letter.
+WORDS_TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
+
+SCHEMA = """
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sources (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- from 1: 0 stands for "no source"
+    path TEXT NOT NULL UNIQUE,             -- relative to the workspace, "/" on every platform
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    hash BLOB NOT NULL,                    -- of the file's bytes
+    title TEXT NOT NULL,
+    tags TEXT NOT NULL,                    -- JSON list
+    day TEXT NOT NULL,                     -- ISO date
+    day_of TEXT NOT NULL,                  -- "name", "updated", "created" or "changed": where it is from
+    origin TEXT NOT NULL,
+    front_matter TEXT NOT NULL,            -- JSON object
+    warnings TEXT NOT NULL,                -- JSON list
+    private INTEGER NOT NULL,              -- 1: it says that no agent may have it
+    gone_at INTEGER                        -- unix seconds: not on the disk since; NULL while it is live
+) STRICT;
+CREATE INDEX sources_gone ON sources (gone_at) WHERE gone_at IS NOT NULL;
+CREATE INDEX sources_private ON sources (id) WHERE private;
+
+CREATE TABLE names (                       -- what links call a source: memd.index.links
+    source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    kind TEXT NOT NULL,                    -- "file", "alias" or "id"
+    name TEXT NOT NULL,                    -- as it is looked for
+    PRIMARY KEY (source, kind, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX names_by_name ON names (name);
+
+CREATE TABLE links (                       -- of a source to others; resolved when they are asked for
+    source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
+    kind TEXT NOT NULL,                    -- "text", or the key of the front matter
+    target TEXT NOT NULL,                  -- as it is written
+    name TEXT NOT NULL,                    -- that the target is looked for by
+    line INTEGER,                          -- NULL: in the front matter
+    PRIMARY KEY (source, kind, target)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX links_by_name ON links (name);
+CREATE INDEX links_superseding ON links (source) WHERE kind = 'supersedes';
+
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: what is dead stays dead in a snapshot
+    source INTEGER NOT NULL REFERENCES sources (id),
+    start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    start_byte INTEGER NOT NULL,           -- of the first line, that the text begins at
+    signature BLOB NOT NULL,               -- memd.index.source_rows; in front of what may fill pages
+    heading TEXT NOT NULL,
+    text TEXT NOT NULL,                    -- as in the file
+    context TEXT NOT NULL,                 -- what the model reads in front of it
+    hash BLOB NOT NULL,                    -- of what the model reads
+    length INTEGER NOT NULL,               -- in terms
+    beyond INTEGER NOT NULL,               -- 1: beyond the first chunks of a long source, it gets no vector
+    scripts TEXT NOT NULL,                 -- of what the model reads, parted by spaces; "" without letters
+    entry TEXT NOT NULL,                   -- id of the daily entry that it is from; "" of none
+    origin TEXT NOT NULL                   -- who wrote that entry; "": the source says so
+) STRICT;
+CREATE INDEX chunks_by_source ON chunks (source);
+CREATE INDEX chunks_by_hash ON chunks (hash);
+CREATE INDEX chunks_by_entry ON chunks (entry) WHERE entry != '';
+
+CREATE TABLE matrices (
+    number INTEGER PRIMARY KEY,            -- of its file; one that is neither active nor building is waste
+    model_id TEXT NOT NULL,
+    dim INTEGER NOT NULL,
+    next_row INTEGER NOT NULL,             -- only grows: a row is never used twice inside a file
+    scripts TEXT                           -- JSON list of those that the model reads; NULL: all
+) STRICT;
+
+CREATE TABLE vectors (
+    matrix INTEGER NOT NULL REFERENCES matrices (number),
+    hash BLOB NOT NULL,                    -- of what the model read
+    row INTEGER NOT NULL,
+    crc INTEGER NOT NULL,                  -- CRC-32 of the row's bytes
+    PRIMARY KEY (matrix, hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE columns (                     -- memd.index.columns
+    slice INTEGER PRIMARY KEY,             -- of the ids of chunks
+    stored BLOB NOT NULL,                  -- source, row of the active matrix and length of each
+    crc INTEGER NOT NULL                   -- CRC-32 of the slice and what is stored
+) STRICT;
+
+-- Chunks of live sources without a vector of the model we want: those that will have one, ...
+CREATE TABLE waiting (
+    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE unreadable (                  -- ... those in a script that the model does not read, ...
+    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
+) STRICT;
+
+CREATE TABLE beyond (                      -- ... and those beyond the first chunks of a long source
+    chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE
+) STRICT;
+"""
+
+FULL_TEXT = {  # table → what FTS5 is told of it
+    "words": f"""tokenize="{" ".join(WORDS_TOKENIZER[:3])} categories '{WORDS_TOKENIZER[4]}'\"""",
+    # Each trigram of a chunk's words once, parted by spaces and without its places: who looks for a part of a
+    # word compares it with the text. With places and those that reach from word to word they take three
+    # times as much as the text; so they take a third of it.
+    "trigrams": "tokenize=ascii, detail=none",
+}
+
+# One row for each place where a term stands; lives in the connection, not in the file.
+POSTINGS = "CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, words, instance)"
+TERMS = "CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, words, row)"  # one row for each term
+TRIGRAM_POSTINGS = "CREATE VIRTUAL TABLE temp.trigram_postings USING fts5vocab (main, trigrams, instance)"
 
 BUSY_TIMEOUT_MS = 5000  # only a checkpoint of our own can hold the lock for a moment
 # Chunks take 1.5 kB: of pages of 4 KiB a quarter would stay empty, a tenth of the whole index. Larger ones
 # save little more, and each save would write more of them to the log.
 PAGE_BYTES = 8192
-WRITTEN_BACK_BYTES = (
-    4 * 1024 * 1024
-)  # SQLite writes the log back from so many on, as by default with 4 KiB pages
+# SQLite writes the log back from so many on, as by default with 4 KiB pages.
+WRITTEN_BACK_BYTES = 4 * 1024 * 1024
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
+# Where a lost page would be noticed late or never; the full-text tables have checks of their own.
+LOOKED_THROUGH = (
+    *("meta", "sources", "names", "links", "chunks", "matrices"),
+    *("vectors", "columns", "waiting", "unreadable", "beyond"),
+)
+# Pages of 4 KiB in the log at which it is written back. By ourselves, after the commit: what SQLite does of
+# its own there passes over a disk that fails, and more and more is acknowledged that only the log holds.
+LOG_PAGES = 1000
+
 READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
+Row = tuple[Any, ...]
 Terms = Callable[[str], list[str]]
 
 _DEVICE = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)
@@ -40,11 +186,194 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.Misma
 _LOST_HEAD = re.compile(r"(SQL logic error: )?(invalid fts5 file format|no such fts5 table|no such table)")
 
 
+class Store:
+    """The one connection that writes and checkpoints. For the writing thread."""
+
+    def __init__(self, path: Path, failure: Failure) -> None:
+        self.failure = failure
+        self._path = path
+        self.most_log_pages = LOG_PAGES
+        self._log_pages = 0  # after the last commit
+        _expect_files(path)
+        try:
+            self._db = open_writer(path)
+            try:
+                self._db.set_wal_hook(self._note_log)
+                self._begin()
+            except BaseException:
+                self._db.close()
+                raise
+        except apsw.Error as error:
+            raise told(path, error) or damaged(path, error) from error  # also "no such table", at the start
+        except OSError as error:
+            raise storage_error(str(path), error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what the block does as one, or undo all of it.
+
+        Raises:
+            StorageError: the disk failed, now or before: nothing is written until the index is opened anew.
+        """
+        self.failure.check()
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:  # after some errors SQLite has undone it itself
+                with suppress(MemdError):
+                    self.run("ROLLBACK")
+            raise
+        if self._log_pages >= self.most_log_pages:
+            with suppress(MemdError):  # of the next commit, not of this one: it stands
+                self._write_back()
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Run one statement; return all of its rows."""
+        try:
+            return list(self._db.execute(statement, values))
+        except apsw.Error as error:
+            raise self._ours(error) from error
+        except UnicodeDecodeError as error:
+            raise damaged(self._path, error) from error
+
+    def run_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run one statement for each of *values*."""
+        try:
+            self._db.executemany(statement, values)
+        except apsw.Error as error:
+            raise self._ours(error) from error
+
+    @property
+    def changes_made(self) -> int:
+        """A number that grows with every row that is written."""
+        return self._db.total_changes()
+
+    def get(self, key: str) -> Any:
+        """Return a value of the meta table, None where it has none."""
+        found = self.run("SELECT value FROM meta WHERE key = ?", (key,))
+        return found[0][0] if found else None
+
+    def number(self, key: str) -> int | None:
+        """Return a value that is a number or not there."""
+        found = self.get(key)
+        if found is None or type(found) is int:
+            return found
+        raise damaged(self._path, f"{key} is {type(found).__name__}")
+
+    def set(self, key: str, value: int | str | bytes | None) -> None:
+        """Set a value of the meta table; None removes it. Inside a transaction."""
+        if value is None:
+            self.run("DELETE FROM meta WHERE key = ?", (key,))
+            return
+        self.run(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            (key, value),
+        )
+
+    def count_generation_up(self) -> None:
+        """Say, inside a transaction, that the next reader sees another index."""
+        self.set("generation", (self.number("generation") or 0) + 1)
+
+    def checkpoint(self) -> bool:
+        """Write the log back into the database as far as readers allow; True when the log is empty."""
+        self.failure.check()
+        if not self._write_back():
+            return False
+        try:
+            return self._cut_log()
+        except apsw.Error as error:
+            raise self._ours(error) from error
+
+    def close(self) -> None:
+        """Write the log back into the database and close it."""
+        try:
+            if self.failure.error is None:
+                with suppress(NoSpaceError):
+                    with self.transaction():
+                        self.set("open", None)
+                    self.checkpoint()
+        finally:
+            self._db.close()
+
+    def _note_log(self, _database: apsw.Connection, _name: str, pages: int) -> int:
+        self._log_pages = pages
+        return apsw.SQLITE_OK
+
+    def _write_back(self) -> bool:
+        """Write the log back into the database; True when all of it is there. Raises what the disk says."""
+        try:
+            in_log, written = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.Error as error:
+            raise self._ours(error) from error
+        return written >= in_log
+
+    def _cut_log(self) -> bool:
+        """Cut the log to nothing if nobody reads it just now."""
+        self._db.set_busy_timeout(0)
+        try:
+            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return False
+        finally:
+            self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        return True
+
+    @property
+    def _place(self) -> str:
+        """Which workspace it is of: its folder's name up to a dot, since the rest changes with a rename."""
+        return self._path.parent.name.partition(".")[0]
+
+    def _begin(self) -> None:
+        version = self._db.pragma("user_version")
+        if version == 0:
+            self._make()
+        elif version != SCHEMA_VERSION:
+            raise SchemaError(
+                f"{self._path} has tables of version {version}, not {SCHEMA_VERSION}: it is built anew"
+            )
+        if self.get("place") != self._place:
+            raise IndexDamagedError(f"{self._path} is the index of another workspace: it is built anew")
+        if self.get("open") is not None:
+            self._look_through()
+        with suppress(NoSpaceError):  # a full disk does not keep what is indexed from answering
+            with self.transaction():
+                self.set("open", 1)
+                for table in FULL_TEXT:  # a repair that did not come to its end
+                    self.run(f"DROP TABLE IF EXISTS {table}_anew")
+            self.checkpoint()  # into the database itself: its log may be what is lost
+
+    def _make(self) -> None:
+        with self.transaction():
+            self.run(SCHEMA)
+            for statement in chain.from_iterable(map(full_text, FULL_TEXT)):
+                self.run(statement)
+            self.set("generation", 0)
+            self.set("place", self._place)
+            self.run(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        fsio.sync_folder(self._path.parent)
+
+    def _look_through(self) -> None:
+        for table in FULL_TEXT:  # whether their settings are there: nothing else of a start reads them
+            self.run(f"SELECT rowid FROM {table} LIMIT 1")
+        for table in LOOKED_THROUGH:
+            for [finding] in self.run(f"PRAGMA quick_check('{table}')"):
+                if finding != "ok":
+                    raise damaged(self._path, finding)
+
+    def _ours(self, error: apsw.Error) -> MemdError | apsw.Error:
+        ours = told(self._path, error)
+        if isinstance(ours, StorageError) and is_of_the_device(error):
+            return self.failure.keep(ours)
+        return ours or error
+
+
 def open_reader(path: Path) -> apsw.Connection:
     """Open the database read-only, with the tables of postings."""
     database = apsw.Connection(f"file:{_uri(path)}?mode=ro", flags=READ_ONLY)
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
-    for statement in (schema.POSTINGS, schema.TERMS, schema.TRIGRAM_POSTINGS):
+    for statement in (POSTINGS, TERMS, TRIGRAM_POSTINGS):
         database.execute(statement)
     database.execute("PRAGMA query_only = 1")
     return database
@@ -86,15 +415,27 @@ def open_other(path: Path) -> Iterator[apsw.Connection]:
 def open_scratch() -> apsw.Connection:
     """Open empty full-text tables of their own, in a file that has no name and goes with the connection."""
     database = apsw.Connection("")
-    made = chain.from_iterable(map(schema.full_text, schema.FULL_TEXT))
-    for statement in (*made, schema.POSTINGS, schema.TRIGRAM_POSTINGS):
+    made = chain.from_iterable(map(full_text, FULL_TEXT))
+    for statement in (*made, POSTINGS, TRIGRAM_POSTINGS):
         database.execute(statement)
     return database
 
 
+def full_text(table: str, name: str = "") -> list[str]:
+    """Return the statements that make a full-text *table*, or one like it of another *name*."""
+    name = name or table
+    settings = f"content='', contentless_delete=1, {FULL_TEXT[table]}"
+    return [
+        f"CREATE VIRTUAL TABLE {name} USING fts5 (text, {settings})",
+        # Not in the commit that deletes: with 100,000 chunks and a tenth of them deleted, one took 9 s.
+        # Compaction merges, in slices.
+        f"INSERT INTO {name} ({name}, rank) VALUES ('deletemerge', 0)",
+    ]
+
+
 def terms_of(database: apsw.Connection, reason: int) -> Terms:
     """Return what makes of a prepared text the terms that FTS5 itself makes."""
-    tokenize = database.fts5_tokenizer(schema.WORDS_TOKENIZER[0], list(schema.WORDS_TOKENIZER[1:]))
+    tokenize = database.fts5_tokenizer(WORDS_TOKENIZER[0], list(WORDS_TOKENIZER[1:]))
 
     def terms(prepared: str) -> list[str]:
         found = tokenize(prepared.encode(), reason, None, include_offsets=False, include_colocated=False)
@@ -164,3 +505,12 @@ def damaged(path: Path | str, what: object) -> IndexDamagedError:
 
 def _uri(path: Path) -> str:
     return "".join(f"%{byte:02x}" if byte in b"?#%" else chr(byte) for byte in os.fsencode(path))
+
+
+def _expect_files(path: Path) -> None:
+    """Refuse a database, or what SQLite keeps beside it, that is a folder, a link or a pipe."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        place = path.with_name(name)
+        with suppress(OSError):  # not there
+            if not stat.S_ISREG(place.lstat().st_mode):
+                raise damaged(place, "it is no regular file")

@@ -14,20 +14,17 @@ from pathlib import Path
 
 from memd.errors import DeadlineError, StorageError, storage_error
 from memd.fsio import Failure
-from memd.index import derived_file, matrices, staging
-from memd.index.chunk_text import read_by_model
+from memd.index import derived_file, matrices
 from memd.index.codes_file import CodesFile, CodesKeeper
-from memd.index.column_table import MisplacedError
-from memd.index.compaction import Compaction
-from memd.index.matrices import Matrices, matrix_name
+from memd.index.columns import MisplacedError
+from memd.index.links import Supersession
+from memd.index.matrices import Compaction, Matrices, matrix_name
 from memd.index.postings import TermPostings
 from memd.index.postings_file import PostingsFile, PostingsKeeper
 from memd.index.reader import Pool, Reader
 from memd.index.snapshot import Snapshot, View
-from memd.index.source_rows import NewSource
-from memd.index.staging import WASTE_CHUNKS, Staged
-from memd.index.supersession import Supersession
-from memd.index.transaction import Transaction
+from memd.index.source_rows import NewSource, read_by_model
+from memd.index.transaction import WASTE_CHUNKS, Staged, Transaction, begin_staging, stage_some
 from memd.index.vectors import Rows
 from memd.index.visibility import Visibility
 from memd.index.vocabulary import Vocabulary
@@ -265,8 +262,8 @@ class Index:
             What the next call needs, and whether all chunks are stored.
         """
         with self._writer.transaction():
-            staged = staging.begin(self._writer, new) if staged is None else replace(staged)
-            done = staging.store_some(self._writer, staged, budget_s)
+            staged = begin_staging(self._writer, new) if staged is None else replace(staged)
+            done = stage_some(self._writer, staged, budget_s)
         self._writer.staged.add(staged.source_id)
         return staged, done
 

@@ -7,8 +7,10 @@ vectors elsewhere.
 """
 
 import itertools
+import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,15 +19,12 @@ import structlog
 from memd.errors import IndexClosedError, InterruptedParseError
 from memd.index.index import Index
 from memd.index.source_rows import NewSource, prepare
-from memd.index.staging import STAGED_CHUNKS, Staged
-from memd.index.suspects import Suspects
-from memd.index.transaction import Transaction
+from memd.index.transaction import STAGED_CHUNKS, Staged, Transaction
 from memd.lru import LruCache
 from memd.records import ChunkLimits, FileStamp, Skipped, SourceText, Tokenizer
 from memd.sources.scan import Rules, changes, read_source, steps
 
 log = structlog.get_logger()
-
 CACHED_STAMPS = 50_000  # sources whose stamps are kept in memory, about 300 bytes each
 # A commit is a point where a query sees more and a newer save may overtake; each costs an fsync.
 COMMIT_EVERY_S = 0.1
@@ -358,6 +357,45 @@ class Indexer:
 
     def _prepared(self, source: SourceText, stamp: FileStamp) -> NewSource:
         return prepare(source, stamp, tokenizer=self.tokenizer, limits=self.limits)
+
+
+class Suspects:
+    """The paths that are being parsed, in a file of the index folder for each lane.
+
+    The daemon writes a file before it parses and removes it when the rows are committed. What a file still
+    names at the next start may be why there is a next start. It is not flushed: it must survive a process,
+    not a power cut. A disk that is full costs this help, no more.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def mark(self, lane: str, paths: list[str]) -> None:
+        """Say what is about to be parsed."""
+        with suppress(OSError):
+            self._file(lane).write_text(json.dumps(paths), encoding="ascii")
+
+    def clear(self, lane: str) -> None:
+        """Say that it went well."""
+        with suppress(OSError):
+            self._file(lane).unlink(missing_ok=True)
+
+    def clear_all(self) -> None:
+        """Say that the daemon stops because it was told to."""
+        for file in self._folder.glob("parsing.*"):
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+
+    def left(self) -> frozenset[str]:
+        """Return what was in hand at the last end of the daemon."""
+        found: set[str] = set()
+        for file in self._folder.glob("parsing.*"):
+            with suppress(OSError, ValueError):
+                found.update(path for path in json.loads(file.read_bytes()) if isinstance(path, str))
+        return frozenset(found)
+
+    def _file(self, lane: str) -> Path:
+        return self._folder / f"parsing.{lane}"
 
 
 def _is_tame(text: str) -> bool:

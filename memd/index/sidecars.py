@@ -1,94 +1,54 @@
-"""The folder of sidecars, memory/index/vectors/ of a workspace, which may have come with a clone.
+"""Sidecars: vectors that travel with the notes, a .vec file for each source in memory/index/vectors/.
 
-From the root on, every step is relative to an open folder and follows no link, so that nothing in the folder
-leads out of it. Files with names that memd does not make are not read, counted or removed. A useless sidecar
-is ignored, counted by its reason, and written anew: a sidecar is a convenience, never a source.
+What another machine has embedded is adopted here, what is embedded here is exported. For the writing thread,
+in slices of its time. A sidecar is a convenience, never a source: a useless one is ignored, counted by its
+reason (REASONS), and written anew. It is believed as far as the notes beside it are: who writes the one can
+write the other, and what a wrong vector can do is to rank a note of the same folder.
+
+The folder may have come with a clone. From the root on, every step is relative to an open folder and follows
+no link, so that nothing in the folder leads out of it. Files with names that memd does not make are not
+read, counted or removed.
+
+The format, byte by byte: "memdvec1"; the header's length, u32; the header, JSON {model_id, dim, count};
+count chunk hashes of 16 bytes; count vectors of dim float32; blake2b-256 over all of it. Numbers are
+little-endian. Nothing in a file is believed, and nothing is allocated by what it says.
 """
 
+from __future__ import annotations
+
+import math
 import os
 import re
 import stat
+import struct
+import sys
 import time
+import zlib
+from array import array
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from itertools import islice
+from hashlib import blake2b
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from memd.errors import storage_error
-from memd.index import sidecar
-from memd.index.sidecar import SidecarError
+import msgspec
+
+from memd.errors import StorageError, storage_error
+from memd.index.index import Index
+from memd.index.matrices import Held
+
+# Chunks that wait are looked at in fours for each source that may be taken at once: a note has a few.
+LOOK_AHEAD = 4
+MAX_CHUNKS = 4096  # in one commit, one source aside: 6 MiB of the shipped model
+SLICE_S = 0.05  # of looking at sources; what was saved meanwhile waits so long
 
 # An unneeded file may be needed again: another branch, a note that was moved out and comes back.
 KEPT_S: Final = 24 * 3600
-
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-
-
-def content(folder: int, name: str, bounds: tuple[int, int], *, most: int = sidecar.MAX_BYTES) -> bytes:
-    """Return the first *most* bytes of a regular file whose size is within *bounds*."""
-    # Opening a device may already do something; between the two looks it may have been replaced.
-    expect_file(os.stat(name, dir_fd=folder, follow_symlinks=False), bounds)
-    descriptor = os.open(name, _FILE, dir_fd=folder)
-    try:
-        status = os.fstat(descriptor)
-        expect_file(status, bounds)
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(min(status.st_size + 1, most))
-    finally:
-        os.close(descriptor)
-
-
-def expect_file(status: os.stat_result, bounds: tuple[int, int]) -> None:
-    """Raise SidecarError unless it is a regular file whose size is within *bounds*."""
-    if not stat.S_ISREG(status.st_mode):
-        raise SidecarError("not-a-file")
-    least, most = bounds
-    if not least <= status.st_size <= most:
-        raise SidecarError("wrong-size")
-
-
-def put(folder: int, name: str, body: bytes) -> None:
-    """Write under a name that is no sidecar's, then give it its own.
-
-    Nothing is synced: after a power cut a file may be short or empty, which its size and its checksum
-    tell, and a first run over thousands of notes would wait for the disk thousands of times.
-    """
-    temporary = f".~{name}.tmp"
-    with suppress(FileNotFoundError):  # of a process that was killed
-        os.unlink(temporary, dir_fd=folder)
-    descriptor = os.open(temporary, _NEW_FILE, 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
-
-
-def is_old(folder: int, name: str, now_s: float) -> bool:
-    """Tell whether a file was written a day before *now_s*."""
-    try:
-        return now_s - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > KEPT_S
-    except OSError:
-        return False
-
-
-def is_of(folder: int, name: str, model: tuple[str, int]) -> bool:
-    """Tell whether a regular file says at its beginning that its vectors are of *model*."""
-    try:
-        start = content(folder, name, (0, sidecar.MAX_BYTES), most=sidecar.MAX_START_BYTES)
-        return sidecar.model_of(start) == model
-    except (OSError, SidecarError):
-        return False
-
-
 BELOW_ROOT = ("memory", "index", "vectors")
 NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{8}\.vec")
 TEMPORARY = re.compile(rf"\.~{NAME.pattern}\.tmp")  # Dropbox leaves names alone that begin so
@@ -97,10 +57,146 @@ MAX_NAMES = 200_000
 MAX_TRIED = 4  # files with one key: every machine that embedded a source before it saw a sidecar left one
 # Two changes of a folder within a tick of its clock (2 s on FAT) leave one stamp.
 RACY_NS = 2_000_000_000
-
+SPARED = frozenset({"not-a-file", "unreadable"})  # not damaged sidecars: left where they are
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _ROOT = os.O_RDONLY | os.O_DIRECTORY
 _FOLDER = _ROOT | os.O_NOFOLLOW
-SPARED = frozenset({"not-a-file", "unreadable"})  # not damaged sidecars: left where they are
+
+# Why a file is of no use → what that means for people. `ignored` is counted by these.
+REASONS: Final[Mapping[str, str]] = {
+    "checksum": "is damaged: its bytes do not have the checksum at its end",
+    "folder": "memory/index/vectors cannot be used: it is a link, no folder, or not ours to read",
+    "header": "has a header that cannot be read",
+    "name": "has another name than its bytes ask for",
+    "not-a-file": "is a link, pipe, folder or device",
+    "not-a-sidecar": "does not begin as a sidecar does",
+    "other-chunks": "is of a source that was cut into other chunks",
+    "other-model": "has vectors of another model",
+    "too-large": "would have more than 64 MiB",
+    "too-many": "is one of more files than are looked at",
+    "unreadable": "cannot be read: permissions or a failing disk",
+    "unwritable": "cannot be written: permissions, a full or a failing disk",
+    "vector": "has a vector that is not of length 1",
+    "wrong-size": "is shorter or longer than it should be",
+}
+
+MAGIC: Final = b"memdvec1"
+HASH_BYTES: Final = 16  # of a chunk's hash, and of a key
+FLOAT_BYTES: Final = 4
+CHECKSUM_BYTES: Final = 32
+MAX_HEADER_BYTES: Final = 64 * 1024
+# The longest note that is read has some 14,000 chunks of the default size, 21 MiB with the shipped model.
+MAX_BYTES: Final = 64 * 1024 * 1024
+# Providers give float32 of length 1; adding up 4,096 rounded squares is off by less than 1e-6.
+LENGTH_TOLERANCE: Final = 1e-3
+_LENGTH: Final = struct.Struct("<I")
+_HEADER_AT: Final = len(MAGIC) + _LENGTH.size
+MAX_START_BYTES: Final = _HEADER_AT + MAX_HEADER_BYTES  # in which the header ends
+
+
+def adopt_sidecars(
+    index: Index, folder: SidecarFolder, *, model_id: str, dim: int, tried: set[str], limit: int
+) -> int:
+    """Give sources that wait the vectors of their sidecars, in one commit.
+
+    Only the sources of the next chunks to be embedded are looked at, so that it is cheap before each batch.
+
+    Args:
+        index: whose new vectors are those of *model_id*.
+        folder: where sidecars are.
+        model_id: other models' sidecars are passed over.
+        dim: of its vectors.
+        tried: names of files that were read, so that none is read twice; grows.
+        limit: sources taken at most.
+
+    Returns:
+        How many sources have their vectors now; 0 when what comes next has no sidecar.
+
+    Raises what `Transaction.embed` raises.
+    """
+    folder.refresh()
+    taken: dict[bytes, bytes] = {}
+    sources = 0
+    target = index.matrices.target
+    waiting = index.matrices.ledger.waiting_sources(limit * LOOK_AHEAD, target.number if target else None)
+    for chunks in waiting.values():
+        hashes = [digest for digest, _ in chunks]
+        names = folder.names(sidecar_key(model_id, dim, hashes))
+        if tried.issuperset(names):
+            continue
+        tried.update(names)
+        rows = folder.find(model_id, dim, hashes)
+        if rows is None:
+            continue
+        taken.update((digest, row) for (digest, waits), row in zip(chunks, rows, strict=True) if waits)
+        sources += 1
+        if sources == limit or len(taken) >= MAX_CHUNKS:
+            break
+    if sources:
+        with index.changes() as changes:
+            changes.embed(taken, model_id=model_id)
+    return sources
+
+
+def export_sidecars(
+    index: Index, folder: SidecarFolder, *, model_id: str, dim: int, done: set[str], limit: int
+) -> int:
+    """Leave sidecars for sources that are wholly embedded and have none.
+
+    Args:
+        index: nothing is left of vectors that do not answer yet.
+        folder: where sidecars go.
+        model_id: whose vectors are left.
+        dim: of its vectors.
+        done: what needs no look any more; grows.
+        limit: sidecars written at most.
+
+    Returns:
+        How many sources were settled, by writing or because theirs is there; 0 when there are none left, or
+        when nothing can be written now.
+    """
+    active = index.matrices.active
+    if active is None or (active.model_id, active.file.dim) != (model_id, dim):
+        return 0
+    settled = 0
+    most = folder.written + limit
+    stop = time.monotonic() + SLICE_S
+    for source, digest in index.matrices.ledger.source_hashes():
+        # The same bytes are cut into the same chunks, whatever the file is called.
+        if digest.hex() in done:
+            continue
+        vectors = _vectors(index, active, source)
+        if vectors is None:
+            continue
+        try:
+            _leave(folder, model_id, dim, vectors)
+        except StorageError:
+            folder.ignored["unwritable"] += 1
+            return 0
+        done.add(digest.hex())
+        settled += 1
+        if folder.written == most or time.monotonic() > stop:
+            break
+    return settled
+
+
+def prune_sidecars(index: Index, folder: SidecarFolder, *, model_id: str, dim: int, now_s: float) -> int:
+    """Remove sidecars of this model that no source needs and that are a day old; return how many.
+
+    With *now_s* = inf they go however new they are: after a purge that somebody asked for. Sources that are
+    gone and kept for a while still need theirs. Nothing is removed before all of the folder has been indexed
+    once: what is not known yet would look as if nobody needed it.
+    """
+    if not index.writer.get("complete"):
+        return 0
+    target = index.matrices.target
+    chunks = index.matrices.ledger.chunk_hashes(target.number if target else None)
+    needed = {
+        sidecar_key(model_id, dim, [digest for _, digest in of_one])
+        for _, of_one in groupby(chunks, key=itemgetter(0))
+    }
+    return folder.prune(needed, model_id=model_id, dim=dim, now_s=now_s)
 
 
 class SidecarFolder:
@@ -140,14 +236,14 @@ class SidecarFolder:
 
     def find(self, model_id: str, dim: int, hashes: Sequence[bytes]) -> list[bytes] | None:
         """Return the row bytes for a source's chunk hashes, in their order; None where no file has them."""
-        wanted = sidecar.key(model_id, dim, hashes)
+        wanted = sidecar_key(model_id, dim, hashes)
         names = self.names(wanted)
         if not names:
             return None
         try:
             with self._opened() as folder:
                 for name in names:
-                    body = self._read(folder, name, sidecar.sizes(model_id, dim, len(hashes)))
+                    body = self._read(folder, name, sidecar_sizes(model_id, dim, len(hashes)))
                     rows = self._decoded(name, body, model_id, dim, hashes) if body is not None else None
                     if rows is not None:
                         self.read += 1
@@ -160,12 +256,12 @@ class SidecarFolder:
 
     def holds(self, model_id: str, dim: int, hashes: Sequence[bytes]) -> bool:
         """Tell whether there is a file for these chunks; its size is looked at, its bytes are not."""
-        wanted = sidecar.key(model_id, dim, hashes)
+        wanted = sidecar_key(model_id, dim, hashes)
         bad = self._bad.get(wanted, {})
         names = [name for name in self.names(wanted) if name not in bad]
         try:
             with self._opened() as folder:
-                bounds = sidecar.sizes(model_id, dim, len(hashes))
+                bounds = sidecar_sizes(model_id, dim, len(hashes))
                 return any(self._looks_right(folder, name, bounds) for name in names)
         except (OSError, SidecarError):
             return False
@@ -179,12 +275,12 @@ class SidecarFolder:
         """
         if self.holds(model_id, dim, hashes):
             return False
-        wanted = sidecar.key(model_id, dim, hashes)
-        body = sidecar.encode(model_id, list(zip(hashes, rows, strict=True)), dim)
-        name = sidecar.name(wanted, body)
+        wanted = sidecar_key(model_id, dim, hashes)
+        body = encode(model_id, list(zip(hashes, rows, strict=True)), dim)
+        name = sidecar_name(wanted, body)
         try:
             with self._opened(make=True) as folder:
-                put(folder, name, body)
+                _put(folder, name, body)
                 for old, reason in self._bad.pop(wanted, {}).items():
                     if old != name and reason not in SPARED:
                         self._remove(folder, old)
@@ -201,16 +297,16 @@ class SidecarFolder:
         At *now_s* = inf all of them are old: nothing that was forgotten may leave a trace.
         """
         self.refresh()
-        unneeded = [name for name in self._names or [] if name[: sidecar.HASH_BYTES * 2] not in keep]
+        unneeded = [name for name in self._names or [] if name[: HASH_BYTES * 2] not in keep]
         removed = 0
         with suppress(OSError), self._opened() as folder:
             for name in unneeded:
-                if is_old(folder, name, now_s) and is_of(folder, name, (model_id, dim)):
+                if _is_old(folder, name, now_s) and _is_of(folder, name, (model_id, dim)):
                     removed += self._remove(folder, name)
             with os.scandir(folder) as listing:
                 left = [entry.name for entry in islice(listing, MAX_NAMES) if TEMPORARY.fullmatch(entry.name)]
             for name in left:  # by a process that was killed
-                if is_old(folder, name, now_s):
+                if _is_old(folder, name, now_s):
                     self._remove(folder, name)
         return removed
 
@@ -220,7 +316,7 @@ class SidecarFolder:
         with suppress(OSError), self._opened() as folder:
             for name in self._names or []:
                 try:
-                    sidecar.expect_sound(name, content(folder, name, (0, sidecar.MAX_BYTES)))
+                    expect_sound(name, _content(folder, name, (0, MAX_BYTES)))
                 except SidecarError as error:
                     yield name, error.reason
                 except OSError:
@@ -263,7 +359,7 @@ class SidecarFolder:
     def _read(self, folder: int, name: str, bounds: tuple[int, int]) -> bytes | None:
         """Return a file's bytes; None, with a reason noted, unless it is a readable file of that size."""
         try:
-            return content(folder, name, bounds)
+            return _content(folder, name, bounds)
         except SidecarError as error:
             self._ignore(name, error.reason)
         except FileNotFoundError:
@@ -276,8 +372,8 @@ class SidecarFolder:
         self, name: str, body: bytes, model_id: str, dim: int, hashes: Sequence[bytes]
     ) -> list[bytes] | None:
         try:
-            rows = sidecar.decode(body, model_id=model_id, dim=dim, hashes=hashes)
-            if name != sidecar.name(sidecar.key(model_id, dim, hashes), body):
+            rows = decode(body, model_id=model_id, dim=dim, hashes=hashes)
+            if name != sidecar_name(sidecar_key(model_id, dim, hashes), body):
                 raise SidecarError("name")  # noqa: TRY301 - one way out for all that is wrong with a file
         except SidecarError as error:
             self._ignore(name, error.reason)
@@ -286,7 +382,7 @@ class SidecarFolder:
 
     def _looks_right(self, folder: int, name: str, bounds: tuple[int, int]) -> bool:
         try:
-            expect_file(os.stat(name, dir_fd=folder, follow_symlinks=False), bounds)
+            _expect_file(os.stat(name, dir_fd=folder, follow_symlinks=False), bounds)
         except SidecarError as error:
             self._ignore(name, error.reason)
         except OSError:
@@ -297,7 +393,7 @@ class SidecarFolder:
 
     def _ignore(self, name: str, reason: str) -> None:
         self.ignored[reason] += 1
-        self._bad.setdefault(name[: sidecar.HASH_BYTES * 2], {})[name] = reason
+        self._bad.setdefault(name[: HASH_BYTES * 2], {})[name] = reason
 
     def _remove(self, folder: int, name: str) -> bool:
         with suppress(OSError):
@@ -305,4 +401,220 @@ class SidecarFolder:
                 os.unlink(name, dir_fd=folder)
                 self._stamp = None
                 return True
+        return False
+
+
+class SidecarError(Exception):
+    """A file, or what should become one, is of no use. *reason* is one of REASONS."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(REASONS[reason])
+        self.reason = reason
+
+
+class Header(msgspec.Struct, frozen=True):
+    """Whose vectors a file has; keys that a later version adds are passed over."""
+
+    model_id: str
+    dim: int
+    count: int
+
+
+def sidecar_key(model_id: str, dim: int, hashes: Sequence[bytes]) -> str:
+    """Return the first part of a sidecar's name: what a source needs, as 32 hex digits."""
+    # The header is JSON and so ends by itself: no two sources run into the same bytes.
+    needed = msgspec.json.encode(Header(model_id, dim, len(hashes)))
+    return blake2b(needed + b"".join(hashes), digest_size=HASH_BYTES).hexdigest()
+
+
+def sidecar_name(wanted: str, body: bytes) -> str:
+    """Return the name of a file with this *body* for the key *wanted*: another body has another name."""
+    return f"{wanted}-{body[-CHECKSUM_BYTES:][:4].hex()}.vec"
+
+
+def sidecar_sizes(model_id: str, dim: int, count: int) -> tuple[int, int]:
+    """Return the least and the most bytes that a file for *count* chunks has.
+
+    Raises:
+        SidecarError: so many chunks are not kept.
+    """
+    rest = _HEADER_AT + count * (HASH_BYTES + dim * FLOAT_BYTES) + CHECKSUM_BYTES
+    least = rest + len(msgspec.json.encode(Header(model_id, dim, count)))
+    if least > MAX_BYTES:
+        raise SidecarError("too-large")
+    return least, min(rest + MAX_HEADER_BYTES, MAX_BYTES)
+
+
+def encode(model_id: str, vectors: Sequence[tuple[bytes, bytes]], dim: int) -> bytes:
+    """Return the file for these (chunk hash, row bytes), in the order of the chunks.
+
+    Raises:
+        SidecarError: a vector is not of *dim* numbers and length 1, or there are too many.
+    """
+    sidecar_sizes(model_id, dim, len(vectors))
+    header = msgspec.json.encode(Header(model_id, dim, len(vectors)))
+    if len(header) > MAX_HEADER_BYTES:
+        raise SidecarError("header")
+    for digest, row in vectors:
+        if len(digest) != HASH_BYTES or len(row) != dim * FLOAT_BYTES or not _has_length_1(row):
+            raise SidecarError("vector")
+    parts = [MAGIC, _LENGTH.pack(len(header)), header]
+    parts += [digest for digest, _ in vectors]
+    parts += [row for _, row in vectors]
+    body = b"".join(parts)
+    return body + _checksum(body)
+
+
+def decode(body: bytes, *, model_id: str, dim: int, hashes: Sequence[bytes]) -> list[bytes]:
+    """Return the row bytes for *hashes*, in their order, out of a file that is exactly theirs.
+
+    Raises:
+        SidecarError: it is anything else.
+    """
+    header, hashes_at = _header(body)
+    row_bytes = dim * FLOAT_BYTES
+    if (header.model_id, header.dim) != (model_id, dim):
+        raise SidecarError("other-model")
+    if header.count != len(hashes):
+        raise SidecarError("other-chunks")
+    rows_at = hashes_at + len(hashes) * HASH_BYTES
+    end = rows_at + len(hashes) * row_bytes
+    if len(body) != end + CHECKSUM_BYTES:
+        raise SidecarError("wrong-size")
+    if _checksum(memoryview(body)[:end]) != body[end:]:
+        raise SidecarError("checksum")
+    if body[hashes_at:rows_at] != b"".join(hashes):
+        raise SidecarError("other-chunks")
+    rows = [body[at : at + row_bytes] for at in range(rows_at, end, row_bytes)]
+    if not all(_has_length_1(row) for row in rows):
+        raise SidecarError("vector")
+    return rows
+
+
+def expect_sound(filename: str, body: bytes) -> None:
+    """Raise SidecarError unless *body* is whole and has the name that it must have."""
+    header, at = _header(body)
+    if header.dim < 1:
+        raise SidecarError("header")
+    sidecar_sizes(header.model_id, header.dim, header.count)
+    ends = range(at + HASH_BYTES, at + HASH_BYTES * (header.count + 1), HASH_BYTES)
+    hashes = [body[end - HASH_BYTES : end] for end in ends]
+    decode(body, model_id=header.model_id, dim=header.dim, hashes=hashes)
+    if filename != sidecar_name(sidecar_key(header.model_id, header.dim, hashes), body):
+        raise SidecarError("name")
+
+
+def model_of(start: bytes) -> tuple[str, int]:
+    """Return the model and the dimension that a file's first bytes name. Raises SidecarError."""
+    header, _ = _header(start)
+    return header.model_id, header.dim
+
+
+def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes]] | None:
+    """Return (chunk hash, row bytes) of what the model reads of a source; None unless every row is sound."""
+    rows = active.file.rows
+    size = rows.dim * FLOAT_BYTES
+    found = []
+    for digest, row, crc in index.matrices.ledger.source_rows(source, active.number):
+        vector = bytes(rows.buffer[row * size : (row + 1) * size]) if row >= 0 else b""
+        # What the disk has damaged since the start must not travel, with a checksum that calls it right.
+        if row < 0 or zlib.crc32(vector) != crc:
+            return None
+        found.append((digest, vector))
+    return found
+
+
+def _leave(folder: SidecarFolder, model_id: str, dim: int, vectors: list[tuple[bytes, bytes]]) -> None:
+    """Write a sidecar unless there is one, or nothing to write. Raises StorageError."""
+    if not vectors:
+        return
+    try:
+        folder.write(model_id, dim, [digest for digest, _ in vectors], [row for _, row in vectors])
+    except SidecarError as error:
+        folder.ignored[error.reason] += 1
+
+
+def _header(body: bytes) -> tuple[Header, int]:
+    """Return the header, and where it ends."""
+    if len(body) < _HEADER_AT or not body.startswith(MAGIC):
+        raise SidecarError("not-a-sidecar")
+    (length,) = _LENGTH.unpack_from(body, len(MAGIC))
+    end = _HEADER_AT + length
+    if length > MAX_HEADER_BYTES or end > len(body):
+        raise SidecarError("header")
+    try:
+        return msgspec.json.decode(body[_HEADER_AT:end], type=Header), end
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise SidecarError("header") from None
+
+
+def _has_length_1(row: bytes) -> bool:
+    numbers = array("f", row)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    # No comparison with NaN is true, and an infinite number makes an infinite length.
+    return abs(math.hypot(*numbers) - 1) <= LENGTH_TOLERANCE
+
+
+def _checksum(content: bytes | memoryview) -> bytes:
+    return blake2b(content, digest_size=CHECKSUM_BYTES).digest()
+
+
+def _content(folder: int, name: str, bounds: tuple[int, int], *, most: int = MAX_BYTES) -> bytes:
+    """Return the first *most* bytes of a regular file whose size is within *bounds*."""
+    # Opening a device may already do something; between the two looks it may have been replaced.
+    _expect_file(os.stat(name, dir_fd=folder, follow_symlinks=False), bounds)
+    descriptor = os.open(name, _FILE, dir_fd=folder)
+    try:
+        status = os.fstat(descriptor)
+        _expect_file(status, bounds)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(min(status.st_size + 1, most))
+    finally:
+        os.close(descriptor)
+
+
+def _expect_file(status: os.stat_result, bounds: tuple[int, int]) -> None:
+    """Raise SidecarError unless it is a regular file whose size is within *bounds*."""
+    if not stat.S_ISREG(status.st_mode):
+        raise SidecarError("not-a-file")
+    least, most = bounds
+    if not least <= status.st_size <= most:
+        raise SidecarError("wrong-size")
+
+
+def _put(folder: int, name: str, body: bytes) -> None:
+    """Write under a name that is no sidecar's, then give it its own.
+
+    Nothing is synced: after a power cut a file may be short or empty, which its size and its checksum
+    tell, and a first run over thousands of notes would wait for the disk thousands of times.
+    """
+    temporary = f".~{name}.tmp"
+    with suppress(FileNotFoundError):  # of a process that was killed
+        os.unlink(temporary, dir_fd=folder)
+    descriptor = os.open(temporary, _NEW_FILE, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(body)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+def _is_old(folder: int, name: str, now_s: float) -> bool:
+    """Tell whether a file was written a day before *now_s*."""
+    try:
+        return now_s - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > KEPT_S
+    except OSError:
+        return False
+
+
+def _is_of(folder: int, name: str, model: tuple[str, int]) -> bool:
+    """Tell whether a regular file says at its beginning that its vectors are of *model*."""
+    try:
+        start = _content(folder, name, (0, MAX_BYTES), most=MAX_START_BYTES)
+        return model_of(start) == model
+    except (OSError, SidecarError):
         return False

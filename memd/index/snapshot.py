@@ -8,10 +8,9 @@ from typing import Protocol, TypeVar
 from memd.errors import IndexDamagedError
 from memd.index.codes_file import CodesFile
 from memd.index.columns import Columns, only_living, take
+from memd.index.links import NOBODY, Supersession
 from memd.index.postings import Part, Postings, TermPostings
-from memd.index.reader import Reader, StoredChunk
-from memd.index.sources import Sources
-from memd.index.supersession import NOBODY, Supersession
+from memd.index.reader import Reader, Sources, StoredChunk
 from memd.index.vectors import Rows
 from memd.index.vocabulary import Vocabulary
 from memd.records import Source

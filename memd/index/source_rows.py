@@ -1,29 +1,58 @@
-"""The rows that the index keeps of a source, derived from its text.
+"""The rows that the index keeps of a source, derived from its text: chunks, hashes, signatures, links.
 
-Pure: no file, no clock, no database; it runs in any thread or process.
+The signatures of two chunks tell that their texts are equal, or that they are no near-duplicates. A
+signature is a hash of the text, one of its numbers, how many word triples it has at most, and a bitmap of
+some of them. Nothing is estimated. A bit that only one of two bitmaps has means a triple that only one of
+the two texts has, and of such near-duplicates have few. Texts that have nothing to do with each other differ
+in a hundred bits. What this leaves open the texts decide.
+
+Pure: no file, no clock, no database, no numpy; it runs in any thread or process. Indexing stores what these
+functions return, and the check derives it again.
 """
 
+import hashlib
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import filterfalse
 from pathlib import PurePosixPath
+from zlib import crc32
 
 from memd import daily
-from memd.index import chunk_text
 from memd.index.links import Name, names_of
-from memd.index.signature import signature
 from memd.records import Chunk, ChunkLimits, DayOf, Document, FileStamp, Link, SourceText, Tokenizer
 from memd.sources.privacy import is_private
-from memd.text import scripts_of
+from memd.text import (
+    fold,
+    is_spaceless,
+    normalized,
+    paired,
+    pairs_of,
+    pieces_of,
+    scripts_of,
+    searched_text,
+    trigrams,
+)
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
 # Chunks of one source that get a vector; words alone find the others. 1,500 are 1.4 MB of prose,
 # 225,000 words, more than a page of an archive has (1 MiB), and a minute of the shipped model at most. 4 MiB
 # that are made to be slow are 8,000 to 29,000 chunks: 5 to 18 minutes of processor time at each save.
 EMBEDDED_CHUNKS = 1_500
-_ARCHIVES = "memory/archives/"  # conversations that were imported
 LONG_NOTE = "long-note"  # begins the warning
+_ARCHIVES = "memory/archives/"  # conversations that were imported
+
+SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 to 10 on whole pages)
+MIN_JACCARD = 0.8  # of the triples; of 200 words, seven may differ
+# Of the triples of two near-duplicates together, as many at most does only one of them have. With s in common
+# of a and b, J = s / (a + b - s), and only one has a + b - 2 s.
+MOST_DIFFERING = (1 - MIN_JACCARD) / (1 + MIN_JACCARD)
+BITS = 256  # of a bitmap; those of 200 words set a third of them
+# Hash of the text, hash of its numbers, triples at most, bitmap: in all a thirtieth of an average text.
+FORM = struct.Struct(f"<8sII{BITS // 8}s")
+KNOWN_WORDS = 100_000  # whose hashes are kept, about 10 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +146,60 @@ def shown_warning(warnings: Sequence[str]) -> str:
     return "; ".join([first, *(text for text in others if text.startswith(LONG_NOTE))])
 
 
+def read_by_model(context: str, text: str) -> str:
+    """Return what the model reads of a chunk."""
+    return normalized("NFC", context + text).replace("\r\n", "\n")
+
+
+def hash_of(read: str) -> bytes:
+    """Return what names a text's vector."""
+    return hashlib.blake2b(read.encode(), digest_size=16).digest()
+
+
+def searchable(read: str, path: str, *, first: bool) -> str:
+    """Return what is searched of a chunk that is read so.
+
+    The name of a source is a keyword of its *first* chunk, not a meaning.
+    """
+    name = PurePosixPath(path).stem
+    return searched_text(f"{name}\n{read}" if first and name else read)
+
+
+def full_texts(read: str, path: str, *, first: bool) -> tuple[str, str]:
+    """Return what the words and the trigrams table index of it."""
+    text = searchable(read, path, first=first)
+    return paired(text), " ".join(trigrams(text))
+
+
+def compared_words(text: str) -> tuple[list[str], frozenset[str]]:
+    """Return the words that are compared of a text, and those with a digit.
+
+    In spaceless scripts a pair of characters is a word.
+    """
+    pieces = pieces_of(fold(text))
+    numbers = frozenset(one for one in filterfalse(str.isalpha, pieces) if any(map(str.isdigit, one)))
+    if text.isascii():
+        return pieces, numbers
+    split = [
+        word
+        for piece in pieces
+        for word in ((pairs_of(piece) or [piece]) if is_spaceless(piece) else [piece])
+    ]
+    return split, numbers
+
+
+def signature(heading: str, text: str) -> bytes:
+    """Return the signature of a chunk."""
+    whole = f"{heading}\n{text}"
+    found, numbers = compared_words(whole)
+    return FORM.pack(
+        hashlib.blake2b(whole.encode(errors="surrogatepass"), digest_size=8).digest(),
+        crc32(" ".join(sorted(numbers)).encode()),
+        max(len(found) - SHINGLE + 1, 1) if found else 0,
+        _bitmap(found),
+    )
+
+
 def _length_warning(chunks: Sequence[Chunk]) -> tuple[str, ...]:
     if len(chunks) <= EMBEDDED_CHUNKS:
         return ()
@@ -128,7 +211,7 @@ def _length_warning(chunks: Sequence[Chunk]) -> tuple[str, ...]:
 def _prepared_chunk(chunk: Chunk, path: str, number: int) -> NewChunk:
     """Derive what the tables need."""
     read = chunk.embed_text
-    words, trigrams = chunk_text.full_texts(read, path, first=number == 0)
+    words, trigrams = full_texts(read, path, first=number == 0)
     return NewChunk(
         start_line=chunk.start_line,
         end_line=chunk.end_line,
@@ -136,7 +219,7 @@ def _prepared_chunk(chunk: Chunk, path: str, number: int) -> NewChunk:
         heading=chunk.heading,
         text=chunk.text,
         context=chunk.context,
-        hash=chunk_text.hash_of(read),
+        hash=hash_of(read),
         scripts=scripts_of(read),
         signature=signature(chunk.heading, chunk.text),
         words=words,
@@ -183,3 +266,26 @@ def _iso_day(text: str) -> date | None:
 def _origin(document: Document) -> str:
     source = document.front_matter.get("source")
     return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
+
+
+def _bitmap(found: Sequence[str]) -> bytes:
+    """Return the bits of the triples whose first word has an odd hash: a half tells as much, made sooner."""
+    if len(_HASHES) > KNOWN_WORDS:
+        _HASHES.clear()
+    hashes = list(map(_HASHES.__getitem__, found))
+    bits = 0
+    for first, second, third in zip(hashes, hashes[1:], hashes[2:], strict=False):
+        if first & 1:
+            bits |= 1 << ((first + 3 * second + 5 * third) >> 7) % BITS
+    return bits.to_bytes(BITS // 8, "little")
+
+
+class _Hashes(dict[str, int]):
+    """The hash of each word that was met."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = found = crc32(word.encode())
+        return found
+
+
+_HASHES = _Hashes()

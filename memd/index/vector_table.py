@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from typing import cast
 
 from memd.errors import IndexDamagedError
-from memd.index.writer import Store
+from memd.index.database import Store
 
 SLICE_ROWS = 5_000  # deleted in one commit: some 20 ms of the writing thread
 

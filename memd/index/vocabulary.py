@@ -18,8 +18,8 @@ from itertools import chain
 import structlog
 
 from memd.errors import MemdError
-from memd.index.chunk_text import searched
 from memd.index.reader import Reader
+from memd.index.source_rows import searchable
 from memd.text import paired
 
 log = structlog.get_logger()
@@ -139,7 +139,7 @@ class Vocabulary:
     def _read_new(self, reader: Reader) -> None:
         """Read the texts of the next few chunks."""
         for number, path, read in list(reader.each(UNREAD, (self._last, FEW_NEW_CHUNKS))):
-            text = paired(searched(read, path, first=True))
+            text = paired(searchable(read, path, first=True))
             for term in set(reader.indexed_terms(text)):
                 if _is_word(term):
                     frequencies = self._words.setdefault(len(term), {})

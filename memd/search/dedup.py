@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Literal
 
 from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
-from memd.index.signature import BITS, MIN_JACCARD, MOST_DIFFERING, SHINGLE, words
 from memd.index.snapshot import View
+from memd.index.source_rows import BITS, MIN_JACCARD, MOST_DIFFERING, SHINGLE, compared_words
 from memd.search.ranking import Candidate, Candidates
 
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
 
-    # As `memd.index.signature.FORM` packs it.
+    # As `memd.index.source_rows.FORM` packs it.
     SIGNATURE = np.dtype(
         [("text", "<u8"), ("numbers", "<u4"), ("triples", "<u4"), ("bitmap", "<u8", BITS // 64)]
     )
@@ -309,7 +309,7 @@ class Fingerprint:
 
 def fingerprint(text: str) -> Fingerprint:
     """Return what is compared of a text."""
-    found, numbers = words(text)
+    found, numbers = compared_words(text)
     last = max(len(found) - SHINGLE, 0)
     return Fingerprint(
         frozenset(tuple(found[start : start + SHINGLE]) for start in range(last + 1) if found), numbers

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memd.config import Weights
 from memd.index.columns import Mask, mask_of, require_numpy, restrict
+from memd.index.links import Supersession
 from memd.index.snapshot import Snapshot, View
-from memd.index.supersession import Supersession
 from memd.records import PER_SOURCE, Mode
 from memd.search import filters, ranking
 from memd.search.explanation import Word

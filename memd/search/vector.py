@@ -12,9 +12,8 @@ from functools import reduce
 from typing import Literal
 
 from memd.index.columns import Mask, Scores, mask_size, take
-from memd.index.cosine import Ids, best_of, by_chunk, cosines, cosines_at, ids_of
 from memd.index.snapshot import Snapshot, View
-from memd.index.vectors import FLOAT_BYTES
+from memd.index.vectors import FLOAT_BYTES, Ids, best_of, by_chunk, cosines, cosines_at, ids_of
 from memd.search.keyword import POOL
 from memd.search.top_k import best, count_above
 

@@ -12,8 +12,7 @@ import structlog
 from memd.entries import clear_leftovers, leftovers
 from memd.errors import DeadlineError, MemdError
 from memd.index import check
-from memd.index.check import Finding
-from memd.index.repair import Repair
+from memd.index.check import Finding, Repair
 from memd.index.sidecars import SidecarFolder
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.supervisor import ReopenReason

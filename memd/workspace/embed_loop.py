@@ -16,10 +16,10 @@ import structlog
 from memd.embedding import Embedder
 from memd.embedding.queue import PROBE
 from memd.errors import EmbedderError, MemdError, ModelMismatchError, NoSpaceError, StorageError
-from memd.index import old_vectors, sidecar_sync
+from memd.index import old_vectors
 from memd.index.index import DATABASE
 from memd.index.old_vectors import OldVectors
-from memd.index.sidecars import SidecarFolder
+from memd.index.sidecars import SidecarFolder, adopt_sidecars, export_sidecars, prune_sidecars
 from memd.workspace.backlog import Backlog, Throughput
 from memd.workspace.context import WorkspaceContext
 
@@ -204,7 +204,7 @@ class EmbedLoop:
         if sidecars is None or not self.pending:
             return False
         adopted: int = await self._context.write(
-            lambda: sidecar_sync.adopt(
+            lambda: adopt_sidecars(
                 self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
                 tried=self._tried, limit=SIDECARS_AT_ONCE,
             )
@@ -226,7 +226,7 @@ class EmbedLoop:
         sidecars = self.sidecars
         if embedder is not None and sidecars is not None:
             await self._context.write(
-                lambda: sidecar_sync.prune(
+                lambda: prune_sidecars(
                     self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim, now_s=now_s
                 )
             )
@@ -244,7 +244,7 @@ class EmbedLoop:
         looked_at = SIDECARS_AT_ONCE
         while looked_at:
             looked_at = await self._context.write(
-                lambda: sidecar_sync.export(
+                lambda: export_sidecars(
                     self._index, sidecars, model_id=embedder.model_id, dim=embedder.dim,
                     done=self._kept, limit=SIDECARS_AT_ONCE,
                 )

@@ -15,9 +15,9 @@ from typing import Any, Generic
 import structlog
 
 from memd.errors import DeadlineError, MemdError
-from memd.index.compaction import is_worth_it
+from memd.index.check import Scrub
 from memd.index.derived_file import UNUSABLE, D, DerivedFileKeeper, UnderivableError
-from memd.index.scrub import Scrub
+from memd.index.matrices import is_worth_it
 from memd.workspace.context import WorkspaceContext
 from memd.workspace.embed_loop import EmbedLoop
 

@@ -16,7 +16,7 @@ from daemon_process import Daemon, until
 
 from memctl import exits
 from memctl.client import RpcError
-from memd.index import sidecar
+from memd.index import sidecars
 
 ROW_BYTES = 384 * 4  # of the shipped model
 TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner takes it for a leak
@@ -96,12 +96,14 @@ def test_a_forged_sidecar_gives_a_note_another_meaning(daemon, clone):
     one, other = sorted(vectors.glob("*.vec"))
     for target, source in ((one, other), (other, one)):
         body = target.read_bytes()
-        model_id, dim = sidecar.model_of(body)
-        rows_at = len(body) - sidecar.CHECKSUM_BYTES - ROW_BYTES
-        digest = body[rows_at - sidecar.HASH_BYTES : rows_at]
-        row = source.read_bytes()[-sidecar.CHECKSUM_BYTES - ROW_BYTES : -sidecar.CHECKSUM_BYTES]
-        forged = sidecar.encode(model_id, [(digest, row)], dim)
-        (vectors / sidecar.name(sidecar.key(model_id, dim, [digest]), forged)).write_bytes(forged)
+        model_id, dim = sidecars.model_of(body)
+        rows_at = len(body) - sidecars.CHECKSUM_BYTES - ROW_BYTES
+        digest = body[rows_at - sidecars.HASH_BYTES : rows_at]
+        row = source.read_bytes()[-sidecars.CHECKSUM_BYTES - ROW_BYTES : -sidecars.CHECKSUM_BYTES]
+        forged = sidecars.encode(model_id, [(digest, row)], dim)
+        (vectors / sidecars.sidecar_name(sidecars.sidecar_key(model_id, dim, [digest]), forged)).write_bytes(
+            forged
+        )
     one.unlink()
     other.unlink()
     workspace = daemon.add(clone)

@@ -12,7 +12,7 @@ import apsw
 from memd import fsio
 from memd.errors import StorageError
 from memd.fsio import Failure
-from memd.index import writer as store
+from memd.index import database
 from memd.index.vector_table import NewRow, VectorTable
 from memd.index.vectors import Matrix
 
@@ -58,7 +58,7 @@ def _overwritten() -> list[Patch]:
 
 def _committed_first() -> list[Patch]:
     """SQLite names rows before they are written."""
-    append, transaction = Matrix.append, store.Store.transaction
+    append, transaction = Matrix.append, database.Store.transaction
     late: list[Callable[[], object]] = []
 
     def append_later(matrix: Matrix, vectors: Sequence[bytes], **options: Any) -> list[tuple[int, int]]:
@@ -69,7 +69,7 @@ def _committed_first() -> list[Patch]:
         return [(start + number, crc32(vector)) for number, vector in enumerate(vectors)]
 
     @contextmanager
-    def commit_first(writer: store.Store) -> Iterator[None]:
+    def commit_first(writer: database.Store) -> Iterator[None]:
         with transaction(writer):
             yield
         if late:
@@ -77,7 +77,7 @@ def _committed_first() -> list[Patch]:
         while late:
             late.pop(0)()
 
-    return [(Matrix, "append", append_later), (store.Store, "transaction", commit_first)]
+    return [(Matrix, "append", append_later), (database.Store, "transaction", commit_first)]
 
 
 def _no_sync() -> list[Patch]:
@@ -92,14 +92,14 @@ def _no_folder_sync() -> list[Patch]:
 
 def _lazy_log() -> list[Patch]:
     """A commit is acknowledged before SQLite's log is on the disk."""
-    open_writer = store.open_writer
+    open_writer = database.open_writer
 
     def mistaken(path: Path) -> apsw.Connection:
-        database = open_writer(path)
-        database.pragma("synchronous", "normal")
-        return database
+        connection = open_writer(path)
+        connection.pragma("synchronous", "normal")
+        return connection
 
-    return [(store, "open_writer", mistaken)]
+    return [(database, "open_writer", mistaken)]
 
 
 def _swallowed() -> list[Patch]:

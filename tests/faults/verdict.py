@@ -14,10 +14,10 @@ from tests_support import WordHashEmbedder
 from faults.site import LIMITS, MODELS, Figures, Site, vector_of
 from faults.steps import Truth, text_of, word_of
 from memd.index import check
-from memd.index.chunk_text import read_by_model
+from memd.index.check import Scrub
 from memd.index.index import Index
 from memd.index.matrices import Held
-from memd.index.scrub import Scrub
+from memd.index.source_rows import read_by_model
 from memd.sources.chunk import parse
 
 LOOKED_UP = 5  # texts of each kind that are searched: each costs a read of the full-text table

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.index.supersession import NOBODY, Supersession
+from memd.index.links import NOBODY, Supersession
 
 EDGES = st.sets(st.tuples(st.integers(1, 7), st.integers(1, 7)), max_size=14)
 

@@ -9,8 +9,7 @@ import pytest
 
 from memd.errors import DeadlineError
 from memd.index import index as index_module
-from memd.index.check import MENDED, NOT_MENDED, findings
-from memd.index.repair import Repair, repair
+from memd.index.check import MENDED, NOT_MENDED, Repair, findings, repair
 
 NOTES = {
     "a.md": "# Title\n\nalpha zebra\n\n## Other\n\nbeta lion 浅草寺\n",
@@ -219,7 +218,7 @@ def test_the_check_ends_at_its_deadline(settled):
 
 def test_saves_go_between_two_steps_of_a_repair(settled, monkeypatch):
     """The table is filled beside the old one; what changes meanwhile is in it."""
-    monkeypatch.setattr("memd.index.repair.CHUNKS_AT_ONCE", 1)
+    monkeypatch.setattr("memd.index.check.CHUNKS_AT_ONCE", 1)
     planted(settled, "DELETE FROM words WHERE rowid = 3")
     repairing = Repair(settled.index, found(settled))
     assert not repairing.step(0.0)
@@ -236,7 +235,7 @@ def test_saves_go_between_two_steps_of_a_repair(settled, monkeypatch):
 
 def test_a_repair_that_a_crash_ended_is_cleared_away(settled, tmp_path, monkeypatch):
     """The half-filled table goes at the next start; the old one answers till it is repaired."""
-    monkeypatch.setattr("memd.index.repair.CHUNKS_AT_ONCE", 1)
+    monkeypatch.setattr("memd.index.check.CHUNKS_AT_ONCE", 1)
     planted(settled, "DELETE FROM words WHERE rowid = 3")
     repairing = Repair(settled.index, found(settled))
     repairing.step(0.0)

@@ -16,8 +16,8 @@ from memd import fsio
 from memd.errors import NoSpaceError, StorageError
 from memd.index import ann, check, codes_file
 from memd.index.array_file import DATA_AT, ArrayFileWriter
+from memd.index.check import repair
 from memd.index.derived_file import UnderivableError
-from memd.index.repair import repair
 from memd.search.vector import VectorArm
 
 pytest.importorskip("faiss")

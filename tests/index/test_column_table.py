@@ -7,7 +7,7 @@ import pytest
 from tests_support import Notes, OtherHashEmbedder
 
 from memd.errors import IndexDamagedError
-from memd.index.column_table import SLICE_IDS
+from memd.index.columns import SLICE_IDS
 from memd.index.index import DATABASE
 
 

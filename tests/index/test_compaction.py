@@ -3,7 +3,7 @@
 import pytest
 from tests_support import OtherHashEmbedder
 
-from memd.index.compaction import is_worth_it
+from memd.index.matrices import is_worth_it
 
 NOTES = {f"n{number}.md": f"word{number} zebra lion\n" for number in range(30)}
 
@@ -16,7 +16,7 @@ def scores(notes, query="word7 zebra"):
 @pytest.fixture
 def churned(notes, monkeypatch):
     """Notes of which half were edited: half of the rows are garbage. Compacted a few rows at a time."""
-    monkeypatch.setattr("memd.index.compaction.COPIED_ROWS", 4)
+    monkeypatch.setattr("memd.index.matrices.COPIED_ROWS", 4)
     notes.save(NOTES)
     notes.save({f"n{number}.md": f"word{number} zebra tiger\n" for number in range(15)})
     return notes

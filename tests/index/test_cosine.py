@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from memd.index.columns import Columns, mask_of, restrict
-from memd.index.cosine import SLAB_ROWS, best_of, by_chunk, cosines, cosines_at, ids_of, with_newest
+from memd.index.vectors import SLAB_ROWS, best_of, by_chunk, cosines, cosines_at, ids_of, with_newest
 from memd.search.top_k import best
 
 DIM = 16

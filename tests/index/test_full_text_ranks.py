@@ -5,8 +5,7 @@ import pytest
 from tests_support import Notes
 
 from memd.errors import IndexDamagedError
-from memd.index.check import rank_all
-from memd.index.repair import repair
+from memd.index.check import rank_all, repair
 
 # What FTS5 keeps beside a table's terms: the sums and each row's length, which only its ranking reads.
 DAMAGE = [

@@ -5,8 +5,8 @@ import pytest
 from tests_support import LatinEmbedder, Notes, OtherHashEmbedder
 
 from memd.index import check, source_rows
+from memd.index.check import repair
 from memd.index.index import DATABASE
-from memd.index.repair import repair
 
 PLACES = ("weir", "pond", "canal", "marsh", "delta")
 

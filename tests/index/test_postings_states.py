@@ -13,8 +13,7 @@ from hypothesis.stateful import initialize, invariant, rule
 from postings_support import made, untruths
 
 from memd.index import postings_file
-from memd.index.check import Finding
-from memd.index.repair import repair
+from memd.index.check import Finding, repair
 
 EXAMPLES = int(os.environ.get("MEMD_EXAMPLES", "12"))  # lives; more at night
 PATHS = st.sampled_from([f"n{number}.md" for number in range(8)])

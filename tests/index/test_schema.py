@@ -8,9 +8,9 @@ import pytest
 from tests_support import Notes
 
 from memd.errors import SchemaError
+from memd.index.database import SCHEMA_VERSION
 from memd.index.index import DATABASE
 from memd.index.old_vectors import OldVectors, adopt
-from memd.index.schema import VERSION
 
 NOTES = {
     "facts/tabs.md": "---\ntitle: Code style\ntags: [style]\n---\n# Code style\n\nTabs and not spaces.\n",
@@ -55,13 +55,13 @@ def test_a_moved_index_answers_by_both_arms_without_embedding(moved):
     notes.index.close()
 
 
-@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
 def test_another_schema_is_said_so_and_built_anew(moved, version):
     """An index of an earlier or later release is never half understood."""
     database = apsw.Connection(str(moved / "state/index.db"))
     database.execute(f"PRAGMA user_version = {version}")
     database.close()
-    with pytest.raises(SchemaError, match=f"version {version}, not {VERSION}"):
+    with pytest.raises(SchemaError, match=f"version {version}, not {SCHEMA_VERSION}"):
         Notes(moved)
     shutil.rmtree(moved / "state")
     notes = Notes(moved)

@@ -9,7 +9,7 @@ import pytest
 from tests_support import LatinEmbedder, Notes, WordHashEmbedder
 
 from memd.errors import ModelMismatchError
-from memd.index import sidecar_sync, source_rows
+from memd.index import sidecars, source_rows
 from memd.index.sidecars import KEPT_S, SidecarFolder
 
 TEXTS = {f"{number}.md": f"# Note {number}\n\nword{number} and more\n" for number in range(12)}
@@ -29,7 +29,7 @@ class Machine:
     def adopt(self, limit: int = 32) -> int:
         """Take what is there; return how many sources in all."""
         total = 0
-        while taken := sidecar_sync.adopt(
+        while taken := sidecars.adopt_sidecars(
             self.notes.index, self.folder, **self.model, tried=self.tried, limit=limit
         ):
             total += taken
@@ -38,7 +38,9 @@ class Machine:
     def export(self, limit: int = 32) -> int:
         """Leave what is missing; return how many sidecars were written."""
         before = self.folder.written
-        while sidecar_sync.export(self.notes.index, self.folder, **self.model, done=self.done, limit=limit):
+        while sidecars.export_sidecars(
+            self.notes.index, self.folder, **self.model, done=self.done, limit=limit
+        ):
             pass
         return self.folder.written - before
 
@@ -125,7 +127,7 @@ def test_a_commit_takes_a_limited_number_of_sources(machines, first):
     second = machines(first)
     second.notes.save(TEXTS, embed=False)
     arguments = second.model | {"tried": second.tried, "limit": 5}
-    taken = [sidecar_sync.adopt(second.notes.index, second.folder, **arguments) for _ in range(4)]
+    taken = [sidecars.adopt_sidecars(second.notes.index, second.folder, **arguments) for _ in range(4)]
     assert taken == [5, 5, 2, 0]
 
 
@@ -186,7 +188,7 @@ def test_a_row_that_the_disk_damaged_does_not_travel(first):
         file.write(bytes([byte[0] ^ 1]))
     again = SidecarFolder(first.notes.root)
     done: set[str] = set()
-    while sidecar_sync.export(first.notes.index, again, **first.model, done=done, limit=32):
+    while sidecars.export_sidecars(first.notes.index, again, **first.model, done=done, limit=32):
         pass
     assert again.written == len(TEXTS) - 1
 
@@ -260,14 +262,14 @@ def test_sidecars_that_nobody_needs_are_pruned(first):
     (notes.root / "1.md").unlink()
     notes.indexer.apply(["1.md"], budget_s=60)
     later = first.model | {"now_s": time.time() + KEPT_S + 60}
-    assert sidecar_sync.prune(notes.index, first.folder, **later) == 0  # not complete yet
+    assert sidecars.prune_sidecars(notes.index, first.folder, **later) == 0  # not complete yet
     notes.index.note_complete()
-    assert sidecar_sync.prune(notes.index, first.folder, **first.model, now_s=time.time()) == 0
-    assert sidecar_sync.prune(notes.index, first.folder, **later) == 1
+    assert sidecars.prune_sidecars(notes.index, first.folder, **first.model, now_s=time.time()) == 0
+    assert sidecars.prune_sidecars(notes.index, first.folder, **later) == 1
     assert notes.index.purge(None, 10) == 1
-    assert sidecar_sync.prune(notes.index, first.folder, **later) == 1
+    assert sidecars.prune_sidecars(notes.index, first.folder, **later) == 1
     assert len(first.files) == len(TEXTS) - 1
-    assert sidecar_sync.prune(notes.index, first.folder, **later) == 0
+    assert sidecars.prune_sidecars(notes.index, first.folder, **later) == 0
 
 
 def test_what_was_forgotten_leaves_no_sidecar(first):
@@ -277,7 +279,7 @@ def test_what_was_forgotten_leaves_no_sidecar(first):
     (notes.root / "1.md").unlink()
     notes.indexer.apply(["1.md"], budget_s=60)
     notes.index.purge(None, 10)
-    assert sidecar_sync.prune(notes.index, first.folder, **first.model, now_s=math.inf) == 1
+    assert sidecars.prune_sidecars(notes.index, first.folder, **first.model, now_s=math.inf) == 1
     assert len(first.files) == len(TEXTS) - 1
 
 
@@ -294,7 +296,7 @@ def test_a_note_that_the_model_reads_in_part_travels_with_what_it_reads(machines
     assert first.notes.index.unreadable_count() == 3
     assert first.export() == 1
     first.notes.index.writer.set("complete", 1)
-    assert sidecar_sync.prune(first.notes.index, first.folder, **first.model, now_s=math.inf) == 0
+    assert sidecars.prune_sidecars(first.notes.index, first.folder, **first.model, now_s=math.inf) == 0
     second = machines(first, LatinEmbedder())
     second.notes.save(MIXED, embed=False)
     assert second.notes.index.pending_count() == 1

@@ -13,7 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.index.sidecar import REASONS, SidecarError, decode, encode, key, model_of, name, sizes
+from memd.index.sidecars import (
+    REASONS,
+    SidecarError,
+    decode,
+    encode,
+    model_of,
+    sidecar_key,
+    sidecar_name,
+    sidecar_sizes,
+)
 
 MODEL = "word-hash"
 DIM = 3
@@ -62,32 +71,34 @@ def test_the_format_is_the_one_that_is_written_down():
 
 def test_a_name_says_what_is_needed_and_what_is_in_it():
     """Other chunks, another order, model or dimension are another key; other vectors another name."""
-    wanted = key(MODEL, DIM, HASHES)
-    assert name(wanted, BODY) == f"{wanted}-{BODY[-32:-28].hex()}.vec"
+    wanted = sidecar_key(MODEL, DIM, HASHES)
+    assert sidecar_name(wanted, BODY) == f"{wanted}-{BODY[-32:-28].hex()}.vec"
     others = [
-        key("other", DIM, HASHES),
-        key(MODEL, 4, HASHES),
-        key(MODEL, DIM, HASHES[:2]),
-        key(MODEL, DIM, HASHES[::-1] + HASHES[:1]),
-        key(MODEL, DIM, [HASHES[1], HASHES[0], HASHES[2]]),
+        sidecar_key("other", DIM, HASHES),
+        sidecar_key(MODEL, 4, HASHES),
+        sidecar_key(MODEL, DIM, HASHES[:2]),
+        sidecar_key(MODEL, DIM, HASHES[::-1] + HASHES[:1]),
+        sidecar_key(MODEL, DIM, [HASHES[1], HASHES[0], HASHES[2]]),
     ]
     assert len({wanted, *others}) == 6
     turned = encode(MODEL, list(zip(HASHES, [row(0, 1, 0), *ROWS[1:]], strict=True)), DIM)
-    assert name(wanted, turned) != name(wanted, BODY)
+    assert sidecar_name(wanted, turned) != sidecar_name(wanted, BODY)
 
 
 def test_a_name_stays_what_it_is():
     """The key of released versions: changed by accident, every sidecar that exists would be lost."""
-    assert name(key(MODEL, DIM, HASHES), BODY) == "fc04f981873d9fb0f820db4312d96398-d7748f1f.vec"
+    assert (
+        sidecar_name(sidecar_key(MODEL, DIM, HASHES), BODY) == "fc04f981873d9fb0f820db4312d96398-d7748f1f.vec"
+    )
 
 
 def test_its_size_is_known_before_it_is_opened():
     """From what the source needs, so that a file that can't be right is not read."""
-    least, most = sizes(MODEL, DIM, 3)
+    least, most = sidecar_sizes(MODEL, DIM, 3)
     assert least == len(BODY)
     assert most == len(BODY) - len(JSON) + 64 * 1024
     with pytest.raises(SidecarError) as caught:
-        sizes(MODEL, 4096, 4096)
+        sidecar_sizes(MODEL, 4096, 4096)
     assert caught.value.reason == "too-large"
 
 
@@ -241,7 +252,7 @@ def test_any_model_and_any_chunks_go_round(model_id, chunks):
     body = encode(model_id, vectors, 5)
     hashes = [digest for digest, _ in vectors]
     assert decode(body, model_id=model_id, dim=5, hashes=hashes) == [row for _, row in vectors]
-    assert sizes(model_id, 5, len(vectors))[0] == len(body)
+    assert sidecar_sizes(model_id, 5, len(vectors))[0] == len(body)
 
 
 def test_it_needs_no_numpy():
@@ -249,7 +260,7 @@ def test_it_needs_no_numpy():
     script = f"""
 import sys
 sys.modules["numpy"] = None
-from memd.index.sidecar import decode
+from memd.index.sidecars import decode
 rows = decode(bytes.fromhex({BODY.hex()!r}), model_id={MODEL!r}, dim={DIM}, hashes={HASHES!r})
 print(b"".join(rows).hex())
 """

@@ -17,8 +17,16 @@ from hypothesis import strategies as st
 from tests_support import many
 
 from memd.errors import NoSpaceError, StorageError
-from memd.index.sidecar import REASONS, SidecarError, encode, key, name
-from memd.index.sidecars import KEPT_S, MAX_TRIED, SidecarFolder
+from memd.index.sidecars import (
+    KEPT_S,
+    MAX_TRIED,
+    REASONS,
+    SidecarError,
+    SidecarFolder,
+    encode,
+    sidecar_key,
+    sidecar_name,
+)
 from memd.sources.scan import Rules, walk
 from memd.workspace.watcher import HintKind, meaning
 
@@ -36,7 +44,7 @@ def hashes(number: int = 0) -> list[bytes]:
 def file_for(number: int = 0, rows: list[bytes] = ROWS, model: str = MODEL) -> tuple[str, bytes]:
     """Return name and bytes of a right sidecar."""
     body = encode(model, list(zip(hashes(number), rows, strict=True)), DIM)
-    return name(key(model, DIM, hashes(number)), body), body
+    return sidecar_name(sidecar_key(model, DIM, hashes(number)), body), body
 
 
 @pytest.fixture
@@ -293,7 +301,7 @@ def test_among_several_a_right_one_is_found(root: Path):
 
 def test_only_a_few_files_are_tried_for_one_source(root: Path):
     """A clone with thousands of names for one key costs no more than a few."""
-    wanted = key(MODEL, DIM, hashes())
+    wanted = sidecar_key(MODEL, DIM, hashes())
     for number in range(50):
         (vectors(root) / f"{wanted}-{number:08x}.vec").write_bytes(b"")
     folder = SidecarFolder(root)
@@ -355,8 +363,8 @@ def test_a_folder_of_foreign_names_is_passed_over(root: Path):
         ".hidden.vec",
         f"{'0' * 32}-{'0' * 8}.vec~",
         f"{'G' * 32}-{'0' * 8}.vec",
-        f"{key(MODEL, DIM, hashes())}.vec",
-        f"{key(MODEL, DIM, hashes())}-0000.vec",
+        f"{sidecar_key(MODEL, DIM, hashes())}.vec",
+        f"{sidecar_key(MODEL, DIM, hashes())}-0000.vec",
         f"{'٣' * 32}-{'0' * 8}.vec",
     ]
     for one in foreign:
@@ -495,7 +503,7 @@ def test_what_no_source_needs_goes_after_a_day(root: Path):
     (vectors(root) / left).write_bytes(b"half")
     now_s = time.time()
     os.utime(vectors(root) / file_for(2)[0], (now_s + KEPT_S, now_s + KEPT_S))
-    keep = {key(MODEL, DIM, hashes(1))}
+    keep = {sidecar_key(MODEL, DIM, hashes(1))}
     assert folder.prune(keep, model_id=MODEL, dim=DIM, now_s=now_s + KEPT_S - 60) == 0
     assert len(names(root)) == 7
     assert folder.prune(keep, model_id=MODEL, dim=DIM, now_s=now_s + KEPT_S + 60) == 1
@@ -533,7 +541,7 @@ def test_the_check_names_each_file_that_nobody_can_use_and_no_other(root: Path):
     """Cut, changed, renamed, of no dimension, no sidecar at all; right ones of any model are passed over."""
     right, body = file_for(0)
     other, other_body = file_for(1, model="another-model")
-    renamed = name("0" * 32, body)
+    renamed = sidecar_name("0" * 32, body)
     header = b'{"model_id":"m","dim":0,"count":0}'
     empty = b"memdvec1" + struct.pack("<I", len(header)) + header
     files = {

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.index.signature import FORM, MOST_DIFFERING, signature
+from memd.index.source_rows import FORM, MOST_DIFFERING, signature
 from memd.search.dedup import fingerprint, is_near
 
 WORDS = [

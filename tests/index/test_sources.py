@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from memd.index.sources import Sources
+from memd.index.reader import Sources
 from memd.records import Source
 
 ROWS = {

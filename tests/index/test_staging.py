@@ -4,7 +4,7 @@ import pytest
 from postings_support import made, untruths
 
 from memd.index import postings_file
-from memd.index.staging import CHUNKS_AT_ONCE, STAGED_CHUNKS
+from memd.index.transaction import CHUNKS_AT_ONCE, STAGED_CHUNKS
 
 CHUNKS = STAGED_CHUNKS + 200
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests_support import Notes, OtherHashEmbedder, WordHashEmbedder, many
 
-from memd.index import compaction
+from memd.index import matrices
 
 EXAMPLES = many(48)  # lives
 PATHS = st.sampled_from([f"{folder}n{number}.md" for folder in ("", "d/") for number in range(4)])
@@ -24,7 +24,7 @@ class Life(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        self.copied_rows, compaction.COPIED_ROWS = compaction.COPIED_ROWS, 2  # slices of the few rows here
+        self.copied_rows, matrices.COPIED_ROWS = matrices.COPIED_ROWS, 2  # slices of the few rows here
         self.folder = Path(tempfile.mkdtemp(prefix="memd-states-"))
         self.notes = Notes(self.folder)
         self.files: dict[str, str] = {}  # what the disk holds
@@ -186,7 +186,7 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self):
         if hasattr(self, "notes"):
-            compaction.COPIED_ROWS = self.copied_rows
+            matrices.COPIED_ROWS = self.copied_rows
             self._let_go()
             self.notes.index.close()
             shutil.rmtree(self.folder)

@@ -9,8 +9,7 @@ import pytest
 from tests_support import LONG, Notes
 
 from memd.errors import IndexDamagedError, SchemaError
-from memd.index.check import findings
-from memd.index.repair import repair
+from memd.index.check import findings, repair
 
 FLIPS = 200 if LONG else 6  # of single bits, in the matrix and in the database each
 DATABASE = "index.db"

@@ -14,8 +14,7 @@ from memd import fsio
 from memd.errors import MemdError
 from memd.index import array_file, postings_file
 from memd.index.array_file import DATA_AT, HEADER
-from memd.index.check import Finding
-from memd.index.repair import repair
+from memd.index.check import Finding, repair
 
 WORDS = [f"word{number}" for number in range(12)]
 SEAM = ("create", "write_at", "sync", "sync_folder", "remove")

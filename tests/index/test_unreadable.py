@@ -6,8 +6,8 @@ from tests_support import LatinEmbedder, Notes, OtherHashEmbedder, WordHashEmbed
 
 from memd.errors import IndexDamagedError
 from memd.index import check
+from memd.index.check import repair
 from memd.index.index import DATABASE
-from memd.index.repair import repair
 
 
 class OtherLatinEmbedder(OtherHashEmbedder):

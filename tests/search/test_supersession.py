@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests_support import DAY, Notes, many
 
 from memd.config import Weights
-from memd.index.staging import STAGED_CHUNKS
-from memd.index.supersession import NOBODY
+from memd.index.links import NOBODY
+from memd.index.transaction import STAGED_CHUNKS
 from memd.search.explain import explain
 from memd.search.score import judge
 from memd.search.search import search, searched
