@@ -1,15 +1,15 @@
 """The chunker: cuts a parsed text into chunks at its headings and blocks.
 
-Small neighbouring sections are joined, long ones are packed from their paragraphs, items and rows with some
-overlap, and only a line that is itself too long is cut inside. First the text is cut into atoms, the largest
-blocks that fit: a list goes to pieces before its items do, and fences, tables and items only if they alone
-are too long for the model. Then atoms are packed in their order, each chunk beginning with the last lines of
-the one before.
+Small neighbouring sections are joined; long sections are packed from their paragraphs, items and rows with
+some overlap; only a line that is itself too long is cut inside. A section is first cut into atoms, the
+largest blocks that
+fit: a list is split before its items are, and fences, tables and items only if one alone is too long for the
+    model. The atoms are then packed in order, and each chunk begins with the last lines of the previous one.
 
-The text is tokenised once; every later question is two binary searches. The counts of stretches add up only
-nearly (a word that is cut makes other pieces): whoever needs certainty counts the final text.
+The text is tokenized once; each later count is two binary searches. Such counts are approximate (cutting a
+word changes its pieces), so the final text is counted where certainty is needed.
 
-Pure: no file, no clock. It must not know where chunks are stored nor which model reads them.
+Pure: no file, no clock. Must not know where chunks are stored nor which model reads them.
 """
 
 import math
@@ -36,25 +36,26 @@ from memd.sources.markdown import (
 from memd.sources.wikilinks import read_links
 from memd.text import normalized
 
-# Tokenised at once: offsets of more cost the tokenizers library more time a character and memory.
+# Characters tokenized at once: for longer texts the tokenizers library needs more time and memory per
+# character.
 BATCH_CHARS = 32_000
-# A stretch is dense with more word pieces than one in two ASCII characters and three in each other one: prose
-# has one in four, Hangul two or three in a syllable.
+# A stretch is dense if it has more word pieces than one per two ASCII characters plus three per other
+# character. Prose has one per four, Hangul two or three per syllable.
 ASCII_A_PIECE = 2
 PIECES_A_LETTER = 3
-# So many pieces of dense stretches are found; behind them each character of the text counts as one. Finding
+# After so many pieces in dense stretches, each further character of the text counts as one piece. Finding
 # four million takes 5 s.
 MAX_DENSE_PIECES = 600_000
-# A cut moves back so far to spare a sentence: at most 40 % of a part.
+# How far a cut moves back to keep a sentence whole: at most 40 % of a part.
 _SENTENCE_FROM = 0.6
 # Longest run of combining marks that a cut respects; arbitrary, no script needs more.
 _MAX_MARKS = 16
 
-# Chinese and Japanese are written without spaces: there each character counts as a word, as each is a
-# word piece. Korean has spaces.
+# Chinese and Japanese are written without spaces: each character counts as a word, as each is a word piece.
+# Korean has spaces.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SENTENCE_END = re.compile(
-    r"[.!?\u2026][\"'\u201d\u2019)\]]*\s+"  # as Latin, Greek and Cyrillic end it
+    r"[.!?\u2026][\"'\u201d\u2019)\]]*\s+"  # sentence ends in Latin, Greek and Cyrillic
     r"|[\u3002\uff01\uff1f\uff1b][\u300d\u300f\u201d\u2019\uff09]*\s*"  # full-width marks need no space
 )
 _SPACE = re.compile(r"\s+")
@@ -62,13 +63,13 @@ _PARTING = frozenset(" \n\r\t")
 
 
 class Measure:
-    """Counts for any stretch [begin, stop) of one text, from line *first* on."""
+    """Counts words and word pieces of any stretch [begin, stop) of one text, from line *first* on."""
 
     def __init__(self, lines: Lines, first: int, tokenizer: Tokenizer) -> None:
         self.lines = lines
         self._pieces = array("I")
         self._parts_at_spaces = tokenizer.parts_at_spaces
-        self.counted = len(lines.text)  # behind it each character counts as a piece
+        self.counted = len(lines.text)  # after this offset each character counts as a piece
         begin = lines.starts[first] if first < len(lines) else len(lines.text)
         dense = 0
         for start, stop in _batches(lines.text, begin):
@@ -85,15 +86,15 @@ class Measure:
         self._words = array("I", (match.start() for match in _WORD.finditer(lines.text, begin)))
 
     def words(self, begin: int, stop: int) -> int:
-        """Return how many words begin in the stretch."""
+        """Return the number of words that begin in the stretch."""
         return bisect_left(self._words, stop) - bisect_left(self._words, begin)
 
     def pieces(self, begin: int, stop: int) -> int:
-        """Return how many word pieces begin in the stretch."""
+        """Return the number of word pieces that begin in the stretch."""
         return bisect_left(self._pieces, stop) - bisect_left(self._pieces, begin)
 
     def most_pieces(self, begin: int, stop: int) -> int | None:
-        """Return how many pieces the stretch has at most when it stands alone; None where that is unknown."""
+        """Return the maximum number of pieces of the stretch as a separate text; None if unknown."""
         text = self.lines.text
         if not self._parts_at_spaces:
             return None
@@ -103,30 +104,30 @@ class Measure:
         return stop - begin if text[begin:stop].isascii() else None
 
     def offsets(self, blocks: Sequence[Block]) -> tuple[int, int]:
-        """Return where the first of neighbouring *blocks* begins and where the last stops."""
+        """Return the begin of the first and the end of the last of neighbouring *blocks*."""
         return self.lines.starts[blocks[0].start], self.lines.ends[blocks[-1].end - 1]
 
     def after_pieces(self, begin: int, count: int) -> int:
-        """Return the offset at which the piece behind the next *count* pieces begins."""
+        """Return the offset of the piece that follows the next *count* pieces."""
         index = bisect_left(self._pieces, begin) + count
         return self._pieces[index] if index < len(self._pieces) else len(self.lines.text)
 
     def after_words(self, begin: int, count: int) -> int:
-        """Return the offset at which the word behind the next *count* words begins."""
+        """Return the offset of the word that follows the next *count* words."""
         index = bisect_left(self._words, begin) + count
         return self._words[index] if index < len(self._words) else len(self.lines.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much a chunk may hold."""
+    """The limits of a chunk."""
 
     words: float
     pieces: int
     chars: int
 
     def holds(self, measure: Measure, begin: int, stop: int) -> bool:
-        """Tell whether the stretch fits."""
+        """Return whether the stretch is within the limits."""
         return (
             stop - begin <= self.chars
             and measure.pieces(begin, stop) <= self.pieces
@@ -135,10 +136,10 @@ class Room:
 
 
 def best_cut(text: str, begin: int, limit: int) -> int:
-    """Return where to end a part of a line that begins at *begin* and may not go past *limit*.
+    """Return the end of a part of a line that begins at *begin* and must not extend beyond *limit*.
 
-    Behind a sentence if one ends late enough, else behind white space, else right at the limit, but not
-    between a character and its accents.
+    After a sentence if one ends late enough, otherwise after white space, otherwise at the limit, but not
+    between a character and its combining marks.
     """
     late = begin + int((limit - begin) * _SENTENCE_FROM)
     for pattern, start in ((_SENTENCE_END, late), (_SPACE, begin + (limit - begin) // 2)):
@@ -158,8 +159,8 @@ def _batches(text: str, begin: int) -> Iterator[tuple[int, int]]:
         begin = stop
 
 
-# A section with less than this part of a chunk's words is joined with its neighbour if both fit: alone it
-# says too little to be ranked by meaning, while longer ones keep a vector of their own. Arbitrary.
+# A section with less than this share of a chunk's words is joined with its neighbour if both fit: it has too
+# little text to be ranked by meaning, while longer sections keep a vector of their own. Arbitrary.
 SMALL = 0.25
 
 
@@ -167,26 +168,26 @@ SMALL = 0.25
 class Section:
     """A heading and the blocks up to the next one."""
 
-    trail: tuple[Block, ...]  # the headings above and of it, outermost first
+    trail: tuple[Block, ...]  # the headings above it and its own, outermost first
     blocks: Sequence[Block]
-    lead: int  # so many of the blocks, from the first, are headings that end its trail
+    lead: int  # how many of the first blocks are headings, the last ones of the trail
 
     @property
     def parent(self) -> tuple[Block, ...]:
-        """The headings above its first one."""
+        """The headings above its first heading."""
         return self.trail[: len(self.trail) - self.lead]
 
     @property
     def title(self) -> str:
-        """The heading path as people read it."""
+        """The heading path in its displayed form."""
         return " > ".join(heading.title for heading in self.trail if heading.title)
 
 
 def read_sections(blocks: Iterable[Block]) -> Iterator[Section]:
-    """Cut before headings.
+    """Split blocks into sections at headings.
 
-    A heading that has nothing but deeper headings under it goes with the first of them: a chunk that is
-    one bare heading finds nothing.
+    A heading that is followed directly by a deeper heading shares a section with it: a chunk of a heading
+    alone is of no use.
     """
     trail: tuple[Block, ...] = ()
     inside: list[Block] = []
@@ -209,8 +210,8 @@ def read_sections(blocks: Iterable[Block]) -> Iterator[Section]:
 def join_small(sections: Iterable[Section], measure: Measure, words: int, room: Room) -> Iterator[Section]:
     """Join neighbours that fit into one chunk if one of them is small.
 
-    The later one must stand beside or below the first, under the same parent: what is joined belongs
-    together, and the first one's heading path says where. The result has the trail of its first section.
+    The later one must be a sibling or a descendant of the first, under the same parent, so that the heading
+    path of the first one fits both. The result has the trail of its first section.
     """
     whole: Section | None = None
     for section in sections:
@@ -233,12 +234,12 @@ def _belong(first: Section, then: Section, measure: Measure, words: int, room: R
     return small and room.holds(measure, begin, stop)
 
 
-# Prose this much longer than the words wanted is not cut yet: better than a rest of a few words.
+# Prose is not cut up to this multiple of the wanted words: better than a remainder of a few words.
 SLACK = 1.5
-# Overlap may be this much longer than wanted, since it is made of whole lines.
+# Overlap may exceed the wanted words by this factor, since it consists of whole lines.
 OVERLAP_SLACK = 1.5
 
-# Cut only where the model's limit says so: half a fence or half a table is no Markdown.
+# Cut only if the model's limit requires it: half a fence or half a table is not valid Markdown.
 _SOLID = {"fence", "code_block", "html_block", "table", "list_item"}
 _LIMITLESS = math.inf
 
@@ -247,20 +248,20 @@ _LIMITLESS = math.inf
 class _Atom:
     begin: int
     stop: int
-    block: Block | None  # what it is; None: a part of a line, which stands alone so that lines stay whole
+    block: Block | None  # None: a part of a line, which is never packed with others so that lines stay whole
 
 
 def pack(
     measure: Measure, blocks: Sequence[Block], lead: int, room: Room, overlap_words: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the stretches [begin, stop) of a long section's chunks.
+    """Yield the stretches [begin, stop) of the chunks of a long section.
 
     Args:
         measure: of the text.
         blocks: of the section, its headings first.
-        lead: how many of them are headings: they go with what follows, never alone.
+        lead: how many of them are headings, which stay together with the following text.
         room: of a chunk; words are a target, word pieces and characters are limits.
-        overlap_words: about so many are repeated in whole lines.
+        overlap_words: about this many are repeated, in whole lines.
     """
     atoms = list(_section_atoms(measure, blocks, lead, room))
     begin, at = atoms[0].begin, 0
@@ -325,7 +326,7 @@ def _line_atoms(measure: Measure, line: Block, room: Room) -> Iterator[_Atom]:
 
 
 def cut_line(measure: Measure, begin: int, stop: int, room: Room) -> Iterator[tuple[int, int]]:
-    """Yield parts of about equal length of a line that is too long, behind sentences where it can be."""
+    """Yield parts of about equal length of a line that is too long, cut after sentences if possible."""
     while begin < stop:
         pieces, words = measure.pieces(begin, stop), measure.words(begin, stop)
         parts = math.ceil(max(pieces / room.pieces, words / room.words, (stop - begin) / room.chars))
@@ -345,7 +346,7 @@ def cut_line(measure: Measure, begin: int, stop: int, room: Room) -> Iterator[tu
 def _overlap(
     measure: Measure, before: Sequence[_Atom], following: _Atom, room: Room, overlap_words: int
 ) -> int:
-    """Return where the chunk that has *following* begins: there, or some whole lines before."""
+    """Return the begin of the chunk that contains *following*: its own, or some whole lines before it."""
     best = following.begin
     if following.block is None:
         return best
@@ -360,7 +361,7 @@ def _overlap(
 
 
 def _line_starts(measure: Measure, atoms: Sequence[_Atom]) -> Iterator[int]:
-    """Yield, backwards, where an overlap may begin: never at the very first line, nor inside an item."""
+    """Yield the possible starts of an overlap, backwards: never the very first line, nor inside an item."""
     for atom in reversed(atoms):
         if atom.block is None:
             return
@@ -371,7 +372,7 @@ def _line_starts(measure: Measure, atoms: Sequence[_Atom]) -> Iterator[int]:
 
 
 def _entries(block: Block) -> Sequence[int]:
-    """Return the lines at which one may begin to read *block*."""
+    """Return the lines of *block* at which reading may begin."""
     if block.kind in _SOLID:
         return [block.start]
     if block.children:
@@ -379,25 +380,25 @@ def _entries(block: Block) -> Sequence[int]:
     return range(block.start, block.end)
 
 
-# The heading path, and again title with tags, may take this part of what the model reads.
+# The heading path may take this share of the model's input, and title with tags the same again.
 PREFIX_SHARE = 0.25
-# Characters a word piece, at most: prose has 4 to 6; padded tables and indented code have room. Needed
-# because the tokenizer calls any "word" of over 100 characters one unknown piece, and 1 MB of base64 is one.
+# Maximum characters per word piece: prose has 4 to 6; padded tables and indented code have room. Necessary
+# because the tokenizer makes one unknown piece of any "word" of over 100 characters, such as 1 MB of base64.
 MAX_CHARS_PER_PIECE = 16
-# Headings, paths of them and contexts whose pieces are remembered while a text is cut. Arbitrary.
+# Cache size for the counts of headings, heading paths and contexts of one text. Arbitrary.
 COUNTS_KEPT = 1_000
 _JOINT = " > "
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What all steps need to know of one text."""
+    """The text and settings that all steps share."""
 
     lines: Lines
     tokenizer: Tokenizer
     limits: ChunkLimits
     front: FrontMatter
-    # The tokenizer's, with a memory: headings stand in front of many chunks.
+    # The tokenizer's functions with a cache: the same headings precede many chunks.
     count: Callable[[str], int]
     spans: Callable[[str], list[tuple[int, int]]]
 
@@ -411,22 +412,22 @@ def parse(
 ) -> Document:
     r"""Cut *text* into chunks.
 
-    Every non-blank line outside of the front matter is in a chunk. A chunk's text is what stands at its
-    lines, line breaks included; only where a line is itself too long, the text is a part of it (the first
-    part may have the line's headings in front). No chunk is blank, none has more than
-    ``limits.max_tokens`` word pieces in what the model reads. A note of nothing but front matter is one
-    chunk if that has a title, aliases or tags, else none.
+    Every non-blank line outside of the front matter is in a chunk. The text of a chunk is exactly its lines,
+    with their line breaks; only if a line is itself too long, the text is a part of it (the first part may
+    begin with the headings above the line). No chunk is blank, and none has more than ``limits.max_tokens``
+    word pieces in the model's input. A note of only front matter is one chunk if it has a title, aliases or
+    tags, and none otherwise.
 
     Args:
         text: of a source, without its BOM; ``\n`` and ``\r\n`` end lines.
         tokenizer: of the model that reads the chunks.
         limits: of a chunk; its words are a target, its word pieces a promise.
-        plain: take neither Markdown nor front matter for what they are.
-        is_top: *text* begins where the file does, so that front matter may stand there.
+        plain: ignore Markdown and front matter.
+        is_top: *text* begins at the top of the file, so that it may begin with front matter.
 
     Returns:
-        Title, tags, front matter, and the chunks in the order of the text. Warnings name line numbers
-        and no word of the text.
+        Title, tags, front matter, and the chunks in the order of the text. Warnings contain line numbers
+        and no words of the text.
     """
     lines = split_lines(text)
     front = FrontMatter({}) if plain or not is_top else read_front_matter(lines)
@@ -455,14 +456,14 @@ def parse(
 
 
 def merged_tags(tags: tuple[str, ...], inline: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tags of front matter and text, each once, whichever its case."""
+    """Return the tags of front matter and text, each once, ignoring case."""
     known = {tag.casefold() for tag in tags}
     return (*tags, *(tag for tag in inline if tag.casefold() not in known))
 
 
 def _chunks(page: _Page, measure: Measure, blocks: list[Block]) -> Iterator[Chunk]:
     limits = page.limits
-    # A joined section may get half of what headings, title and tags can take in front of it.
+    # A joined section leaves half of the share that headings, title and tags may take in front of it.
     most = Room(limits.words, int(limits.max_tokens * (1 - PREFIX_SHARE)), page.max_chars)
     is_first = True
     for section in join_small(read_sections(blocks), measure, limits.words, most):
@@ -482,7 +483,7 @@ def _chunks(page: _Page, measure: Measure, blocks: list[Block]) -> Iterator[Chun
 def _checked(
     page: _Page, measure: Measure, section: Section, begin: int, stop: int, *, is_first: bool
 ) -> Iterator[Chunk]:
-    """Yield the stretch as a chunk, or in halves where its real count is over the limit."""
+    """Yield the stretch as a chunk, or as halves if its exact count exceeds the limit."""
     text = page.lines.text[begin:stop]
     first, last = page.lines.number_at(begin) + 1, page.lines.number_at(stop - 1) + 1
     start_byte = page.lines.bytes_before(begin)
@@ -498,10 +499,10 @@ def _checked(
 
 
 def _surely_fits(page: _Page, chunk: Chunk, most: int | None) -> bool:
-    """Tell whether the pieces of a chunk's text, so many at most, fit with what stands in front of it."""
+    """Return whether a text of at most *most* pieces certainly fits together with its context."""
     if most is None or most + page.count(chunk.context) > page.limits.max_tokens:
         return False
-    # What the model reads is normalized, which may join characters that were counted apart.
+    # The model's input is normalized, which may combine characters that were counted separately.
     return chunk.text.isascii() or unicodedata.is_normalized("NFC", chunk.text)
 
 
@@ -510,7 +511,7 @@ def _fits(page: _Page, chunk: Chunk) -> bool:
 
 
 def _halves(lines: Lines, begin: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Cut near the middle: between lines, or within the only one. Neither half is blank at its edges."""
+    """Cut near the middle: between lines, or within a single line. Neither half has blank edges."""
     first, last = lines.number_at(begin), lines.number_at(stop - 1)
     middle = (begin + stop) // 2
     cut = best_cut(lines.text, begin, middle)
@@ -523,13 +524,13 @@ def _halves(lines: Lines, begin: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _blank_head(text: str) -> int:
-    """Return how long the blank lines at the top of *text* are; its indentation stays."""
+    """Return the length of the blank lines at the top of *text*, without the following indentation."""
     blank = text[: len(text) - len(text.lstrip())]
     return blank.rfind("\n") + 1
 
 
 def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: bool) -> str:
-    """Return what the stretch does not show itself: its headings; the first one's front matter, too."""
+    """Return the context that the stretch lacks: its headings, and in the first chunk the front matter."""
     starts = page.lines.starts
     hidden = [block.title for block in section.trail if not begin <= starts[block.start] < stop]
     share = int(page.limits.max_tokens * PREFIX_SHARE)
@@ -545,7 +546,7 @@ def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: b
 
 
 def _path(page: _Page, titles: list[str], pieces: int) -> str:
-    """Join headings; where that is too long, the outer ones go first."""
+    """Join headings; drop the outermost ones if the path is too long."""
     while len(titles) > 1 and _path_pieces(page, titles) > pieces:
         titles = titles[1:]
     return _clipped(page, _JOINT.join(titles), pieces)
@@ -558,7 +559,7 @@ def _path_pieces(page: _Page, titles: list[str]) -> int:
 
 
 def _clipped(page: _Page, text: str, pieces: int) -> str:
-    if not text:  # most chunks have nothing in front
+    if not text:  # most chunks have no context
         return ""
     text = normalized("NFC", text[: pieces * MAX_CHARS_PER_PIECE])
     if page.count(text) <= pieces:
@@ -568,7 +569,7 @@ def _clipped(page: _Page, text: str, pieces: int) -> str:
 
 
 def _front_matter_chunk(page: _Page) -> Iterator[Chunk]:
-    """Make a note that is all front matter findable by its title, aliases and tags."""
+    """Yield the chunk of a note of only front matter, so that title, aliases and tags are found."""
     lines, front = page.lines, page.front
     about = "\n".join([front.title, ", ".join([*front.aliases, *front.tags])]).strip()
     if not about:

@@ -1,4 +1,4 @@
-"""Conflict copies: the files that sync programs put beside one that was changed at two places. Pure."""
+"""Conflict copies: recognizes files that sync programs write when a note was changed in two places. Pure."""
 
 import re
 
@@ -15,7 +15,7 @@ _COPY = re.compile(
 
 
 def original_of(path: str) -> str | None:
-    """Return the path of the file that a conflict copy is one of; None: by its name it is no such copy."""
+    """Return the path of the file that *path* is a conflict copy of; None if its name is not a copy's."""
     if "conflict" not in path.casefold():
         return None
     folder, slash, name = path.rpartition("/")

@@ -1,7 +1,7 @@
-"""The parser of a daily file: each of its blocks is cut into chunks by itself, as a note of its own.
+"""The parser of daily files: cuts each block of a daily file into chunks as if it were a separate note.
 
-So no chunk holds text of two writers, a fence that one entry leaves open does not reach into the next, and
-marks are in no chunk. Pure: no file, no clock.
+No chunk holds text of two writers, a fence that one entry leaves open does not extend into the next, and no
+chunk contains the marks. Pure: no file, no clock.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from memd.sources.chunk import merged_tags, parse
 
 
 def parse_daily(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False) -> Document:
-    """Cut a daily file into chunks, as memd.sources.chunk.parse does; each says which block it is from."""
+    """Cut a daily file into chunks, as `memd.sources.chunk.parse` does; each chunk names its block."""
     raw = text.encode()
     documents: list[Document] = []
     for block, start, stop in _stretches(raw):
@@ -39,7 +39,7 @@ def parse_daily(text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: 
 
 
 def _stretches(raw: bytes) -> Iterator[tuple[daily.Block | None, int, int]]:
-    """Yield what is not blank: the Markdown of each block, and what stands between them."""
+    """Yield the byte ranges that are not blank: the Markdown of each block, and the text between blocks."""
     at = 0
     for block in daily.blocks(raw):
         yield from _not_blank(raw, None, at, block.start)
@@ -56,7 +56,7 @@ def _not_blank(
 
 
 def _moved(document: Document, lines: int, block: daily.Block | None) -> Document:
-    """Return a document with its lines counted from the top of the file."""
+    """Return *document* with its lines counted from the top of the file, *lines* further down."""
     if not lines:
         return document
     warnings = (f"too-complex: behind line {lines} some is indexed as plain text",)

@@ -1,6 +1,6 @@
-"""The file system of a path: its kind, and whether its events, or a database on it, can be trusted.
+"""The file system of a path: its type, and whether it sends events and is safe for a database.
 
-Linux tells in /proc/self/mountinfo; elsewhere nothing is known, and nothing is held against a path.
+Read from /proc/self/mountinfo on Linux. On other systems the type is unknown, and every path counts as safe.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# What another machine (or another kernel: 9p, virtiofs, vboxsf, prl_fs) changes sends no events here.
+# A change by another machine (or another kernel: 9p, virtiofs, vboxsf, prl_fs) sends no events here.
 _REMOTE = frozenset(
     {
         "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre",
@@ -17,8 +17,8 @@ _REMOTE = frozenset(
         "virtiofs",
     }
 )  # fmt: skip
-# Of FUSE these keep their files on other machines. The others (gocryptfs, ntfs-3g, mergerfs) are disks of
-# this machine, where locks and shared memory work.
+# These FUSE file systems keep their files on other machines. The others (gocryptfs, ntfs-3g, mergerfs) are
+# local, so locks and shared memory work there.
 _REMOTE_FUSE = frozenset(
     {
         "ceph", "cephfs", "davfs2", "gcsfuse", "gdfuse", "glusterfs", "goofys", "google-drive-ocamlfuse",
@@ -34,36 +34,36 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")  # blanks, newlines and backslashes in n
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of the table."""
+    """One line of the mount table."""
 
     point: str  # where it is mounted, absolute
     kind: str  # its file system, "ext4", "fuse.sshfs"
 
 
 def filesystem_of(path: Path) -> str:
-    """Return the name of the file system that *path* is on, "" where that is not known."""
+    """Return the type of the file system that *path* is on, "" if it is unknown."""
     return kind_at(_real(path), table())
 
 
 def polled(root: Path) -> str:
-    """Return the name of a file system at or below *root* that sends no reliable events, "" if none."""
+    """Return the type of a file system at or below *root* that sends no reliable events, "" if none."""
     return polled_at(_real(root), table())
 
 
 def unsafe_for_database(path: Path) -> str:
-    """Return the name of the file system of *path* if a database would tear there, "" if not."""
+    """Return the type of the file system of *path* if a database could be corrupted there, "" if not."""
     return unsafe_kind(filesystem_of(path))
 
 
 def at_or_below(root: Path) -> list[Mount]:
-    """Return what *root* is on, and all that is mounted below it: the same as long as no mount changes it."""
+    """Return the mount that *root* is on and all mounts below it; equal lists mean that nothing changed."""
     mounts = table()
     real = _real(root)
     return _covering(real, mounts)[-1:] + _below(real, mounts)
 
 
 def kind_at(real: str, mounts: Sequence[Mount]) -> str:
-    """Return the file system of a real path, given the table. Pure."""
+    """Return the type of the file system of a real path, "" if unknown. Pure."""
     covering = _covering(real, mounts)
     return covering[-1].kind if covering else ""
 
@@ -75,13 +75,13 @@ def polled_at(real: str, mounts: Sequence[Mount]) -> str:
 
 
 def unsafe_kind(kind: str) -> str:
-    """Return *kind* if a database would tear on it: locks and shared mappings do not reach other machines."""
+    """Return *kind* if a database could be corrupted on it, because locks stay on one machine; "" if not."""
     remote = kind in _REMOTE - _SAFE_FOR_DATABASE or kind.removeprefix("fuse.") in _REMOTE_FUSE
     return kind if remote else ""
 
 
 def table() -> list[Mount]:
-    """Return what is mounted now, later ones over earlier ones; nothing where that is not told."""
+    """Return the current mounts, in the order of mounting; [] if the system has no such table."""
     try:
         return parse(_TABLE.read_bytes())
     except OSError:
@@ -89,7 +89,7 @@ def table() -> list[Mount]:
 
 
 def parse(text: bytes) -> list[Mount]:
-    """Read a table as proc(5) describes it. Pure."""
+    """Parse the content of mountinfo, as proc(5) describes it. Pure."""
     mounts = []
     for line in text.splitlines():
         head, _, tail = line.partition(b" - ")  # between them are any number of optional fields
@@ -109,7 +109,7 @@ def _is_eventless(kind: str) -> bool:
 
 
 def _covering(real: str, mounts: Sequence[Mount]) -> list[Mount]:
-    """Return the mounts that *real* is in, the nearest last; of two at the same place the later one."""
+    """Return the mounts that contain *real*, the nearest last; of two at the same place, the later one."""
     covering = [mount for mount in mounts if f"{real}/".startswith(f"{mount.point.rstrip('/')}/")]
     return sorted(covering, key=lambda mount: len(mount.point))
 

@@ -1,8 +1,8 @@
-"""One line of a gitignore file as a regular expression for RE2.
+"""Translates one line of a gitignore file into regular expressions for RE2.
 
-pathspec translates; what it reads in another way than git is prepared for it here: escapes, bracket
-expressions, white space at the end, and runs of stars. Git's reading is that of its wildmatch.c and dir.c.
-Text is Latin-1, a character for each byte, because git compares bytes. No I/O.
+pathspec does most of the work. Where it differs from git (wildmatch.c and dir.c), the line is prepared here:
+escapes, bracket expressions, trailing white space, and runs of stars. Text is Latin-1, one character for
+each byte, because git compares bytes. No I/O.
 """
 
 import re
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-# What pathspec puts behind a pattern that names a file, or a folder with all that is in it.
+# pathspec's ending of a pattern that names a file, or a folder with everything in it.
 _FILE_OR_FOLDER: Final = "(?:(?P<ps_d>/)|$)"
-_STARS: Final = re.compile(r"(?<![^/])\*{3,}(?![^/])")  # a whole name of them is as good as two
-# Git compares the part before the first wildcard on its own, and then takes stars behind it for the first
-# of the pattern: "a**/b" is "ab", "ax/b" and "a/x/b".
+_STARS: Final = re.compile(r"(?<![^/])\*{3,}(?![^/])")  # a name of three or more stars equals two
+# Git compares the part before the first wildcard separately, and then treats the stars after it as the start
+# of a pattern: "a**/b" matches "ab", "ax/b" and "a/x/b".
 _LATE_STARS: Final = re.compile(r"(?=.*/)(!?/?[^*?\[\\]*[^*?\[\\/!])(?:\*{2,}/)*\*{2,}(/|$)", re.DOTALL)
 
 _Test = Callable[[str], bool]
-# POSIX classes as wildmatch.c has them, of ASCII whatever the locale says.
+# POSIX classes as in wildmatch.c, limited to ASCII in every locale.
 _CLASSES: Final[dict[str, _Test]] = {
     "alnum": str.isalnum,
     "alpha": str.isalpha,
@@ -37,27 +37,27 @@ _CLASSES: Final[dict[str, _Test]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One pattern. Its expressions match whole paths; that of a folder has "/" behind."""
+    """One pattern. Its expressions match whole paths; the path of a folder ends with "/"."""
 
     includes: bool  # False: it begins with "!"
-    named: str  # matches what the pattern names
-    below: str  # matches what is in a folder that it names
+    named: str  # matches the paths that the pattern names
+    below: str  # matches the paths inside a folder that the pattern names
 
 
 class _NoPatternError(Exception):
-    """Git has no use for the line: it never matches."""
+    """The line is not a pattern that git can ever match."""
 
 
 def is_comment(line: str) -> bool:
-    """Tell whether a line is for people: empty, or a comment."""
+    """Return whether a line is empty or a comment."""
     return not line.strip(" ") or line.startswith("#")
 
 
 def translated(line: str) -> Rule | None:
-    """Return what a line says; None of a comment, an empty one, and one that can match nothing."""
+    """Return the rule of a line; None for a comment, an empty line, and a pattern that matches nothing."""
     if is_comment(line):
         return None
-    # Where a folder has rules: a start answers before it has looked.
+    # Imported when there is a rule: the daemon's start does not wait for it.
     from pathspec.patterns.gitignore.base import GitIgnorePatternError  # noqa: PLC0415
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
 
@@ -76,17 +76,17 @@ def translated(line: str) -> Rule | None:
 
 
 def _whole(expression: str) -> str:
-    """Return pathspec's expression, which is searched for in a path, as one that matches all of a name."""
+    """Turn pathspec's expression, which is meant for a search, into one that matches a whole path."""
     if expression == ".":  # "*" and "**"
         return ".*[^/]"
     if expression.endswith(_FILE_OR_FOLDER):
         return expression.removesuffix(_FILE_OR_FOLDER)
     inside = expression if expression.startswith("^") else f".*{expression}"
-    return f"{inside}.*[^/]"  # "a/**": what is in it, and not the folder itself
+    return f"{inside}.*[^/]"  # "a/**": the contents of the folder, not the folder itself
 
 
 def _trimmed(line: str) -> str:
-    """Cut off spaces at the end that have no backslash before them."""
+    """Cut off trailing spaces that are not escaped with a backslash."""
     kept = at = 0
     while at < len(line):
         at += 2 if line[at] == "\\" else 1
@@ -96,10 +96,10 @@ def _trimmed(line: str) -> str:
 
 
 def _plain(line: str) -> tuple[str, list[str]]:
-    """Put a mark, which pathspec passes on, in the place of what it would read in another way.
+    """Replace the parts that pathspec would read in another way than git by marks, which it copies unchanged.
 
     Returns:
-        The pattern, and the expression that each mark stands for.
+        The pattern, and the expression to insert at each mark.
     """
     if line.endswith("/") or line.removeprefix("!").startswith("\\/"):
         raise _NoPatternError  # no path has two slashes in a row, or begins with one
@@ -114,7 +114,7 @@ def _plain(line: str) -> tuple[str, list[str]]:
         else:
             end, expression = _token(line, at)
         if line[at] == "[" and "/" in line[at:end]:
-            slash = "/"  # git looks for a slash before it looks for brackets
+            slash = "/"  # git searches for a slash before it parses brackets
         parts.append(_mark(len(literals)) if expression else line[end - 1])
         literals += [expression] if expression else []
         at = end
@@ -122,7 +122,7 @@ def _plain(line: str) -> tuple[str, list[str]]:
 
 
 def _token(line: str, at: int) -> tuple[int, str]:
-    """Return where what stands at *at* ends, and its expression; "" where pathspec reads it as git does."""
+    """Return the end of the token at *at*, and its expression; "" if pathspec reads it as git does."""
     char = line[at]
     if char == "\\":
         escaped = line[at + 1 : at + 2]
@@ -132,7 +132,7 @@ def _token(line: str, at: int) -> tuple[int, str]:
     if char == "[":
         end, members = _bracket(line, at + 1)
         return end, _one_of(members)
-    return at + 1, re.escape(char) if char.isspace() else ""  # pathspec would cut it off at the end
+    return at + 1, re.escape(char) if char.isspace() else ""  # pathspec strips trailing white space
 
 
 def _anchored(pattern: str, slash: str) -> str:
@@ -146,7 +146,7 @@ def _mark(number: int) -> str:
 
 
 def _bracket(line: str, at: int) -> tuple[int, frozenset[str]]:
-    """Return where a bracket expression ends, and which bytes it takes; *at* is behind its "["."""
+    """Return the end of a bracket expression and the bytes that it matches; *at* is just after its "["."""
     negated = line[at : at + 1] in {"!", "^"}
     at += negated
     found: set[str] = set()
@@ -160,7 +160,7 @@ def _bracket(line: str, at: int) -> tuple[int, frozenset[str]]:
 
 
 def _member(line: str, at: int, before: str, found: set[str]) -> tuple[int, str]:
-    """Read one member at *at* into *found*; return where the next begins, and what a range may begin with."""
+    """Add the member at *at* to *found*; return where the next one begins, and how a range may begin."""
     char = line[at : at + 1]
     if not char:
         raise _NoPatternError  # no end
@@ -192,10 +192,10 @@ def _member(line: str, at: int, before: str, found: set[str]) -> tuple[int, str]
 
 
 def _one_of(members: frozenset[str]) -> str:
-    """Return an expression for one of some bytes.
+    """Return an expression that matches one of *members*.
 
     Raises:
-        _NoPatternError: of none.
+        _NoPatternError: *members* is empty.
     """
     if not members:
         raise _NoPatternError

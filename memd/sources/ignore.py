@@ -1,12 +1,12 @@
-"""Ignore rules: which files of a folder are sources.
+"""Ignore rules: decide which files of a folder are sources, with gitignore semantics.
 
-gitignore semantics. What memd never reads comes first, then what the workspace says
-(``memory/.memdignore`` and the config, the later pattern wins), then build output, then each
-``.gitignore`` from the nearest one up. Patterns are compiled once; a change of a rule file needs new Rules.
+Names that memd never reads are decided first, then by the rules of the workspace
+(``memory/.memdignore`` and the config; the later pattern wins), then build output, then each ``.gitignore``,
+the nearest first. Patterns are compiled once; after a change of a rule file, new Rules must be made.
 
-RE2 matches in time linear in the path: a clone brings its own .gitignore, and Python's engine takes minutes
-for one hostile line. What cannot be judged is never passed over in silence: `UnusableError` says so, and
-the caller must take it for "ignored". `Patterns` may be asked from any thread.
+RE2 matches in time linear in the path: a cloned repository brings its own .gitignore, and Python's engine
+takes minutes for one hostile line. If patterns cannot be evaluated, `UnusableError` is raised, and the caller
+must treat the path as ignored. `Patterns` is thread-safe.
 """
 
 import codecs
@@ -29,33 +29,33 @@ from memd.sources.gitignore import Rule, is_comment, translated
 # Ignore files are small; the longest of GitHub's templates has 400 lines and 8 KB.
 MAX_RULE_BYTES: Final = 256 * 1024
 MAX_RULE_LINES: Final = 10_000
-# A name has up to 255 bytes; nobody writes four such names as a pattern, and RE2 needs 2 ms for 1,024 "?".
+# A name has up to 255 bytes; nobody writes a pattern of four such names, and RE2 needs 2 ms for 1,024 "?".
 MAX_PATTERN_BYTES: Final = 1024
-# RE2 holds the interpreter while it compiles a set: up to 10 ms within these bounds.
+# RE2 holds the GIL while it compiles a set: up to 10 ms within these bounds.
 SET_PATTERNS: Final = 500
 SET_BYTES: Final = 16 * 1024  # of regular expressions
-# Processor time for one path. What takes longer was made to: hundreds of lines of wildcards that keep RE2
-# from remembering its states. 10,000 ordinary lines take 2 ms, and 9 ms for the first path.
+# Processor time for one path. Only hostile files take longer: hundreds of lines of wildcards that keep RE2
+# from caching its states. 10,000 ordinary lines take 2 ms, and 9 ms for the first path.
 MAX_MATCH_S: Final = 0.05
 
 
 class UnusableError(Exception):
-    """What some patterns say of a path cannot be known."""
+    """Some patterns cannot be evaluated for a path."""
 
 
 class Patterns:
-    """Patterns in the order in which they were read."""
+    """A list of gitignore patterns; the last one that matches decides."""
 
     def __init__(
         self, placed: Iterable[tuple[str, str]] = (), *, file: str = "", below: bool = False
     ) -> None:
-        """Compile patterns; as git does, pass over lines that are none.
+        """Compile patterns, skipping invalid lines as git does.
 
         Args:
-            placed: (where it stands, the pattern) of each; its end may be an UnusableError.
-            file: the ignore file that they are from, "" for those of the configuration alone.
-            below: whether a pattern that names a folder also speaks about what is in it. Git has no need
-                of that, because it does not look into a folder that is ignored.
+            placed: (source line, pattern) of each; the iterator may raise UnusableError.
+            file: the ignore file of the patterns, "" if all are from the configuration.
+            below: whether a pattern that names a folder also matches the folder's contents. Git does not
+                need that, because it does not enter an ignored folder.
         """
         self.file = file
         self.is_unusable = False
@@ -70,27 +70,27 @@ class Patterns:
         return len(self._placed) + self.is_unusable
 
     def last_word(self, path: str) -> bool | None:
-        """Return whether a path is named, or taken back by a pattern with "!"; None where none is of it.
+        """Return whether the patterns name a path (True) or exclude it by "!" (False); None if none matches.
 
-        A pattern that names the path goes before one that names a folder above it.
+        A pattern that names the path takes precedence over one that names a folder above it.
 
         Raises:
-            UnusableError: it cannot be known.
+            UnusableError: the patterns cannot be evaluated.
         """
         number = self._deciding(path)
         return None if number is None else not self._placed[number][1].startswith("!")
 
     def selects(self, path: str) -> bool:
-        """Tell whether the last pattern that names the path or a folder above it takes it in.
+        """Return whether the last pattern that matches the path or a folder above it includes it.
 
         Raises:
-            UnusableError: it cannot be known.
+            UnusableError: the patterns cannot be evaluated.
         """
         number = max((number for number in self._last(path) if number is not None), default=None)
         return number is not None and not self._placed[number][1].startswith("!")
 
     def rule(self, path: str) -> str:
-        """Return the pattern that has the last word on a path: "notes/.gitignore:3: drafts/"."""
+        """Return the pattern that decides on a path, with its place: "notes/.gitignore:3: drafts/"."""
         try:
             number = self._deciding(path)
         except UnusableError:
@@ -120,7 +120,7 @@ class Patterns:
         return above if named is None else named
 
     def _last(self, path: str) -> tuple[int | None, int | None]:
-        """Return the number of the last pattern that names a path, and of that which names one above it."""
+        """Return the numbers of the last patterns that name the path, and a folder above it."""
         if self.is_unusable:
             raise UnusableError
         if not self._sets:
@@ -139,12 +139,12 @@ class Patterns:
             above = over if above is None else above
             if time.monotonic() > give_up:
                 self._expect_quick(path)
-            if named is not None:  # all that is left stands further up
+            if named is not None:  # all remaining patterns are earlier ones
                 return named, above
         return None, above
 
     def _expect_quick(self, path: bytes) -> None:
-        """Match once more, by this thread's clock: others may have had the processor."""
+        """Match again, measured by this thread's CPU time: other threads may have used the processor."""
         give_up = time.thread_time() + MAX_MATCH_S
         for one in reversed(self._sets):
             one.last(path)
@@ -153,13 +153,13 @@ class Patterns:
 
 
 class _Set:
-    """Some patterns that RE2 matches at once."""
+    """A group of patterns that RE2 matches at once."""
 
     def __init__(self, rules: Iterable[tuple[int, Rule]], *, below: bool) -> None:
-        """Compile numbered rules. Raises re2.error where RE2 needs more memory than it may have."""
+        """Compile numbered rules. Raises re2.error if RE2 exceeds its memory limit."""
         self._meanings: list[tuple[int, bool]] = [(-1, True)]  # (number, whether the path itself is named)
         self._set = re2.Set.FullMatchSet(_options())
-        # RE2 says "nothing matches" when it runs out of memory; this one always does.
+        # RE2 reports "nothing matches" when it runs out of memory; this pattern always matches otherwise.
         self._set.Add(b".*")
         for number, rule in rules:
             self._add(rule.named, number, is_named=True)
@@ -168,10 +168,10 @@ class _Set:
         self._set.Compile()
 
     def last(self, path: bytes) -> tuple[int | None, int | None]:
-        """Return the number of the last one that names a path, and of that which names one above it.
+        """Return the number of the last pattern that names the path, and of the last for a folder above it.
 
         Raises:
-            UnusableError: RE2 has no memory left to tell.
+            UnusableError: RE2 ran out of memory.
         """
         found = self._set.Match(path)
         if not found:
@@ -197,10 +197,10 @@ def _options() -> re2.Options:
 
 
 def of_file(root: Path, path: str) -> Iterator[tuple[str, str]]:
-    """Yield (path and line, pattern) of an ignore file in *root*; nothing where there is none.
+    """Yield (path and line, pattern) of an ignore file in *root*; nothing if the file does not exist.
 
     Raises:
-        UnusableError: it is larger than any that somebody wrote.
+        UnusableError: the file is too large.
     """
     for number, line in enumerate(_lines(root / path), 1):
         if number > MAX_RULE_LINES:
@@ -212,7 +212,7 @@ def of_config(key: str, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield (where, pattern) of each pattern of the configuration.
 
     Raises:
-        ConfigError: one of them is no gitignore pattern, or too large.
+        ConfigError: a pattern is not a gitignore pattern, or is too large.
     """
     if len(patterns) > MAX_RULE_LINES:
         raise ConfigError(f"{key} has {len(patterns):,} patterns; at most {MAX_RULE_LINES:,} can be used")
@@ -225,7 +225,7 @@ def of_config(key: str, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _lines(path: Path) -> Sequence[str]:
-    """Read an ignore file; what is not a regular file has no lines."""
+    """Return the lines of an ignore file; none if it is not a regular file."""
     content = _content(path)
     if len(content) > MAX_RULE_BYTES:
         raise UnusableError
@@ -234,7 +234,7 @@ def _lines(path: Path) -> Sequence[str]:
 
 
 def _content(path: Path) -> bytes:
-    """Read as much of a file of rules as is used, and a byte more; of what is no regular file nothing."""
+    """Read an ignore file up to one byte over the limit; b"" if it is not a regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
@@ -247,8 +247,8 @@ def _content(path: Path) -> bytes:
         os.close(descriptor)
 
 
-# What names the folder of templates in a vault of Obsidian, its own and that of the plugin Templater → the
-# key. Nothing else is read there.
+# Settings files of an Obsidian vault (its own, and the Templater plugin's) that name the folder of templates
+# → the key. No other key is read.
 TEMPLATE_FILES: Final = {
     ".obsidian/templates.json": "folder",
     ".obsidian/plugins/templater-obsidian/data.json": "templates_folder",
@@ -256,8 +256,8 @@ TEMPLATE_FILES: Final = {
 
 
 def template_folders(root: Path, vault: str) -> Iterator[tuple[str, str]]:
-    """Yield the folders of templates of a vault ("a/b/", "" for the root), and the file that names each."""
-    if not os.path.isdir(f"{root}/{vault}.obsidian"):  # noqa: PTH112 - Path's raises where it may not look
+    """Yield the template folders of a vault ("a/b/", "" for the root), each with the file that names it."""
+    if not os.path.isdir(f"{root}/{vault}.obsidian"):  # noqa: PTH112 - Path's raises if access is denied
         return
     for file, key in TEMPLATE_FILES.items():
         content = _content(root / vault / file)
@@ -284,34 +284,34 @@ _OURS = frozenset({"memory/config.toml", "memory/index"})  # settings; vectors t
 _UNSAVED = ("~", ".swp", ".swo", ".tmp")  # editors' copies; "4913" is Vim's probe for a writable folder
 _SECRET = (".pem", ".key", ".p12", ".kdbx", "id_rsa", "id_ed25519")
 _NEVER_READ = (*_UNSAVED, *_SECRET)
-_RULED = frozenset({"ignored", "unruled"})  # reasons that a rule stands behind
-_PLAIN = "**/*."  # patterns of this shape are a test of the name's end
+_RULED = frozenset({"ignored", "unruled"})  # reasons that come from a rule
+_PLAIN = "**/*."  # patterns of this shape only test a file's suffix
 
-# Why a name is none of a source → what people are told of the file, or of the folder that it is in.
+# Why a name is not a source → the text for people, about the file or about a folder above it.
 REFUSALS: Final[Mapping[str, str]] = {
-    "build-output": "is what a build tool wrote: a project's file stands beside it",
+    "build-output": "is build output: a project file is in the same folder",
     "foreign": "is a virtual environment, or a workspace of its own",
     "hidden": "is hidden: its name begins with a dot",
     "ignored": "is ignored",
     "machinery": "holds packages or caches, which are never searched",
     "never-read": "has the name of an unsaved copy or of a secret",
-    "not-selected": "is named by none of the patterns of sources",
+    "not-selected": "is not matched by any source pattern",
     "own": "is memd's own",
     "template": "is left out as a folder of templates",
-    "unruled": "is below an ignore file that cannot be used, so that nothing says what is ignored",
+    "unruled": "is below an ignore file that cannot be used, so it is unknown what is ignored",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that is searched, with the .gitignore files that speak about it, the nearest last."""
+    """A folder that is searched, with the .gitignore files that apply to it, the nearest last."""
 
-    path: str  # relative to the root with a "/" behind, "" for the root itself
-    ignores: tuple[tuple[int, Patterns], ...] = ()  # length of the path to cut off, patterns
-    templates: tuple[tuple[str, str], ...] = ()  # of vaults around it: folder, the file that names it
+    path: str  # relative to the root, with a trailing "/"; "" for the root itself
+    ignores: tuple[tuple[int, Patterns], ...] = ()  # length of the path prefix to cut off, patterns
+    templates: tuple[tuple[str, str], ...] = ()  # of the vaults around it: folder, the file that names it
 
     def named_template(self, path: str) -> str:
-        """Return the file that names the folder at *path* as one of templates; "" where none does."""
+        """Return the file that names the folder at *path* as a template folder; "" if none does."""
         return next((file for folder, file in self.templates if folder == path), "")
 
 
@@ -320,12 +320,12 @@ class Refusal:
     """Why a path is not a source."""
 
     reason: str  # a key of REFUSALS or of memd.sources.scan.REASONS
-    place: str  # what is refused: the path, or the folder above it ("a/b/")
-    rule: str = ""  # the pattern that says so, and where it stands: "notes/.gitignore:3: drafts/"
+    place: str  # the refused path, or a folder above it ("a/b/")
+    rule: str = ""  # the pattern that decides, with its place: "notes/.gitignore:3: drafts/"
 
 
 class Rules:
-    """What one workspace selects. Remembers folders, so that each ignore file is read once."""
+    """The source selection of one workspace. Caches folders, so that each ignore file is read once."""
 
     def __init__(self, root: Path, suffixes: tuple[str, ...], sources: Patterns, own: Patterns) -> None:
         self._root = root
@@ -347,19 +347,19 @@ class Rules:
             suffixes, sources = (), Patterns(of_config("sources", patterns), below=True)
         if sources.is_unusable:
             raise ConfigError("sources: the patterns are too large to be used together")
-        # The config's first: what is wrong with it must be said, whatever .memdignore holds.
+        # The config first: its errors must be reported, whatever .memdignore contains.
         configured = list(of_config("ignore", ignore))
         placed = itertools.chain(of_file(root, OWN_FILE), configured)
         return cls(root, suffixes, sources, Patterns(placed, file=OWN_FILE, below=True))
 
     def selects(self, path: str) -> bool:
-        """Tell whether a file at *path*, relative to the root, is a source, going by names alone."""
+        """Return whether a file at *path*, relative to the root, is a source, judged by names alone."""
         above, _, name = path.rpartition("/")
         folder = self.folder(f"{above}/" if above else "")
         return folder is not None and self.wants(folder, name)
 
     def folder(self, path: str) -> Folder | None:
-        """Return the folder at *path* (relative, "/" behind), None if it is not searched."""
+        """Return the folder at *path* (relative, with a trailing "/"), None if it is not searched."""
         if path not in self._folders:
             above, _, name = path[:-1].rpartition("/")
             parent = self.folder(f"{above}/" if above else "")
@@ -367,28 +367,28 @@ class Rules:
         return self._folders[path]
 
     def met(self, path: str) -> bool:
-        """Tell whether a folder is remembered as one that is searched, whatever is on the disk now."""
+        """Return whether a folder is cached as searched, whatever is on the disk now."""
         return self._folders.get(path) is not None
 
     def look(self, path: str) -> Folder | None:
-        """Return what `folder` does, from what is on the disk now and not from what is remembered of it."""
+        """Return the same as `folder`, but from the current state of the disk instead of the cache."""
         above, _, name = path[:-1].rpartition("/")
         parent = self.folder(f"{above}/" if above else "")
         return self._enter(parent, name) if parent is not None else None
 
     def forget(self, path: str) -> None:
-        """Forget what the disk said of a folder and of those in it: another one may have its place."""
+        """Drop a folder and those below it from the cache: the disk may have another folder there."""
         for folder in [known for known in list(self._folders) if known.startswith(path)]:
-            self._folders.pop(folder, None)  # another thread may ask meanwhile
+            self._folders.pop(folder, None)  # another thread may use the cache meanwhile
 
     def wants(self, folder: Folder, name: str) -> bool:
-        """Tell whether a file called *name* in *folder* is a source."""
+        """Return whether a file called *name* in *folder* is a source."""
         return not self._unwanted(folder, name)
 
     def refusal(self, path: str) -> Refusal | None:
-        """Return why a file at *path*, relative to the root, is no source by its name; None where it is."""
+        """Return why a file at *path*, relative to the root, is not a source by its name, None if it is."""
         *above, name = path.split("/")
-        folder = self._folder("", None)  # what the disk says now, not what is remembered of it
+        folder = self._folder("", None)  # from the disk, not from the cache
         for inner in above:
             place = f"{folder.path}{inner}/"
             if reason := self._closed(folder, inner):
@@ -400,13 +400,13 @@ class Rules:
         return None
 
     def templates(self) -> list[str]:
-        """Return the folders of templates ("a/b/") that are left out, of the vaults that were met."""
+        """Return the template folders ("a/b/") that are left out, of all vaults seen so far."""
         folders = [folder for folder in list(self._folders.values()) if folder is not None]
         named = {template for folder in folders for template, _ in folder.templates}
         return sorted(one for one in named if not self.met(one) and (self._root / one).is_dir())
 
     def unusable(self, below: str = "") -> list[str]:
-        """Return the ignore files that cannot be used, of those that were met in a folder ("a/b/")."""
+        """Return the ignore files that cannot be used, of all seen so far in folder *below* ("a/b/")."""
         folders = [folder for folder in list(self._folders.values()) if folder is not None]
         met = {patterns.file for folder in folders for _, patterns in folder.ignores if patterns.is_unusable}
         if self._own.is_unusable:
@@ -414,7 +414,7 @@ class Rules:
         return sorted(file for file in met if file.startswith(below))
 
     def _unwanted(self, folder: Folder, name: str) -> str:
-        """Return why a file is no source, a key of REFUSALS; "" where it is one."""
+        """Return why a file is not a source, a key of REFUSALS; "" if it is one."""
         path = folder.path + name
         if is_never_read(name):
             return "hidden" if name.startswith(".") else "never-read"
@@ -430,7 +430,7 @@ class Rules:
     def _matches(self, path: str) -> bool:
         if path.endswith(self._suffixes) or self._sources.selects(path):
             return True
-        # Entries are written below memory/ whatever the patterns say, and must be found.
+        # Entries are written below memory/ and must be found, whatever the patterns are.
         return path.startswith(MEMORY) and path.endswith(".md")
 
     def _ignored(self, folder: Folder, path: str) -> bool:
@@ -444,7 +444,7 @@ class Rules:
         return False
 
     def _rule(self, folder: Folder, path: str) -> str:
-        """Return the pattern that ignores a path, and where it stands; or the file that cannot be used."""
+        """Return the pattern that ignores a path, with its place; or the ignore file that cannot be used."""
         said = (patterns.rule(path[cut:]) for cut, patterns in _speaking(folder, path))
         return self._own.rule(path) or next(filter(None, said), "")
 
@@ -454,7 +454,7 @@ class Rules:
         return self._folder(f"{parent.path}{name}/", parent)
 
     def _closed(self, parent: Folder, name: str) -> str:
-        """Return why a folder is not searched, a key of REFUSALS; "" where it is."""
+        """Return why a folder is not searched, a key of REFUSALS; "" if it is."""
         path = f"{parent.path}{name}/"
         try:
             return self._machinery(parent, name) or ("ignored" if self._ignored(parent, path) else "")
@@ -462,7 +462,7 @@ class Rules:
             return "unruled"
 
     def _machinery(self, parent: Folder, name: str) -> str:
-        """Return why a folder is none of notes, whatever the ignore files say; "" where it may be."""
+        """Return why a folder has no notes, whatever the ignore files are; "" if it may have some."""
         path = f"{parent.path}{name}/"
         reason = ""
         if name.startswith("."):
@@ -490,14 +490,13 @@ class Rules:
         return Folder(path, ignores, (*above.templates, *template_folders(self._root, path)))
 
     def _is_foreign(self, path: str) -> bool:
-        """Tell whether the folder is a virtual environment or a workspace of its own."""
+        """Return whether the folder is a virtual environment or another workspace."""
         return _has_any(self._root / path, ("pyvenv.cfg", "memory/config.toml"))
 
     def _is_build_output(self, parent: Folder, name: str) -> bool:
-        """Tell whether a folder is what a build tool wrote, and not notes about building.
+        """Return whether a folder is build output, and not a folder of notes about building.
 
-        The name alone would lose a manual's chapter called "build"; a project's file stands beside what
-        is built from it.
+        The name alone would exclude a manual's chapter called "build"; real output is next to a project file.
         """
         path = f"{parent.path}{name}/"
         if name not in _BUILD_OUTPUT or self._own.last_word(path) is False:
@@ -507,17 +506,17 @@ class Rules:
 
 
 def _speaking(folder: Folder, path: str) -> Iterable[tuple[int, Patterns]]:
-    """Return the .gitignore files that speak about a path, the nearest first; none about memory/."""
+    """Return the .gitignore files that apply to a path, the nearest first; none for memory/."""
     return () if path.startswith(MEMORY) else reversed(folder.ignores)
 
 
 def _has_any(folder: Path, names: Iterable[str]) -> bool:
-    # os.path.isfile says no where Path.is_file raises: in a folder that may not be entered.
+    # os.path.isfile returns False where Path.is_file raises: in a folder without permission.
     return any(os.path.isfile(folder / name) for name in names)  # noqa: PTH113
 
 
 def is_never_read(name: str) -> bool:
-    """Tell whether a name means hidden, unsaved or secret, whatever the patterns say."""
+    """Return whether a name is that of a hidden, unsaved or secret file, whatever the patterns are."""
     return name.startswith(".") or name.endswith(_NEVER_READ) or name == "4913"
 
 

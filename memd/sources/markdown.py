@@ -1,16 +1,16 @@
-r"""The Markdown parser: lines, front matter and blocks of a text, within a budget of work.
+r"""The Markdown parser: splits a text into lines, front matter and blocks, within a budget of work.
 
-CommonMark with tables, by markdown-it's block rules. Its inline rules are off: they would cost most of
-the time and we keep the text as it is written. Link definitions are off, too: they would swallow lines.
-Tables have rows and no cells: a row that lacks cells would get them, and 29 KB can ask for a million.
+CommonMark with tables, by markdown-it's block rules. Its inline rules are off, because they would take most
+of the time and the text is kept as written. Link definitions are off, because they would consume lines.
+Tables have rows but no cells: markdown-it fills up missing cells, and 29 KB can cause a million of them.
 
-A line ends at ``\n`` or ``\r\n`` and nowhere else: this is what Vim, git, grep and ripgrep count, so that
-a line number of ours opens the right place. A lone ``\r``, a form feed or U+2028 belongs to its line
-(`str.splitlines` would break there). A text that ends with a line break has no empty line after it.
+A line ends at ``\n`` or ``\r\n`` and nowhere else, as Vim, git, grep and ripgrep count, so that memd's line
+numbers open the right place. A lone ``\r``, a form feed or U+2028 belongs to its line (`str.splitlines` would
+break there). A text that ends with a line break has no empty line after it.
 
-Scalars stay text (no dates, no booleans). Whatever is hostile or broken is not front matter: the caller
-chunks it as text, so that no word of the file is lost. Warnings carry a line number and no word of the
-note, because they reach the log.
+Scalars stay text (no dates, no booleans). Hostile or broken front matter does not count as front matter: the
+caller chunks it as text, so that no word of the file is lost. Warnings contain a line number and no words of
+the note, because they are logged.
 """
 
 import re
@@ -25,7 +25,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
 from markdown_it.token import Token
 
-# A megabyte in one line would else be encoded again for each of its chunks.
+# Without marks, a line of a megabyte would be encoded again for each of its chunks.
 BYTE_MARK = 4_096
 
 
@@ -35,8 +35,8 @@ class Lines:
 
     text: str
     starts: Sequence[int]  # of each line's first character
-    ends: Sequence[int]  # behind each line's last character, its line break not counted
-    marks: Sequence[int]  # bytes before each BYTE_MARK-th character; none of ASCII, which needs none
+    ends: Sequence[int]  # after each line's last character, without its line break
+    marks: Sequence[int]  # bytes before each BYTE_MARK-th character; empty for ASCII, which needs none
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -46,15 +46,15 @@ class Lines:
         return self.text[self.starts[number] : self.ends[number]]
 
     def is_blank(self, number: int) -> bool:
-        """Tell whether a line has nothing but white space."""
+        """Return whether a line is empty or only white space."""
         return not self.line(number).strip()
 
     def number_at(self, offset: int) -> int:
-        """Return the line in which the character at *offset* stands."""
+        """Return the number of the line that contains the character at *offset*."""
         return bisect_right(self.starts, offset) - 1
 
     def bytes_before(self, offset: int) -> int:
-        """Return how many bytes of its line stand before the character at *offset*."""
+        """Return the number of bytes of the line before the character at *offset*."""
         start = self.starts[self.number_at(offset)]
         return self._bytes_at(offset) - self._bytes_at(start) if self.marks else offset - start
 
@@ -89,41 +89,41 @@ def _bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-# A token takes about 500 bytes, and a file of "- a" lines makes five a line: long texts are parsed in
-# slices of so many lines, cut where no list or fence is open, so that 4 MiB do not become 1 GB.
+# A token takes about 500 bytes, and a file of "- a" lines makes five per line: long texts are parsed in
+# slices of so many lines, cut where no list or fence is open, so that 4 MiB do not take 1 GB.
 SLICE_LINES = 4_000
-# A slice ends here at the latest, even within a fence: bounds memory on hostile texts.
+# A slice ends here at the latest, even within a fence, which bounds memory on hostile texts.
 MAX_SLICE_LINES = 20_000
-# More lines are taken as plain text. Real notes of 4 MiB have half as many; markdown-it needs 3 s here.
+# A text with more lines is parsed as plain text. Real notes of 4 MiB have half; markdown-it needs 3 s here.
 MAX_MARKDOWN_LINES = 100_000
-# Lines of a plain text that make a block: few objects even for a million lines. Arbitrary.
+# Lines of plain text per block, which keeps objects few even for a million lines. Arbitrary.
 PLAIN_LINES = 32
-# Rules that may be tried on one text: so many, and one more for every so many characters; what comes behind
-# is taken as plain text. Counted and not timed, so that a text is cut alike on every machine. Real notes try
-# one for every 4 to 6 characters, lists of short words up to two a character; a deep quote with short lines
-# behind it 30. A rule takes 0.4 to 2.5 µs.
+# The number of rules that may be tried on one text: WORK, plus one for every CHARS_A_WORK characters; the
+# rest is parsed as plain text. Counted rather than timed, so that a text is cut the same way on every
+# machine. Real notes try one rule for every 4 to 6 characters, lists of short words up to two per character,
+# and a deep quote followed by short lines 30. A rule takes 0.4 to 2.5 µs.
 WORK = 400_000
 CHARS_A_WORK = 4
-# What a heading adds to its chunks; longer ones are somebody's paragraph.
+# Length of a heading in the context of its chunks; a longer one is a paragraph.
 MAX_TITLE_CHARS = 200
-# A heading with more of them keeps its markup: each that is not closed has the rest of the line read again,
+# A heading with more brackets keeps its markup: for each unclosed one the rest of the line is read again,
 # 4 ms for 50 of them. Arbitrary; people link once or twice.
 MAX_TITLE_BRACKETS = 12
 
 TOO_LONG = f"too-complex: more than {MAX_MARKDOWN_LINES:,} lines; all is indexed as plain text"
 TOO_COMPLEX = "too-complex: all is indexed as plain text"
 
-# Inline tags of a note, and the characters of one: far more than anybody writes. Arbitrary.
+# Inline tags of a note, and the characters of one: far more than people write. Arbitrary.
 MAX_INLINE_TAGS = 1_000
 MAX_TAG_CHARS = 200
 
-# As Obsidian ends one: at white space and punctuation, of Chinese and Japanese, too.
+# Tags end as in Obsidian: at white space and punctuation, including Chinese and Japanese.
 _TAG = re.compile(
     r"""(?<!\S)#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20"""
     r"""'!"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+)"""
 )
 _SAYS = re.compile(r"[^\d/_-]")  # #1984 is a number
-# Three, six or eight hexadecimal digits of which some are digits, or all are one letter: #e2e, #bad and
+# Three, six or eight hexadecimal digits that include digits or are all the same letter; #e2e, #bad and
 # #facade are words.
 _COLOUR = re.compile(
     r"([a-f])\1{2}(?:\1{3})?|(?=(?:\D?\d){2})[0-9a-f]{3}|(?=.*\d)(?:[0-9a-f]{6}|[0-9a-f]{8})", re.IGNORECASE
@@ -138,20 +138,20 @@ _MARKUP = re.compile(r"[\\`*_\[\]<&!]")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block and the blocks in it. Its first and last line are not blank."""
+    """One block and the blocks in it. Its first and last lines are not blank."""
 
     kind: str  # markdown-it's name of the token: paragraph, heading, fence, bullet_list, list_item, …
     start: int  # line, counted from 0
-    end: int  # behind the last line
+    end: int  # after the last line
     level: int = 0  # of a heading: 1 to 6
     title: str = ""  # of a heading: its text without markup
     children: tuple["Block", ...] = ()
 
 
 def read_blocks(lines: Lines, first: int) -> tuple[list[Block], tuple[str, ...]]:
-    """Return the outermost blocks from line *first* on, in order; every non-blank line is in one.
+    """Return the outermost blocks from line *first* on, in order; every non-blank line is in one of them.
 
-    Also warnings, if what is too complex was taken as plain text. They have no word of the text.
+    Also returns warnings if text that is too complex was parsed as plain text. They contain no note text.
     """
     if len(lines) - first > MAX_MARKDOWN_LINES:
         return list(_coarse(lines, first, len(lines))), (TOO_LONG,)
@@ -174,15 +174,15 @@ def read_blocks(lines: Lines, first: int) -> tuple[list[Block], tuple[str, ...]]
 
 
 def read_plain(lines: Lines) -> tuple[list[Block], tuple[str, ...]]:
-    """Return stretches of lines as if there were no Markdown, and the warning that says so."""
+    """Return blocks of plain text without Markdown, and the warning about it."""
     return list(_coarse(lines, 0, len(lines))), (TOO_COMPLEX,)
 
 
 def inline_tags(lines: Lines, blocks: Sequence[Block]) -> tuple[str, ...]:
-    """Return the tags that are written into a text as Obsidian takes them: `#project/alpha`, each once.
+    """Return the inline tags of a text by Obsidian's rules, such as `#project/alpha`, each once.
 
-    A tag stands behind white space and has a sign that is no digit. None is in code, HTML or a link, and
-    none is a colour.
+    A tag follows white space and has a character other than digits. Tags in code, HTML or links do not count,
+    nor do colours.
     """
     found: dict[str, str] = {}
     for _, text in prose(lines, blocks, "#"):
@@ -196,9 +196,9 @@ def inline_tags(lines: Lines, blocks: Sequence[Block]) -> tuple[str, ...]:
 
 
 def prose(lines: Lines, blocks: Sequence[Block], sign: str) -> Iterator[tuple[int, str]]:
-    """Yield first line and text of each innermost block that has *sign* in it and is neither code nor HTML.
+    """Yield first line and text of each innermost block that contains *sign* and is neither code nor HTML.
 
-    A backtick stands in place of each code span, and behind as many line breaks as it had.
+    Each code span is replaced by its line breaks and one backtick.
     """
     waiting = list(reversed(blocks)) if sign in lines.text else []
     while waiting:
@@ -212,7 +212,7 @@ def prose(lines: Lines, blocks: Sequence[Block], sign: str) -> Iterator[tuple[in
 
 
 def _without_code(text: str) -> str:
-    """Return a paragraph without its code spans, which end at as many backticks again."""
+    """Return a paragraph without its code spans; a span ends at a run of equally many backticks."""
     runs = [match.span() for match in _BACKTICKS.finditer(text)]
     closing: dict[int, int] = {}  # length → the next run of it
     closed_by = [0] * len(runs)
@@ -232,7 +232,7 @@ def _without_code(text: str) -> str:
 
 
 def segments(lines: Lines, block: Block) -> Iterator[Block]:
-    """Cut *block* where its children begin; together the pieces have all of its non-blank lines."""
+    """Cut *block* where its children begin; the pieces have all of its non-blank lines."""
     starts = [block.start, *(child.start for child in block.children[1:]), block.end]
     for child, start, end in zip(block.children, starts, starts[1:], strict=False):
         trimmed = _trim(lines, replace(child, start=start, end=end))
@@ -257,13 +257,13 @@ def _slices(lines: Lines, first: int) -> Iterator[tuple[int, int]]:
 
 
 class _TooComplexError(Exception):
-    """The text is worth no more work."""
+    """The work budget of a text is used up."""
 
 
 class _State(StateBlock):
-    """A parse that counts the rules that are tried; nearly each begins with the call that is counted."""
+    """A parser state that counts the rules tried; nearly each rule begins by calling `is_code_block`."""
 
-    work = 0  # that is left
+    work = 0  # the remaining budget
 
     def is_code_block(self, line: int) -> bool:
         self.work -= 1
@@ -273,10 +273,10 @@ class _State(StateBlock):
 
 
 def _parsed(lines: Lines, start: int, end: int, work: int) -> tuple[list[Block], int]:
-    """Return the blocks of a slice as markdown-it sees them, and how much of *work* is left.
+    """Return the blocks of a slice as parsed by markdown-it, and the remaining part of *work*.
 
     Raises:
-        _TooComplexError: it was not enough.
+        _TooComplexError: *work* was not enough.
     """
     # markdown-it takes a lone \r for a line break, which would shift all line numbers behind it.
     text = "\n".join(lines.line(number).replace("\r", " ") for number in range(start, end))
@@ -287,7 +287,7 @@ def _parsed(lines: Lines, start: int, end: int, work: int) -> tuple[list[Block],
 
 
 def _covering(lines: Lines, tree: list[Block], start: int, end: int) -> Iterator[Block]:
-    """Yield the blocks of a slice without blank edges, and what stands between them as paragraphs."""
+    """Yield the blocks of a slice without blank edges, and the lines between them as paragraphs."""
     at = start
     for block in tree:
         trimmed = _trim(lines, replace(block, start=max(block.start, at)))
@@ -299,7 +299,7 @@ def _covering(lines: Lines, tree: list[Block], start: int, end: int) -> Iterator
 
 
 def _coarse(lines: Lines, first: int, end: int) -> Iterator[Block]:
-    """Yield plain text in blocks of some lines each."""
+    """Yield plain text in blocks of PLAIN_LINES lines."""
     for start in range(first, end, PLAIN_LINES):
         block = _trim(lines, Block("paragraph", start, min(start + PLAIN_LINES, end)))
         if block is not None:
@@ -307,8 +307,8 @@ def _coarse(lines: Lines, first: int, end: int) -> Iterator[Block]:
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's
-    """Take a table as markdown-it's rule does, but without its cells."""
-    if not table(state, start, end, True):  # noqa: FBT003 - only asks whether one begins here
+    """Parse a table as markdown-it's rule does, but without its cells."""
+    if not table(state, start, end, True):  # noqa: FBT003 - silent: only tests whether a table begins here
         return False
     if silent:
         return True
@@ -334,7 +334,7 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # no
 
 
 def _is_row(state: StateBlock, line: int, end: int) -> bool:
-    """Tell whether a table goes on here: nothing else begins, and the line is neither blank nor indented."""
+    """Return whether a table continues: no other block begins, and the line is not blank or indented."""
     if state.sCount[line] < state.blkIndent:
         return False
     if any(rule(state, line, end, True) for rule in state.md.block.ruler.getRules("blockquote")):  # noqa: FBT003
@@ -349,7 +349,7 @@ def _row(state: StateBlock, line: int) -> None:
 
 
 def _open(state: StateBlock, tag: str, start: int) -> list[int]:
-    """Begin an element at a line; return its lines, for the one behind it to be filled in."""
+    """Open an element at a line; return its [start, end] lines, whose end the caller fills in."""
     token = state.push(f"{tag}_open", tag, 1)
     token.map = [start, start]
     return token.map
@@ -385,7 +385,7 @@ def _add(siblings: list[Block], token: Token, content: str, shift: int, children
 
 
 def plain_title(content: str) -> str:
-    """Return what a reader sees of a heading."""
+    """Return a heading as rendered, without its markup."""
     title = " ".join(content.split())
     cut = title[: 2 * MAX_TITLE_CHARS]  # inline rules are quadratic on hostile text
     if _MARKUP.search(cut) and cut.count("[") <= MAX_TITLE_BRACKETS:
@@ -399,7 +399,7 @@ def _visible(token: Token) -> str:
 
 
 def _trim(lines: Lines, block: Block) -> Block | None:
-    """Leave out blank lines at both ends; None if nothing is left."""
+    """Strip blank lines at both ends; None if nothing is left."""
     start, end = block.start, block.end
     while start < end and lines.is_blank(end - 1):
         end -= 1
@@ -409,7 +409,7 @@ def _trim(lines: Lines, block: Block) -> Block | None:
 
 
 def _plain(lines: Lines, start: int, end: int) -> Iterator[Block]:
-    """Yield the stretches of non-blank lines as paragraphs."""
+    """Yield the runs of non-blank lines as paragraphs."""
     first = start
     for number in range(start, end + 1):
         if number == end or lines.is_blank(number):
@@ -423,7 +423,7 @@ _MARKDOWN.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
 
 
 MAX_ID_CHARS = 64  # memd's own have 16. Arbitrary
-# More than any real front matter; the pure-Python YAML parser needs about half a second for so much.
+# More than any real front matter; the pure-Python YAML parser needs about half a second for this size.
 MAX_BYTES = 64 * 1024
 
 _OPENING = re.compile(r"---[ \t]*")
@@ -433,16 +433,16 @@ _SURROGATE_OR_NUL = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The front matter of one note, or that there is none."""
+    """The front matter of one note; empty if the note has none."""
 
     values: dict[str, object]
-    lines: int = 0  # from the top of the file, both fences included; 0: there is none
-    is_text: bool = False  # the lines are broken YAML: index them as they are
+    lines: int = 0  # from the top of the file, with both fences; 0 without front matter
+    is_text: bool = False  # the lines are broken YAML: index them as text
     warnings: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        """The title on one line; "" without."""
+        """The title on one line; "" if there is none."""
         title = self.values.get("title")
         return " ".join(title.split()) if isinstance(title, str) else ""
 
@@ -453,19 +453,19 @@ class FrontMatter:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names of the note, of a list or of a comma-separated text, each once; Obsidian's."""
+        """Other names of the note (Obsidian's aliases), from a list or a comma-separated text, each once."""
         return tuple(dict.fromkeys(filter(None, self._listed("aliases"))))
 
     @property
     def entry_id(self) -> str:
-        """The id of an entry that memd wrote; "" without."""
+        """The id of an entry that memd wrote; "" if there is none."""
         found = self.values.get("id")
         return found if isinstance(found, str) and len(found) <= MAX_ID_CHARS else ""
 
     def texts(self, key: str) -> Iterator[str]:
-        """Yield the texts of a list, or the one there is, which may hold commas: paths do.
+        """Yield the texts of a list, or a single text, which may contain commas, as paths do.
 
-        Lists in it are looked through: what somebody writes as ``[[note]]`` without quotes is one to YAML.
+        Nested lists are flattened, because YAML reads an unquoted ``[[note]]`` as one.
         """
         waiting = [self.values.get(key)]
         while waiting:
@@ -486,8 +486,8 @@ class FrontMatter:
 def read_front_matter(lines: Lines) -> FrontMatter:
     """Read the front matter of a note.
 
-    YAML that is no mapping is not front matter (a note may open with a thematic break). Broken YAML is
-    text: in one stretch if no blank line interrupts it, else it is Markdown like the rest.
+    YAML that is not a mapping is not front matter (a note may open with a thematic break). Broken YAML is
+    text: one block if it has no blank line, otherwise it is parsed as Markdown like the rest.
     """
     end = closing_line(lines)
     if end is None:
@@ -496,11 +496,16 @@ def read_front_matter(lines: Lines) -> FrontMatter:
     try:
         if len(inside.encode(errors="replace")) > MAX_BYTES:
             return _broken(lines, end, f"front matter is longer than {MAX_BYTES // 1024} KiB")
-        values = _without_traps(yaml.load(inside, Loader=_Loader))  # noqa: S506 - makes text, lists, maps
+        values = _without_traps(yaml.load(inside, Loader=_Loader))  # noqa: S506 - makes only text, lists and maps
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
         return _broken(lines, end, f"front matter is not valid YAML at line {line}")
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # of a number that is no character
+    except (
+        yaml.YAMLError,
+        RecursionError,
+        ValueError,
+        OverflowError,
+    ):  # of escapes
         return _broken(lines, end, "front matter is not valid YAML")
     if values is None:
         return FrontMatter({}, end + 1)
@@ -508,9 +513,9 @@ def read_front_matter(lines: Lines) -> FrontMatter:
 
 
 def outermost_entries(text: str) -> list[tuple[str, str | None]] | None:
-    """Return the keys of a YAML map with their values, those of maps merged into it, too; None: it is none.
+    """Return the keys and values of a YAML map, including those of maps merged into it; None if not a map.
 
-    A key may be there several times. A value that is a list or a map is None.
+    A key may occur more than once. A value that is a list or a map is None.
     """
     try:
         node = yaml.compose(text, Loader=yaml.BaseLoader)
@@ -536,7 +541,7 @@ def outermost_entries(text: str) -> list[tuple[str, str | None]] | None:
 
 
 def closing_line(lines: Lines) -> int | None:
-    """Return the line that ends the front matter; None where the text does not begin with one."""
+    """Return the line that ends the front matter; None if the text does not begin with front matter."""
     if not len(lines) or not _OPENING.fullmatch(lines.line(0)):
         return None
     return next((n for n in range(1, len(lines)) if _CLOSING.fullmatch(lines.line(n))), None)
@@ -548,7 +553,7 @@ def _broken(lines: Lines, end: int, problem: str) -> FrontMatter:
 
 
 def _without_traps(value: object) -> object:
-    r"""Replace what YAML's escapes can make and neither SQLite nor UTF-8 can carry (``"\ud800"``)."""
+    r"""Replace characters that YAML escapes can make but SQLite or UTF-8 cannot store (``"\ud800"``)."""
     if isinstance(value, str):
         return _SURROGATE_OR_NUL.sub("\ufffd", value)
     if isinstance(value, list):
@@ -559,10 +564,10 @@ def _without_traps(value: object) -> object:
 
 
 class _Loader(yaml.BaseLoader):
-    """Scalars stay text, and aliases are refused: 271 bytes of them can grow to megabytes."""
+    """A loader that keeps scalars as text and refuses aliases: 271 bytes of them can grow to megabytes."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if getattr(event, "anchor", None) is not None:  # an alias event has one, too
+        if getattr(event, "anchor", None) is not None:  # an alias event has an anchor, too
             raise yaml.MarkedYAMLError(problem="an anchor or alias", problem_mark=event.start_mark)
         return super().compose_node(parent, index)

@@ -1,16 +1,16 @@
-"""Privacy: whether a note says `private: true` at its head, so that no agent may have it.
+"""Privacy: detects `private: true` in a note's front matter, which keeps the note from agents.
 
-The head is read as YAML, and then the keys of its outermost map decide, in whatever way they are written.
-Where it is no YAML it is read line by line and tolerantly: a note whose head is broken, unfinished or meant
-for another program says it all the same. What is unclear is private. Pure; takes linear time but for the
-YAML, of which there is at most HEAD_CHARS and which is read only where its text has the word "private".
+The front matter is read as YAML, where the keys of the outermost map decide, however they are written. If
+it is not valid YAML, it is read line by line and tolerantly, so that broken or unclosed front matter, or
+front matter for another program, still makes a note private. Unclear cases are private. Pure; takes linear
+time except for the YAML, which has at most HEAD_CHARS and is parsed only if it contains "private".
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-HEAD_CHARS = 64 * 1024  # as much as front matter may have; what is behind is not looked at
+HEAD_CHARS = 64 * 1024  # the limit of front matter; text after it is not examined
 
 _NAME = "private"
 _NO = frozenset({"false", "no", "off", "n", "f", "0", "null", "~"})
@@ -20,21 +20,21 @@ _CLOSING = re.compile(r"(?:---|\.\.\.)\s*")
 _CLOSING_TOML = re.compile(r"\+\+\+\s*")
 _PASSED = re.compile(r"\s*(?:[#%].*|<!--.*-->\s*)?")  # blank, a comment or a directive
 _CODE = re.compile("```|~~~")
-_ENTRY = re.compile(r"\s|#|- |[\"'?\w][^:=]{0,80}[:=]")  # a key, a comment, or what belongs to the line above
+_ENTRY = re.compile(r"\s|#|- |[\"'?\w][^:=]{0,80}[:=]")  # a key, a comment, or part of the entry above
 _KEY = re.compile(r"""[\s"'-]*(?:[!&]\S*\s+)*["']?private["']?\s*[:=]\s*([^,}#]*)""")
 _KEY_ALONE = re.compile(r"""\s*\?.*private["']?\s*""")
 _KEY_IN_MAP = re.compile(r"""[{,]\s*["']?private["']?\s*[:=]\s*([^,}#]*)""")
-# A letter by its number, or a broken line, as in the quotes of YAML and of TOML.
+# A character by its number, or an escaped line break, as in quoted strings of YAML and TOML.
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U000([01][0-9a-fA-F]{4})|\n[ \t]*)")
-# Signs that nobody sees and programs leave in texts: soft hyphens, joiners, directions, byte order marks.
+# Invisible characters that programs leave in texts: soft hyphens, joiners, directions, byte order marks.
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
 def is_private(text: str) -> bool:
-    """Tell whether a note is kept from agents by what it says at its head."""
+    """Return whether the front matter of a note keeps it from agents."""
     lines, is_toml = _head(text)
     closing = _CLOSING_TOML if is_toml else _CLOSING
-    is_fenced = True  # by a line of its own: else it may as well be the text of the note
+    is_fenced = True  # by a line of its own; otherwise it may be the text of the note
     while lines:
         end = next((number for number, line in enumerate(lines) if closing.fullmatch(line)), None)
         document = lines[:end] if end is not None else list(_unclosed(lines)) if is_fenced else []
@@ -50,7 +50,7 @@ def is_private(text: str) -> bool:
 
 
 def _head(text: str) -> tuple[list[str], bool]:
-    """Return the lines behind the one that opens the front matter, if one does, and whether it is TOML."""
+    """Return the lines after the opening fence of the front matter, if any, and whether it is TOML."""
     size = 0
     for line in text[:HEAD_CHARS].splitlines(keepends=True):
         size += len(line)
@@ -65,7 +65,7 @@ def _head(text: str) -> tuple[list[str], bool]:
 
 
 def _unclosed(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the first paragraph of a head that nobody closed, and the next ones as long as all is entries."""
+    """Yield the first paragraph of unclosed front matter, and more as long as all lines are entries."""
     is_regular, is_first = True, True
     for line in lines:
         is_blank = not line.strip()
@@ -77,7 +77,7 @@ def _unclosed(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _said_as_yaml(lines: Sequence[str]) -> bool | None:
-    """Return whether the outermost map says it; None where there is none, and "private" all the same."""
+    """Return whether the outermost map says `private`; None if the text has the word but is not a map."""
     text = "\n".join(lines)
     if _NAME not in _plain(text):
         return False
@@ -90,7 +90,7 @@ def _said_as_yaml(lines: Sequence[str]) -> bool | None:
 
 
 def _said_by_a_line(lines: Sequence[str]) -> bool:
-    """Tell whether a line of what is no YAML says it, as deep as it may be."""
+    """Return whether a line of text that is not YAML says `private`, at any depth."""
     for line in _plain("\n".join(lines)).split("\n"):
         if _CODE.match(line):
             return False
@@ -101,7 +101,7 @@ def _said_by_a_line(lines: Sequence[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a text as it is compared: no escapes, no signs that nobody sees, one form of each letter."""
+    """Return a text in its form for comparisons: no escapes or invisible characters, casefolded, NFKC."""
     if "\\" in text:
         text = _ESCAPE.sub(_letter, text)
     text = text.casefold()

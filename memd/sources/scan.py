@@ -1,8 +1,8 @@
-"""The scan of a folder: lists its sources, reads one as text, and gives the reason why a path is no source.
+"""The scan of a folder: lists its sources, reads one as text, and explains why a path is not a source.
 
-Never blocks on a FIFO, never follows a link out of the root, and never raises for one bad file: what cannot
-be a source is Skipped with a reason, by the rules for its name, else by the file on the disk. Only a root
-that is gone raises, because the absence of everything must not look like the deletion of everything.
+Never blocks on a FIFO, never follows a link out of the root, and never raises for one bad file: a path that
+cannot be a source becomes Skipped with a reason, decided by the rules for its name first and then by the file
+on the disk. Only a missing root raises, because it must not look as if all files had been deleted.
 """
 
 import codecs
@@ -20,7 +20,7 @@ from memd.sources.ignore import REFUSALS, Refusal, Rules, is_never_read
 
 __all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "is_utf8", "read_source", "steps", "walk"]
 
-# Reason in Skipped → what `status` says of the file.
+# Reason in Skipped → the text that `status` shows for the file.
 REASONS: Final[Mapping[str, str]] = {
     "binary": "has NUL bytes: it is not text",
     "directory": "is a folder with the name of a source",
@@ -37,11 +37,11 @@ REASONS: Final[Mapping[str, str]] = {
     "unreadable": "cannot be read: permissions or a failing disk",
 }
 
-# Longer ones are logs and dumps; the model would need minutes for one.
+# Longer files are logs and dumps; the model would need minutes for one.
 MAX_SOURCE_BYTES = 4 * 1024 * 1024
-# Asked for at once; most notes are smaller, and the buffer is made before its size is known.
+# Size of a read; most notes are smaller, and the buffer is allocated before the size is known.
 READ_BYTES = 64 * 1024
-# A file that changed so short before it was read may still be being written.
+# A file that changed so recently when it was read may still be in the middle of a write.
 SETTLE_NS = 100_000_000
 
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
@@ -56,7 +56,7 @@ class _NotASourceError(Exception):
 def walk(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileStamp] | Skipped]:
     """Yield the sources in *root*, or in its folder *below* ("a/b/"), in a stable order, with their stamps.
 
-    Folders behind links are not entered. What vanishes meanwhile is left out.
+    Does not enter folders behind links. Leaves out files that disappear meanwhile.
 
     Raises:
         OSError: the root itself cannot be listed.
@@ -65,7 +65,7 @@ def walk(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileS
 
 
 def steps(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileStamp] | Skipped | None]:
-    """Yield what `walk` does, and None for every other name, so that the caller may pause between any two."""
+    """Yield like `walk`, and None for every other name, so that the caller may pause between any two."""
     real_root = os.path.realpath(root)
     folders = [below] if _is_itself(real_root, below) else []
     while folders:
@@ -97,15 +97,15 @@ def steps(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, File
 
 
 def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped | None:
-    """Read the source at *path*, relative to *root*; None if there is none (any more).
+    """Read the source at *path*, relative to *root*; None if no such file exists (any more).
 
     Args:
         root: of the workspace.
-        path: with "/"; one that leaves the root names no source.
-        now_ns: the clock just before the call, as time.time_ns() has it.
+        path: with "/"; a path that leaves the root is not a source.
+        now_ns: the clock just before the call, as from time.time_ns().
 
     Returns:
-        Text and stamp; the stamp is from before the reading, so that a change during it shows later.
+        Text and stamp; the stamp is from before the read, so that a change during it is noticed later.
 
     Raises:
         StorageError: the root itself is gone or cannot be opened.
@@ -133,25 +133,25 @@ def read_source(root: Path, path: str, *, now_ns: int) -> SourceText | Skipped |
 
 
 def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> list[str]:
-    """Return the paths to read again: new, gone, or with another stamp than when they were read.
+    """Return the paths to read again: new, deleted, or with another stamp than at the last read.
 
-    What is gone comes first, then what was changed long ago: what is indexed last is embedded first.
+    Deleted paths come first, then the oldest changes: what is indexed last is embedded first.
 
-    Equal stamps prove something only if the file was old when it was read: a save within the same tick
-    of the clock leaves no trace in them. So whoever stores the stamp of a file that changed less than 2 s
-    before it was read stores one that equals none, as git does in its index; here equality is enough.
+    Equal stamps prove something only if the file was old when it was read: a save within the same tick of
+    the clock does not change them. Therefore the stamp of a file that changed less than 2 s before it was
+    read must be stored as one that equals no other, as git does in its index; here equality is enough.
     """
     differing = [(stamp.mtime_ns, path) for path, stamp in found.items() if known.get(path) != stamp]
     return [*sorted(known.keys() - found.keys()), *(path for _, path in sorted(differing))]
 
 
 def stamp_of(status: os.stat_result) -> FileStamp:
-    """Return the part of a stat that tells a change."""
+    """Return the fields of a stat that show a change."""
     return FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 def _is_itself(real_root: str, folder: str) -> bool:
-    """Tell whether no link leads to a folder below the root."""
+    """Return whether the path of a folder below the root contains no link."""
     place = f"{real_root.rstrip('/')}/{folder}".rstrip("/")
     return not folder or os.path.realpath(place) == place
 
@@ -209,9 +209,9 @@ def _link_target(link: str, real_root: str) -> str:
 
 
 def _open_beneath(root: Path, path: str) -> int:
-    """Open a file without following any link, except a last one whose target is inside the root.
+    """Open a file without following links, except a last one whose target is inside the root.
 
-    Name by name: between a check of the whole path and its opening, a folder could become a link.
+    Opens one name at a time: between a check of the whole path and its opening, a folder could become a link.
     """
     names = path.split("/")
     if "\0" in path or not {"", ".", ".."}.isdisjoint(names):
@@ -224,7 +224,7 @@ def _open_beneath(root: Path, path: str) -> int:
         try:
             return _open_unlinked(root, os.path.relpath(target, real_root).split("/"))
         except _LinkError:
-            raise _NotASourceError("link-dangling") from None  # changed under our eyes: an event follows
+            raise _NotASourceError("link-dangling") from None  # changed in the meantime: an event follows
 
 
 class _LinkError(Exception):
@@ -244,7 +244,7 @@ def _open_unlinked(root: Path, names: list[str]) -> int:
         status = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             raise _LinkError
-        _expect_file(status)  # opening a device may already do something
+        _expect_file(status)  # opening a device may already have an effect
         return os.open(names[-1], _OPEN_FILE, dir_fd=folder)
     finally:
         os.close(folder)
@@ -256,7 +256,7 @@ def _read_all(descriptor: int) -> bytes:
     while left > 0 and (part := os.read(descriptor, min(left, READ_BYTES))):
         parts.append(part)
         left -= len(part)
-    if left <= 0:  # it grew, or it is of a kind that has no size before it is read
+    if left <= 0:  # it grew, or its kind has no size before it is read
         raise _NotASourceError("too-large")
     return b"".join(parts)
 
@@ -271,7 +271,7 @@ def _decoded(content: bytes) -> str:
 
 
 def is_utf8(path: str) -> bool:
-    """Tell whether a name came from UTF-8 bytes; Python hides other bytes in lone surrogates."""
+    """Return whether a name came from UTF-8 bytes; Python represents other bytes as lone surrogates."""
     try:
         return path.isascii() or bool(path.encode())
     except UnicodeEncodeError:
@@ -282,18 +282,18 @@ def _printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-# Reason in Refusal → what people are told; in the order in which they are looked at.
+# Reason in Refusal → the text for people; in the order in which the reasons are checked.
 WHY_NOT = {**REFUSALS, **REASONS, "folder-link": "is a link to a folder, and those are not followed"}
 
 
 def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Refusal | None:
-    """Return the source at *path*, or why it is none; None where nothing has that name.
+    """Return the source at *path*, or the reason why it is not one; None if nothing has that name.
 
     Args:
         root: of the workspace.
         path: relative to it, with "/".
-        rules: what the workspace selects.
-        now_ns: the clock just before the call, as time.time_ns() has it.
+        rules: of the workspace.
+        now_ns: the clock just before the call, as from time.time_ns().
 
     Raises:
         StorageError: the root itself is gone or cannot be opened.
@@ -301,7 +301,7 @@ def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Re
     if "\0" in path or not os.path.lexists(root / path):
         return None
     for place in _folders_above(path):
-        if os.path.islink(root / place):  # noqa: PTH114 - Path's raises for what is too long
+        if os.path.islink(root / place):  # noqa: PTH114 - Path's raises for a name that is too long
             return Refusal("folder-link", place)
     if os.path.isdir(root / path):  # noqa: PTH112
         return Refusal("folder-link" if os.path.islink(root / path) else "directory", path)  # noqa: PTH114
@@ -312,7 +312,7 @@ def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Re
 
 
 def told(refused: Refusal, path: str) -> str:
-    """Return why *path* is refused as a sentence without its end."""
+    """Return the reason for a refusal as a sentence without a full stop."""
     what = "it" if refused.place == path else refused.place
     rule = f" by {refused.rule}" if refused.rule else ""
     return f"{what} {WHY_NOT[refused.reason]}{rule}"

@@ -1,10 +1,10 @@
-"""The watch of the file system: which paths may have changed just now, for all roots of a daemon.
+"""The file system watch: reports paths that may have changed, for all roots of a daemon.
 
-One `watchfiles.watch` in a thread of its own; this is its only importer. An event is a hint that a path may
-be dirty, and some never come: watchfiles drops the kernel's word that its queue was full, says nothing of a
-folder that it cannot watch, and does not notice a disk that is mounted. So nobody may rely on them: scans
-(memd/workspace/scanner.py) find what no event told. The watch asks for one where it can tell that something
-was lost, and for frequent ones while it knows that it is blind. `Watcher.watch` never ends by an error.
+One `watchfiles.watch` in a thread; this module is its only importer. An event is a hint that a path may be
+dirty, and some events are lost: watchfiles drops the kernel's report that its queue was full, does not report
+a folder that it cannot watch, and does not notice that a disk was mounted. So no caller may rely on events:
+scans (memd/workspace/scanner.py) find the changes without one. The watch requests a scan when it detects that
+something was lost, and frequent scans while folders are unwatched. `Watcher.watch` never ends by an error.
 """
 
 import asyncio
@@ -24,34 +24,34 @@ from pathlib import Path
 
 from memd.sources import filesystem
 
-# How long watchfiles waits for one more event, and how long it collects at most: events arrive within
-# 42 ms (p95), for 40 wake-ups a second and 0.15 % of a core.
+# How long watchfiles waits for one more event, and how long it collects events at most: an event arrives
+# within 42 ms (p95), at the cost of 40 wake-ups a second and 0.15 % of a core.
 STEP_MS, DEBOUNCE_MS = 25, 50
-# From so many paths in one batch on, the kernel's queue may have been full: it holds 16,384 events, of which
-# a file that is made takes three, and a busy tree sends others that watchfiles passes over.
+# With so many paths in one batch, the kernel's queue may have been full: it holds 16,384 events, a new file
+# causes three, and a busy tree sends others that watchfiles ignores.
 BURST_PATHS = 1_000
-# After the thread did not run for so long (a stopped process, a machine that slept) the queue may have been
-# full, too; a starved machine takes a tenth of it.
+# If the thread did not run for so long (a stopped process, a suspended machine), the queue may have been
+# full, too; on an overloaded machine the delay is a tenth of it.
 LOST_S = 0.5
-# Given up as single paths: twice what the kernel's queue holds, so that no burst that fits into it is lost
-# and a note that is saved in its middle keeps its name.
+# With more waiting paths, the root is rescanned instead: twice the size of the kernel's queue, so that a
+# burst that fits into the queue keeps its paths, and with them a note that is saved during it.
 MAX_WAITING = 32_768
-# How often to look whether each root is still the folder that is watched; there may be no event about that.
+# How often to check that each root is still the watched folder; there may be no event about that.
 LOOK_S = 2.0
-# How often to look for other mounts, and for watches that are free or used up, where no event gives a reason.
+# How often to check for changed mounts, and for free or exhausted watches, if no event suggests it.
 PROBE_S = 60.0
-# A watch that may lack a folder is armed anew, but a link may be replaced all day: for this share of a core
-# at most, and where no watch was left, after so long.
+# A watch that may lack a folder is armed again, but a link may be replaced all day: arming takes this share
+# of a core at most, and if no watch was left, this is the pause before the next attempt.
 REARM_SHARE = 0.01
 BLIND_RETRY_S = 60.0
-# Waiting times before a watch that ended is armed again; the last one repeats. One that lasted a minute
-# starts over.
+# Delays before a watch that ended is armed again; the last one repeats. After a watch that lasted a minute,
+# the first delay is used again.
 RETRY_S = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)
 STABLE_S = 60.0
-JOIN_S = 0.05  # after a root came or went, others may: one new watch for all of them
+JOIN_S = 0.05  # after a root was added or removed, more may follow: wait, and make one new watch for all
 DELETED = 3  # watchfiles' Change.deleted, which is imported late
 _UNDECODABLE = re.compile(r'^Unable to decode path "(.*)" to string$', re.DOTALL)
-_IN_ATTRIB = 0x4  # a folder's mode: what the probe asks for
+_IN_ATTRIB = 0x4  # a change of a folder's attributes: the event that the probe requests
 LIMIT_TROUBLE = (
     "{} may have folders that cannot be watched, because this user watches too much already: it is looked "
     "through on a timer. Raise the limit: sysctl fs.inotify.max_user_watches=524288"
@@ -63,50 +63,50 @@ Identity = tuple[int, int, bool]  # device, inode, whether it may be read
 
 @dataclass(frozen=True, slots=True)
 class Dirty:
-    """What to look at. The change's kind and the order of changes are not known."""
+    """Paths to check again. The kind and the order of the changes are unknown."""
 
-    paths: frozenset[str] = frozenset()  # absolute: files, folders, or anything that is gone
-    rescan: bool = False  # events were lost or may be: compare the whole root
-    overflow: bool = False  # the rescan is because too much happened at once, or may have: back off
-    trouble: str = ""  # why the watch stands still or sees only a part; "" while no reason is known
-    polling: bool = False  # events can't be relied on from now on: look through the root on a short timer
+    paths: frozenset[str] = frozenset()  # absolute: files, folders, or deleted paths
+    rescan: bool = False  # events were or may be lost: compare the whole root
+    overflow: bool = False  # the rescan is due to too many changes at once, known or suspected: back off
+    trouble: str = ""  # why the watch is stopped or incomplete; "" if no reason is known
+    polling: bool = False  # events are unreliable from now on: scan the root on a short timer
 
 
 class Watcher:
-    """Watches any number of roots. Methods are for any thread, `watch` for event loops."""
+    """Watches any number of roots. Methods are thread-safe; `watch` is for event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # protects the next three fields
         self._roots: list[_Root] = []
         self._closing = False
         self._thread: threading.Thread | None = None
-        self._wake = threading.Event()  # set after one of them changed
+        self._wake = threading.Event()  # set after one of these fields changed
 
     @property
     def count(self) -> int:
-        """How many roots are watched."""
+        """The number of watched roots."""
         with self._lock:
             return len(self._roots)
 
     async def watch(
         self, root: Path, *, stop: asyncio.Event, enters: Callable[[str], bool] = lambda _: True
     ) -> AsyncGenerator[Dirty, None]:
-        """Yield what may have changed below *root* until *stop* is set.
+        """Yield the paths that may have changed below *root*, until *stop* is set.
 
-        The first Dirty says rescan and comes when the watch is armed. Whenever the watch is armed again, or
-        may have lost something, there is another rescan.
+        The first Dirty requests a rescan and comes when the watch is armed. Another rescan follows whenever
+        the watch is armed again or may have lost events.
 
         Args:
             root: of the workspace.
             stop: ends the watch.
-            enters: tells whether a folder is searched, by its path relative to the root with "/" behind.
-                Asked in another thread; must not raise. By default all are.
+            enters: returns whether a folder is searched, given its path relative to the root with a
+                trailing "/". Called in another thread; must not raise. By default all folders are.
         """
         loop = asyncio.get_running_loop()
         news = asyncio.Event()
 
         def tell() -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            with suppress(RuntimeError):  # the loop is closed: there is no listener any more
                 loop.call_soon_threadsafe(news.set)
 
         watched = _Root(root, enters, tell)
@@ -159,16 +159,16 @@ class Watcher:
             try:
                 self._run(session)
                 failures, retry_s = 0, 0.0
-            except BaseException as error:  # noqa: BLE001 - a panic in Rust, too, ends this watch and not the daemon
+            except BaseException as error:  # noqa: BLE001 - even a panic in Rust ends only this watch
                 failures = 1 if session.lasted_s > STABLE_S else failures + 1
                 retry_s = RETRY_S[min(failures, len(RETRY_S)) - 1]
                 for root in roots:
                     root.add(Dirty(rescan=True, trouble=_explained(root.root, error), polling=True))
-            # The kernel takes the old watches back in less time than it took to make them.
+            # The kernel removes the old watches in less time than it took to add them.
             pause_s = max(JOIN_S, session.armed_in_s or 0.0, retry_s)
 
     def _roots_to_watch(self, pause_s: float) -> "list[_Root]":
-        """Return the roots when no other one came or went for so long; none at the end."""
+        """Return the roots after none was added or removed for *pause_s*; [] when closing."""
         while not self._closing:
             self._wake.clear()
             with self._lock:
@@ -178,7 +178,7 @@ class Watcher:
         return []
 
     def _run(self, session: "_Session") -> None:
-        """Hand over what changes until the watch must be armed anew."""
+        """Deliver changes until the watch must be armed again."""
         with closing(session.batches()) as batches:
             for batch in batches:
                 session.take(batch)
@@ -187,31 +187,31 @@ class Watcher:
 
 
 class _Session:
-    """One watch of watchfiles, from its arming to its end."""
+    """One run of watchfiles, from arming to its end."""
 
     def __init__(self, roots: "list[_Root]", wake: threading.Event) -> None:
-        self.armed_in_s: float | None = None  # how long that took
+        self.armed_in_s: float | None = None  # how long arming took
         self._roots = roots
         self._wake = wake
         self._began = self._stepped = self._looked = time.monotonic()
         self._probe_at = self._began + PROBE_S
-        self._lost = False  # whether the thread stood still since the last batch
-        self._changed = False  # whether anything did since the last probe
+        self._lost = False  # whether the thread was blocked since the last batch
+        self._changed = False  # whether anything changed since the last probe
         self._doubted = False  # whether a folder may have lost its watch
-        self._blind = False  # whether folders may have no watch because none is left
+        self._blind = False  # whether folders may be unwatched because no watch is left
 
     @property
     def lasted_s(self) -> float:
-        """How long ago it began."""
+        """Seconds since it began."""
         return time.monotonic() - self._began
 
     def batches(self) -> Generator[set[tuple[int, str]], None, None]:
-        """Yield changes, and an empty batch where there are none for a while. May raise anything."""
-        from watchfiles import watch  # noqa: PLC0415 - a start does not wait for its import
+        """Yield changes, and an empty batch after a while without changes. May raise anything."""
+        from watchfiles import watch  # noqa: PLC0415 - the daemon's start does not wait for its import
 
         self._began = self._stepped = time.monotonic()
         paths = [path for root in self._roots for path in root.arm()]
-        # Of what cannot be watched it says nothing then, and goes on with the next one.
+        # watchfiles then skips paths that it cannot watch, without reporting them.
         found = watch(
             *paths, watch_filter=None, stop_event=self, step=STEP_MS, debounce=DEBOUNCE_MS,
             rust_timeout=round(LOOK_S * 1000), yield_on_timeout=True, raise_interrupt=False, debug=False,
@@ -220,10 +220,10 @@ class _Session:
         with closing(found):
             for batch in found:
                 yield batch  # type: ignore[misc]
-                self._stepped = time.monotonic()  # what was done with it is no time that was lost
+                self._stepped = time.monotonic()  # the caller's work on the batch is not lost time
 
     def is_set(self) -> bool:
-        """Tell watchfiles, which asks at each step, the first time when all is watched, whether to stop."""
+        """Return whether to stop; watchfiles calls this at each step, first when all paths are watched."""
         now = time.monotonic()
         if self.armed_in_s is None:
             self.armed_in_s = now - self._began - STEP_MS / 1000
@@ -235,13 +235,13 @@ class _Session:
         return self._wake.is_set()
 
     def take(self, batch: set[tuple[int, str]]) -> None:
-        """Tell each root what changed in it."""
+        """Pass each change of a batch to its root."""
         burst = self._lost or len(batch) >= BURST_PATHS
-        self._doubted |= burst  # folders may be new whose events were lost
+        self._doubted |= burst  # new folders may exist whose events were lost
         self._lost = False
         self._changed |= bool(batch)
         found: dict[_Root, set[str]] = {root: set() for root in self._roots}
-        real = cache(os.path.realpath)  # watchfiles looks behind links, and names what it finds by them
+        real = cache(os.path.realpath)  # watchfiles follows links, and reports paths through them
         for change, path in batch:
             folder, _, name = path.rpartition("/")
             place = f"{real(folder or '/').rstrip('/')}/{name}"
@@ -254,7 +254,7 @@ class _Session:
             root.found(paths, burst=burst)
 
     def is_outdated(self) -> bool:
-        """Tell whether the watch must be armed anew. Looks at most every `LOOK_S`."""
+        """Return whether the watch must be armed again. Checks at most every `LOOK_S`."""
         now = time.monotonic()
         if now < self._looked + LOOK_S and not any(root.left for root in self._roots):
             return False
@@ -276,7 +276,7 @@ class _Session:
         return self._doubted or (self._blind and age_s >= BLIND_RETRY_S and not self._is_used_up())
 
     def _is_used_up(self) -> bool:
-        # One root stands for all: each probe may wait for the kernel, 20 ms and more.
+        # One root is enough: each probe may wait 20 ms and more for the kernel.
         there = (root.root for root in self._roots if root.identity is not None)
         return any(is_used_up(root) for root in itertools.islice(there, 1))
 
@@ -287,15 +287,15 @@ class _Session:
 
 
 class _Root:
-    """One root: the folder that is watched, and what was found in it and is not told yet."""
+    """One root: the watched folder, and the changes in it that are not delivered yet."""
 
     def __init__(self, root: Path, enters: Callable[[str], bool], tell: Callable[[], None]) -> None:
         self.root = root
         self.real = str(root)
-        self.identity: Identity | None = None  # of the folder that is watched; None while there is none
-        self.left = False  # whether the folder is gone, also if a new one has the same number
-        self.blind = False  # whether folders may have no watch because none is left
-        # Links to folders, and folders that may not be read: where one changes, a folder may lose its watch.
+        self.identity: Identity | None = None  # of the watched folder; None if it does not exist
+        self.left = False  # whether the folder is gone, even if a new one has the same inode
+        self.blind = False  # whether folders may be unwatched because no watch is left
+        # Links to folders, and unreadable folders: when one of them changes, a folder may lose its watch.
         self.fragile: set[str] = set()
         self._enters = enters
         self._tell = tell  # called after each add, from the adding thread
@@ -305,23 +305,23 @@ class _Root:
         self._dirty: Dirty | None = None
 
     def take(self) -> Dirty | None:
-        """Return what waits, None if nothing does. It waits no more. For any thread, as `add` is."""
+        """Return and clear the waiting changes, None if there are none. Thread-safe, as is `add`."""
         with self._lock:
             dirty, self._dirty = self._dirty, None
         return dirty
 
     def add(self, dirty: Dirty) -> None:
-        """Add what was found; its trouble and polling replace what was said before."""
+        """Add changes; their trouble and polling replace the previous values."""
         with self._lock:
             self._dirty = _merged(self._dirty or Dirty(), dirty)
         self._tell()
 
-    # For the watch's thread
+    # For the thread of the watch
 
     def arm(self) -> list[str]:
-        """Look what there is to watch, and return it: nothing, the root, or all folders that are searched.
+        """Return the paths to watch: none, the root, or all folders that are searched.
 
-        watchfiles gives up the rest of a tree at a folder that it may not read.
+        watchfiles skips the rest of a tree after a folder that it cannot read, so all are listed then.
         """
         self.identity = _identity(self.root)
         self.real = os.path.realpath(self.root)
@@ -335,7 +335,7 @@ class _Root:
         return [str(self.root), *(folders if closed else ())]
 
     def is_another(self) -> bool:
-        """Tell whether another folder is to be watched; say so where there is none any more."""
+        """Return whether another folder must be watched now; report a root that is gone."""
         now = _identity(self.root)
         if now is None and self.identity is not None:
             self.identity = None
@@ -343,26 +343,26 @@ class _Root:
         return now is not None and (self.left or now != self.identity)
 
     def was_remounted(self) -> bool:
-        """Tell whether a mount hides or shows other folders than when it was armed."""
+        """Return whether the mounts at or below the root differ from those when it was armed."""
         return filesystem.at_or_below(self.root) != self._mounts
 
     def owns(self, path: str) -> bool:
-        """Tell whether a path, whose folder is a real one, is the root or below it."""
+        """Return whether a path in a resolved folder is the root or below it."""
         return path == self.real or path.startswith(f"{self.real.rstrip('/')}/")
 
     def found(self, paths: set[str], *, burst: bool) -> None:
-        """Say which of the paths in a batch are in folders that are searched."""
+        """Report those paths of a batch that are in folders that are searched."""
         if self.identity is None or self.left:
             return  # a rescan follows
         is_searched = self._searched()
         kept = {path for path in paths if path != self.real and is_searched(path.rpartition("/")[0])}
-        # As the root is named, which may be by a link.
+        # With the root as the caller named it, possibly by a link.
         named = frozenset(f"{self.root}{path[len(self.real) :]}" for path in kept)
         if named or burst or self.real in paths:
             self.say(Dirty(paths=named, rescan=burst or self.real in paths, overflow=burst))
 
     def say(self, dirty: Dirty) -> None:
-        """Say what to look at, with what is wrong with this root."""
+        """Add *dirty* together with the current trouble of this root."""
         trouble, polling = "", True
         if not _is_text(str(self.root)):
             trouble = (
@@ -381,7 +381,7 @@ class _Root:
         self.add(replace(dirty, trouble=trouble, polling=bool(trouble) and polling))
 
     def _searched(self) -> Callable[[str], bool]:
-        """Return what tells whether a real folder is searched: each one above it is."""
+        """Return a predicate: whether a resolved folder and all folders above it are searched."""
 
         @cache
         def is_searched(folder: str) -> bool:
@@ -396,9 +396,9 @@ class _Root:
         return f"{folder[len(self.real.rstrip('/')) + 1 :]}/"
 
     def _looked_through(self) -> tuple[list[str], set[str], set[str]]:
-        """Return the folders that are searched, the links to folders in them, and what may not be read."""
+        """Return the searched folders, the links to folders in them, and the unreadable folders."""
         folders, links, closed = [self.real], set(), set()
-        for folder in folders:  # which grows
+        for folder in folders:  # grows while it is iterated
             with suppress(OSError), os.scandir(folder) as listing:
                 for entry in listing:
                     if not entry.is_dir():
@@ -413,7 +413,7 @@ class _Root:
 
 
 def _merged(old: Dirty, new: Dirty) -> Dirty:
-    """Return one Dirty that says what both say; too many paths become a rescan. Pure."""
+    """Return the union of two; too many paths become a rescan. Pure."""
     paths = old.paths | new.paths
     too_many = len(paths) >= MAX_WAITING
     return Dirty(
@@ -426,7 +426,7 @@ def _merged(old: Dirty, new: Dirty) -> Dirty:
 
 
 def _identity(root: Path) -> Identity | None:
-    """Return what tells a folder, as it may be read, from one that took its place; None if there is none."""
+    """Return what distinguishes a folder and its access rights from a successor; None if there is none."""
     try:
         status = root.stat()
     except OSError:
@@ -437,7 +437,7 @@ def _identity(root: Path) -> Identity | None:
 
 
 def _is_text(path: str) -> bool:
-    """Tell whether watchfiles can be given a path: its bytes are UTF-8."""
+    """Return whether watchfiles can be given a path: its bytes must be UTF-8."""
     try:
         return bool(path.encode())
     except UnicodeEncodeError:
@@ -445,14 +445,14 @@ def _is_text(path: str) -> bool:
 
 
 def is_used_up(folder: Path) -> bool:
-    """Tell whether this user can watch no folder more, by trying to with a watch of our own (inotify(7))."""
+    """Return whether this user cannot watch one more folder, by a trial with inotify(7)."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
         descriptor = libc.inotify_init1(os.O_CLOEXEC)
-    except (AttributeError, OSError):  # another system, which has no such limit
+    except (AttributeError, OSError):  # another system, without such a limit
         return False
     if descriptor < 0:
-        return False  # what could be watched is watched already
+        return False  # an instance is missing, not a watch: the existing watches work
     try:
         failed = libc.inotify_add_watch(descriptor, os.fsencode(folder), _IN_ATTRIB) < 0
         return failed and ctypes.get_errno() == errno.ENOSPC

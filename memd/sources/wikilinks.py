@@ -1,6 +1,6 @@
-"""Links of a note: ``[[wikilinks]]`` in its text (Obsidian's), ``related`` and ``supersedes`` above it.
+"""Links of a note: Obsidian's ``[[wikilinks]]``, and ``related`` and ``supersedes`` in the front matter.
 
-What a target means is not known here: it is resolved where all notes are known (`memd.index.links`). Pure.
+Targets are returned as written; `memd.index.links`, which knows all notes, resolves them. Pure.
 """
 
 import re
@@ -9,18 +9,19 @@ from collections.abc import Iterator, Sequence
 from memd.records import Link, LinkKind
 from memd.sources.markdown import Block, FrontMatter, Lines, prose
 
-# Targets of a note and of each key of its front matter: far more than anybody writes. Arbitrary.
+# Targets of a text, and of each key of its front matter: far more than people write. Arbitrary.
 MAX_LINKS = 1_000
-MAX_TARGET_CHARS = 1_000  # of a path; longer ones are somebody's paragraph
+MAX_TARGET_CHARS = 1_000  # of a path; a longer target is a paragraph
 
 _WIKILINK = re.compile(r"(?<!\\)\[\[([^\[\]\n]+)\]\]")
 _KEYS: tuple[LinkKind, ...] = ("related", "supersedes")
 
 
 def read_links(lines: Lines, blocks: Sequence[Block], front: FrontMatter) -> tuple[Link, ...]:
-    """Return a note's links, those of its front matter first; each target once a kind.
+    """Return the links of a note, from the front matter first; each target occurs once per kind.
 
-    None is in code or HTML. An embed (``![[note]]``) is a link, one to a heading of the note itself is none.
+    Links in code and HTML do not count. An embed (``![[note]]``) is a link; a link to a heading of the same
+    note is not.
     """
     return (*_of_front(front), *_of_text(lines, blocks))
 
@@ -48,16 +49,16 @@ def _of_text(lines: Lines, blocks: Sequence[Block]) -> Iterator[Link]:
 
 
 def _unlinked(text: str) -> str:
-    """Return what a value of the front matter names: ``[[note#part|alias]]`` as in a text, else all of it.
+    """Return the target in a front matter value: a ``[[note#part|alias]]``, or the value as a whole.
 
-    YAML takes the brackets of a link without quotes for two lists, so its alias may come alone.
+    YAML reads the brackets of an unquoted link as two lists, so the value may be ``note|alias``.
     """
     match = _WIKILINK.fullmatch(text)
     return _target(match[1]) if match else text.partition("|")[0].strip()
 
 
 def _target(inside: str) -> str:
-    """Return what stands before alias and heading; in a table the bar has a backslash in front."""
+    """Return the part before heading and alias; in a table the bar is escaped with a backslash."""
     return inside.partition("|")[0].removesuffix("\\").partition("#")[0].strip()
 
 
