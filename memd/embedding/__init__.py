@@ -1,4 +1,4 @@
-"""Embedding: providers turn texts into float32 rows of length 1."""
+"""Embedding: the providers that turn texts into float32 vectors of length 1."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, Protocol
@@ -6,16 +6,16 @@ from typing import Final, Literal, Protocol
 from memd.errors import EmbedderError
 from memd.records import Tokenizer
 
-# Why there is no vector, as answers name it in `degraded`.
+# Why there is no vector; these codes appear in the `degraded` field of answers.
 Reason = Literal["model-loading", "model-failed", "model-slow", "numpy-missing"]
-MODEL_LOADING: Final = "model-loading"  # a second of patience mends it
+MODEL_LOADING: Final = "model-loading"  # temporary: retry after a second
 MODEL_FAILED: Final = "model-failed"  # no file, no server, or it answered with an error
 MODEL_SLOW: Final = "model-slow"  # it works, but not within the time that the caller had
 NUMPY_MISSING: Final = "numpy-missing"  # onnxruntime needs numpy; keyword search does not
 
 
 class UnavailableError(EmbedderError):
-    """There is no vector, for a *reason* that an answer can name as a code."""
+    """There is no vector; *reason* is the code for the answer."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -23,27 +23,27 @@ class UnavailableError(EmbedderError):
 
 
 class Embedder(Protocol):
-    """One model that is loaded and answers. Safe to call from several threads.
+    """A loaded model. Safe to call from several threads.
 
-    A vector is ``bytes``: *dim* little-endian float32, of length 1, so that whoever carries it needs
+    A vector is ``bytes``: *dim* little-endian float32, of length 1, so that code that only passes it on needs
     no numpy.
     """
 
-    model_id: str  # changes whenever the vectors would: weights, pooling, prefixes
+    model_id: str  # changes whenever the vectors would change: with weights, pooling, prefixes
     dim: int
     max_tokens: int  # word pieces of one text, special tokens not counted
     scripts: frozenset[str] | None  # Unicode script names that the model reads; None: all of them
-    remote: bool  # another process embeds, which may take as long as it likes
+    remote: bool  # another process embeds, without a bound on its time
     tokenizer: Tokenizer
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector a text, in order. Raises EmbedderError."""
+        """Return one vector per text, in order. Raises EmbedderError."""
 
     def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector a text that is asked, in order. Raises EmbedderError."""
+        """Return one vector per query, in order. Raises EmbedderError."""
 
     def embed_query(self, text: str) -> bytes:
-        """Return the vector of one. Raises EmbedderError."""
+        """Return the vector of one query. Raises EmbedderError."""
 
     def close(self) -> None:
         """Free the model; later calls raise EmbedderError."""

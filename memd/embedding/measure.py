@@ -1,7 +1,7 @@
-"""`python -m memd.embedding.measure FOLDER`: load a model folder, and time it on texts of a chunk's length.
+"""`python -m memd.embedding.measure FOLDER`: loads a model folder and times it on texts of a chunk's length.
 
-For `memctl models add`, which imports nothing of memd. Prints one JSON object; a folder that memd cannot use
-is one line on stderr and exit code 1.
+For `memctl models add`, which imports nothing of memd. Prints one JSON object; for a folder that memd cannot
+use, one line on stderr, with exit code 1.
 """
 
 import json
@@ -19,7 +19,7 @@ REPEATS = 5  # arbitrary; the median of five is steady enough to compare models
 
 
 def main(folder: Path) -> int:
-    """Print the dimension and the milliseconds that one chunk takes."""
+    """Print the dimension, and the milliseconds per chunk."""
     try:
         embedder = OnnxEmbedder(folder)
         taken_ms = ms_per_chunk(embedder)
@@ -32,9 +32,9 @@ def main(folder: Path) -> int:
 
 
 def ms_per_chunk(embedder: Embedder) -> float:
-    """Return how long a chunk takes. Raises UnavailableError."""
+    """Return the median time of one chunk. Raises UnavailableError."""
     taken_ms = []
-    embedder.embed_documents([CHUNK])  # the first run lays out memory
+    embedder.embed_documents([CHUNK])  # the first run allocates memory
     for _ in range(REPEATS):
         start = time.perf_counter()
         embedder.embed_documents([CHUNK])

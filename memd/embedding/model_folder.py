@@ -1,7 +1,7 @@
-"""The configuration files in a model's folder: pooling, length, prompts, scripts.
+"""The configuration files in a model folder: pooling, length, prompts, scripts.
 
-Reads the configuration files that sentence-transformers writes beside an ONNX export. Starts no
-session and needs no numpy. Normalisation is read nowhere: a stored vector always has length 1.
+Reads the files that sentence-transformers writes next to an ONNX export. Starts no session and needs no
+numpy. Ignores normalization settings: a stored vector always has length 1.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ from memd.embedding import MODEL_FAILED, UnavailableError
 from memd.embedding.model import FOLDER, MAX_SEQUENCE, MODEL_FILE, SCRIPTS, TOKENIZER_FILE
 from memd.text import Script
 
-# What `memctl models add` was told of a model: query_prefix, document_prefix, scripts.
+# The options of `memctl models add`: query_prefix, document_prefix, scripts.
 OWN_FILE = "memd.json"
-# Where exporters put the graph, the one to prefer first.
+# Where exporters put the graph, the preferred one first.
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
-# tokenizer_config.json says 10**30 where it means "no limit".
+# tokenizer_config.json has 10**30 for "no limit".
 SANE_SEQUENCE = 100_000
-DEFAULT_SEQUENCE = 512  # what BERT and its kin were trained with
+DEFAULT_SEQUENCE = 512  # the length of BERT and its relatives
 
 Pooling = Literal["mean", "cls"]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """One model on disk and how it wants to be used."""
+    """One model on disk and its settings."""
 
     name: str
     model_file: Path
@@ -38,16 +38,16 @@ class ModelFolder:
     document_prefix: str
     lower_case: bool
     scripts: frozenset[str] | None
-    beyond: tuple[str, ...]  # modules after pooling that only the graph itself could hold
+    beyond: tuple[str, ...]  # modules after pooling, which memd can use only as part of the graph
 
     def fingerprint(self) -> str:
-        """Return a name that changes whenever the vectors would."""
+        """Return a name that changes whenever the vectors would change."""
         digest = hashlib.sha256(
             repr(
                 (self.pooling, self.max_sequence, self.query_prefix, self.document_prefix, self.lower_case)
             ).encode()
         )
-        # Graphs above 2 GB keep their weights in a file of their own.
+        # Graphs above 2 GB keep their weights in a separate file.
         weights = self.model_file.with_name(f"{self.model_file.name}_data")
         for path in (self.tokenizer_file, self.model_file, weights):
             if path.exists():
@@ -71,10 +71,10 @@ SHIPPED = ModelFolder(
 
 
 def read_folder(folder: Path) -> ModelFolder:
-    """Return what *folder* says.
+    """Return the settings of the model in *folder*.
 
     Raises:
-        UnavailableError: no graph or tokenizer in it, or something that memd cannot do.
+        UnavailableError: *folder* has no graph or tokenizer, or requires something that memd cannot do.
     """
     if folder == FOLDER:
         return SHIPPED
@@ -121,7 +121,7 @@ def _first(folder: Path, names: tuple[str, ...], what: str) -> Path:
 
 
 def _pooling(folder: Path, modules: Any) -> tuple[Pooling, tuple[str, ...]]:
-    """Return how tokens become one vector; without modules.json it is the mean, as for any encoder."""
+    """Return how tokens become one vector; without modules.json it is the mean, as in any encoder."""
     mode: Any = "mean"
     beyond = []
     for module in modules:
@@ -138,7 +138,7 @@ def _pooling(folder: Path, modules: Any) -> tuple[Pooling, tuple[str, ...]]:
 
 
 def _mode(config: dict[str, Any]) -> Any:
-    """Return the mode in either spelling: one name, or a flag for each; several or none are returned so."""
+    """Return the pooling mode from either spelling: a name, or one flag per mode; unclear flags as a text."""
     if config.get("include_prompt") is False:
         return "mean without the prompt"
     if "pooling_mode" in config:
@@ -149,7 +149,7 @@ def _mode(config: dict[str, Any]) -> Any:
 
 
 def _prefixes(config: dict[str, Any]) -> tuple[str, str]:
-    """Return what is put in front of a query and of a document."""
+    """Return the prefixes of a query and of a document."""
     prompts = config.get("prompts") or {}
     default = prompts.get(config.get("default_prompt_name"), "")
     query = prompts.get("query", default)
@@ -169,7 +169,7 @@ def _max_sequence(folder: Path, settings: dict[str, Any]) -> int:
 
 
 def _json(path: Path, default: Any) -> Any:
-    """Return the content of *path*, of the same type as *default*, or *default* where there is no file."""
+    """Return the content of *path*, of the same type as *default*, or *default* if there is no file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,14 +1,13 @@
 """The embedding provider for ONNX models, run in this process.
 
-The one importer of ``onnxruntime``, which is loaded with the first model: a daemon without numpy, or
-without a model, starts and searches by keyword. Knows nothing of queues or threads beyond being safe
-in several.
+The only importer of ``onnxruntime``, which is loaded with the first model: a daemon without numpy, or
+without a model, still starts and searches by keyword. Knows nothing of queues; is thread-safe.
 
-One text a run, on one thread. Measured on two cores with texts of 256 pieces: two concurrent runs of
-one thread each 97 texts/s, one run on two threads 53 to 65, batches of 8 no better than 62 together,
-and a query of 12 words takes 1.15 ms on one thread against 1.65 on two. It also keeps a vector a
-function of its text alone: eight-bit models scale by the largest value in the batch, so a neighbour or
-its padding moves a vector (cosine .997).
+Each run embeds one text on one thread. Measured on two cores with texts of 256 pieces: two concurrent runs of
+one thread each reach 97 texts/s, one run on two threads 53 to 65, batches of 8 at most 62 in total, and a
+query of 12 words takes 1.15 ms on one thread against 1.65 on two. It also makes a vector a function of its
+text alone: eight-bit models scale by the largest value in the batch, so other texts or padding change a
+vector (cosine .997).
 """
 
 import os
@@ -22,12 +21,12 @@ from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.tokenizer import WordPieces
 from memd.records import Tokenizer
 
-# Graph inputs that memd can fill. Any other name stands for a model of another kind.
+# The graph inputs that memd can fill. Any other name means another kind of model.
 KNOWN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 ELEMENT_TYPES = {"tensor(int64)": "int64", "tensor(int32)": "int32"}
-# Fusing Add and LayerNormalization gives the same numbers by a slower loop: a fifth of a text's time.
+# Fusing Add and LayerNormalization gives the same numbers more slowly: a fifth of the time of a text.
 SLOW_FUSIONS = ["SkipLayerNormFusion"]
-ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are about graphs, which no reader can mend
+ERRORS_ONLY = 3  # onnxruntime's log level: its warnings are about graphs, where users can do nothing
 
 
 class OnnxEmbedder:
@@ -43,7 +42,7 @@ class OnnxEmbedder:
         self._pieces = pieces
         self.tokenizer: Tokenizer = pieces
         self.scripts = self._folder.scripts
-        # Prefixes are read by the model, too.
+        # The model reads the prefixes, too.
         self._document_pieces = self._folder.max_sequence - pieces.special_tokens
         prefixes = (self._folder.document_prefix, self._folder.query_prefix)
         self.max_tokens = self._document_pieces - max(pieces.count(prefix) for prefix in prefixes)
@@ -51,18 +50,18 @@ class OnnxEmbedder:
         self._inputs = _inputs(self._session, self._folder)
         self._output = _output(self._session, self._folder)
         self.model_id = self._folder.fingerprint()
-        self.dim = len(self._vector("memd"))  # the first run also allocates what later ones reuse
+        self.dim = len(self._vector("memd"))  # the first run also allocates memory for later ones
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector a text, in order."""
+        """Return one vector per text, in order."""
         return [self._embed(self._folder.document_prefix + text) for text in texts]
 
     def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector a text that is asked, in order."""
+        """Return one vector per query, in order."""
         return [self.embed_query(text) for text in texts]
 
     def embed_query(self, text: str) -> bytes:
-        """Return the vector of one."""
+        """Return the vector of one query."""
         return self._embed(self._folder.query_prefix + text)
 
     def close(self) -> None:
@@ -93,7 +92,7 @@ class OnnxEmbedder:
     def _pooled(self, result: Any) -> Any:
         if result.ndim == 2:  # noqa: PLR2004  # (texts, dim): the graph pooled
             return result[0]
-        # Without padding every token counts.
+        # Without padding, every token counts.
         return result[0, 0] if self._folder.pooling == "cls" else result[0].mean(axis=0)
 
     def _unit(self, vector: Any) -> Any:
@@ -114,7 +113,7 @@ def _libraries() -> tuple[Any, Any]:
         raise UnavailableError(
             NUMPY_MISSING, f"onnxruntime needs numpy, which cannot be imported ({error}): pip install numpy"
         ) from error
-    # Set by memd/__init__.py. Whoever removed it since would have this process send usage data.
+    # Set by memd/__init__.py. If it was removed since, this process would send usage data.
     if os.environ.get("ORT_DISABLE_TELEMETRY") != "1":
         raise UnavailableError(
             MODEL_FAILED, "ORT_DISABLE_TELEMETRY is not 1: onnxruntime would report home. It is not loaded."
@@ -133,10 +132,11 @@ def _session(onnxruntime: Any, model_file: Path) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = ERRORS_ONLY
-    # Arena and memory patterns keep the largest run's memory for ever; runs were within 2 % without.
+    # Arena and memory patterns would keep the memory of the largest run for ever; runs were within 2 %
+    # without.
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
-    for pool in ("intra_op", "inter_op"):  # an idle daemon must not wait by burning a core
+    for pool in ("intra_op", "inter_op"):  # an idle daemon must not spin while it waits
         options.add_session_config_entry(f"session.{pool}.allow_spinning", "0")
     if _saturates():
         options.add_session_config_entry("session.x64quantprecision", "1")
@@ -149,22 +149,22 @@ def _session(onnxruntime: Any, model_file: Path) -> Any:
 
 
 def _saturates() -> bool:
-    """Tell whether this processor's eight-bit products overflow in silence.
+    """Return whether this processor's eight-bit products overflow silently.
 
-    x86 before VNNI adds pairs of products in 16 bits. onnxruntime has an exact way there, which halves
-    the speed where it is not needed; it does not look by itself.
+    x86 before VNNI adds pairs of products in 16 bits. onnxruntime has an exact method for that, which halves
+    the speed where it is not needed; it does not detect the need itself.
     """
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return False
     try:
         flags = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").split()
-    except OSError:  # macOS on Intel does not say: right goes before fast
+    except OSError:  # macOS on Intel has no such file: prefer correct to fast
         return True
     return not {"avx512_vnni", "avx_vnni"} & set(flags)
 
 
 def _inputs(session: Any, folder: ModelFolder) -> dict[str, str]:
-    """Return the names and element types that the graph asks for."""
+    """Return the names and element types of the graph's inputs."""
     asked = {each.name: ELEMENT_TYPES.get(each.type) for each in session.get_inputs()}
     odd = sorted(name for name, kind in asked.items() if kind is None or name not in KNOWN_INPUTS)
     if odd or "input_ids" not in asked:
@@ -177,7 +177,7 @@ def _inputs(session: Any, folder: ModelFolder) -> dict[str, str]:
 
 
 def _output(session: Any, folder: ModelFolder) -> str:
-    """Return the output to read: what the graph pooled itself, else its tokens."""
+    """Return the output to read: the vector pooled by the graph if there is one, otherwise the tokens."""
     names: list[str] = [each.name for each in session.get_outputs()]
     for name in ("sentence_embedding", "embedding"):
         if name in names:

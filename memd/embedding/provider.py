@@ -1,4 +1,4 @@
-"""The providers of embeddings: from a configuration to one queue a model, shared by its workspaces."""
+"""The providers of embeddings: one queue per configured model, shared by its workspaces."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,12 +15,12 @@ from memd.embedding.tokenizer import WordPieces
 SERVER_TIMEOUT_S = 30.0  # of one request; a server that loads a large model first takes that long
 
 
-# Provider, model, address, what it is said to read, how its server is asked.
+# Provider, model, address, the scripts it reads, the settings of its server.
 Key = tuple[str, str, str, tuple[str, ...] | None, OpenAIServer | None]
 
 
 class Providers:
-    """The models in use. Not thread-safe: one thread opens workspaces."""
+    """The models in use. Not thread-safe: only the thread that opens workspaces may use it."""
 
     def __init__(self) -> None:
         self._queues: dict[Key, EmbeddingQueue] = {}
@@ -29,13 +29,13 @@ class Providers:
 
     @property
     def queues(self) -> list[EmbeddingQueue]:
-        """Every model that a workspace asked for."""
+        """The queues of all models in use."""
         return list(self._queues.values())
 
     def queue_for(self, config: WorkspaceConfig, user: UserConfig) -> EmbeddingQueue | None:
         """Return the queue of the configured model, which loads in the background; None for "none".
 
-        Whoever takes one gives it back with `release`.
+        The caller must give it back with `release`.
         """
         if config.provider == "none":
             return None
@@ -50,7 +50,7 @@ class Providers:
         return queue
 
     def release(self, queue: EmbeddingQueue) -> bool:
-        """Tell whether nobody uses a queue any more: then the caller closes it."""
+        """Return whether a queue has no user any more; then the caller must close it."""
         self._users[queue] -= 1
         if self._users[queue]:
             return False
@@ -59,10 +59,10 @@ class Providers:
         return True
 
     def tokenizer_for(self, config: WorkspaceConfig, user: UserConfig) -> tuple[WordPieces, int]:
-        """Return what chunks are measured with, and how many word pieces may be in one.
+        """Return the tokenizer that measures chunks, and the maximum word pieces of a chunk.
 
-        A model that cannot be read now, or has no tokenizer of its own here, is measured with the shipped
-        one: its words are searchable all the same.
+        A model that cannot be read now, or has no local tokenizer, is measured with the shipped one, so that
+        its chunks can be searched by keyword all the same.
         """
         if config.provider == "ollama":
             from memd.embedding.servers import max_tokens_of  # noqa: PLC0415 - as below
@@ -83,7 +83,7 @@ class Providers:
 
     def _loader(self, config: WorkspaceConfig, user: UserConfig) -> Callable[[], Embedder]:
         if config.provider == "ollama":
-            # It loads an HTTP client, which a daemon without such a workspace does not need.
+            # It imports an HTTP client, which a daemon without such a workspace does not need.
             from memd.embedding.servers import OllamaEmbedder  # noqa: PLC0415
 
             return lambda: OllamaEmbedder(
@@ -111,7 +111,7 @@ def _measured(folder: ModelFolder, pieces: WordPieces) -> tuple[WordPieces, int]
 
 
 def _reading(scripts: tuple[str, ...] | None, load: Callable[[], Embedder]) -> Callable[[], Embedder]:
-    """Return what loads a model that reads *scripts*, unless it is known what it reads."""
+    """Return a function that calls *load* and sets the scripts of a model that does not know them itself."""
 
     def loaded() -> Embedder:
         embedder = load()

@@ -1,15 +1,14 @@
-"""The embedding queue: threads around one embedder; queries overtake indexing.
+"""The embedding queue: the threads of one embedder, in which queries overtake indexing.
 
-A query never stands behind indexing: a model in this process embeds it in the thread that asks; of one
-elsewhere one thread takes nothing else, and the others take queries first. The operating system then gives
-that thread its share of the cores at once, so that a query takes a few milliseconds more than alone, not the
-rest of somebody's batch.
+A query never waits for indexing. A model in this process embeds it in the calling thread. For a model on a
+server, one thread takes only queries, and the others take queries first; the operating system gives that
+thread its share of the cores at once, so that a query takes only a few milliseconds longer during indexing.
 
-Queries of several clients are not batched. In one batch of 16 the shipped model takes 0.65 ms a text and not
-0.92, and each vector then depends on its neighbours (cosine .998): answers would change with who else asks.
+Queries of several clients are not batched. A batch of 16 takes the shipped model 0.65 instead of 0.92 ms a
+text, but each vector then depends on its batch (cosine .998): answers would depend on concurrent queries.
 
-The model is loaded in a thread, watched over, and loaded again after a failure: whatever was wrong heals
-without a restart. Knows no asyncio and no index.
+The model is loaded in a thread, monitored, and loaded again after a failure, so that no failure requires a
+restart. Knows no asyncio and no index.
 """
 
 import heapq
@@ -29,18 +28,18 @@ from memd.embedding import MODEL_FAILED, MODEL_LOADING, MODEL_SLOW, Embedder, Re
 from memd.errors import ModelMismatchError
 
 FIRST_RETRY_S = 1.0
-# A server that was started again is used within a minute; a broken file costs a look a minute.
+# A restarted server is used again within a minute; a broken file costs one attempt a minute.
 LAST_RETRY_S = 60.0
-PROBE = "memd"  # any text: it tells a broken provider from one text that a provider cannot take
+PROBE = "memd"  # any text: distinguishes a broken provider from a single text that it cannot embed
 
 State = Literal["loading", "ready", "failed"]
 
 
 class Keeper:
-    """One model and its life. `_changed` protects every field but `_load` and `_retry_s`."""
+    """The lifecycle of one model. `_changed` protects all fields except `_load` and `_retry_s`."""
 
     def __init__(self, load: Callable[[], Embedder], retry_s: tuple[float, float]) -> None:
-        """Begin to load: *load* is called in a thread, again after a failure, with pauses of *retry_s*."""
+        """Start loading: a thread calls *load*, and again after a failure, with pauses of *retry_s*."""
         self._load = load
         self._retry_s = retry_s
         self._changed = threading.Condition()
@@ -53,36 +52,36 @@ class Keeper:
 
     @property
     def state(self) -> State:
-        """Where the model is now."""
+        """The current state of the model."""
         with self._changed:
             return "ready" if self._embedder else "failed" if self._error else "loading"
 
     @property
     def error(self) -> str | None:
-        """What the last failure said; None once it is mended."""
+        """The message of the last failure; None after a successful load."""
         with self._changed:
             return str(self._error) if self._error else None
 
     @property
     def reason(self) -> Reason | None:
-        """Why there are no vectors now, as answers name it; None where there are."""
+        """The code for why there are no vectors now; None if the model is ready."""
         with self._changed:
             return None if self._embedder else self._unavailable().reason
 
     def embedder_or_none(self) -> Embedder | None:
-        """Return the model where it is ready."""
+        """Return the model, None if it is not ready."""
         with self._changed:
             return self._embedder
 
     def embedder(self) -> Embedder:
-        """Return the model. Raises UnavailableError at once where it loads or failed."""
+        """Return the model. Raises UnavailableError at once if it is loading or failed."""
         with self._changed:
             if self._embedder is None:
                 raise self._unavailable()
             return self._embedder
 
     def ready(self, timeout_s: float | None) -> Embedder:
-        """Return the model once it is loaded. Raises UnavailableError where it failed, or still loads."""
+        """Return the model when it is loaded. Raises UnavailableError if it failed or the time is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._embedder or self._error, timeout_s)
             if self._embedder is None:
@@ -90,14 +89,14 @@ class Keeper:
             return self._embedder
 
     def doubt(self, embedder: Embedder) -> None:
-        """Have *embedder*, which just failed, probed; unless it answers it is loaded anew."""
+        """Have *embedder*, which just failed, probed; it is loaded again unless it answers."""
         with self._changed:
             if embedder is self._embedder:
                 self._doubted = True
                 self._changed.notify_all()
 
     def close(self, timeout_s: float) -> None:
-        """Let go of the model; who asks for it from now on hears that memd stops."""
+        """Free the model; later callers get UnavailableError."""
         with self._changed:
             self._closed = True
             embedder, self._embedder = self._embedder, None
@@ -113,7 +112,7 @@ class Keeper:
         return UnavailableError(self._error.reason, str(self._error))
 
     def _keep(self) -> None:
-        """The thread's life: load until it works, sleep until somebody doubts it, from the start."""
+        """Run the thread: load until it succeeds, wait until the model is doubted, repeat."""
         while self._load_until_it_works():
             while self._sleep_until_doubted():
                 if not self._probe():
@@ -125,7 +124,7 @@ class Keeper:
         while not self._closed:
             try:
                 embedder = self._load()
-            except Exception as error:  # noqa: BLE001  # a provider may fail in its own ways: we go on
+            except Exception as error:  # noqa: BLE001  # noqa: BLE001  # providers raise errors of their own: load again later
                 self._fail(error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed, pause_s)
@@ -172,39 +171,40 @@ class Keeper:
 
 
 def as_unavailable(error: Exception) -> UnavailableError:
-    """Return *error* with a reason, so that one kind reaches the caller."""
+    """Return *error* as an UnavailableError with a reason."""
     if isinstance(error, UnavailableError):
         return UnavailableError(error.reason, str(error))
     return UnavailableError(MODEL_FAILED, f"The model failed: {type(error).__name__}: {error}")
 
 
-# Texts of one piece of indexing work: 40 ms of the shipped model on one core at its longest. It bounds
-# how long a stop or another workspace waits.
+# Texts of one piece of indexing work: at most 40 ms of the shipped model on one core. Bounds how long a stop
+# or another workspace waits.
 PIECE_TEXTS = 2
-# A running piece gets this long when the daemon stops; a server that hangs longer is left behind.
+# A running piece has this long to finish when the daemon stops; a server that takes longer is abandoned.
 CLOSE_S = 5.0
-# Of threads that embed notes: behind who waits for an answer, as the process that parses long notes. At 10 a
-# busy machine gives them so little that one stands still with the interpreter's lock, and a ping with it.
+# Of threads that embed notes: lower priority than interactive work, as the process that parses long notes. At
+# 10, a busy machine gives them so little time that one stalls while it holds the GIL, and stalls a ping with
+# it.
 NOTES_NICENESS = 5
 SLOW = "The model did not embed the query in time: it is busy, or too slow for this machine."
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A call that waits for a thread. Its future is never "running": it can be given up at any time."""
+    """A call that waits for a thread. Its future is never "running", so it can be cancelled at any time."""
 
     call: Callable[[Embedder], Any]
     result: "Future[Any]"
-    is_bulk: bool = False  # of notes: nobody waits for it
+    is_bulk: bool = False  # indexing: no request waits for it
 
     def computes_here(self, keeper: Keeper) -> bool:
-        """Tell whether notes are to be embedded by a model in this process."""
+        """Return whether this embeds notes with a model in this process."""
         embedder = keeper.embedder_or_none()
         return self.is_bulk and embedder is not None and not embedder.remote
 
 
 class EmbeddingQueue:
-    """One model, loaded in the background, and the texts that wait for it.
+    """One model, loaded in the background, and the queue of texts for it.
 
     `_waiting` protects the two queues, the deadlines, `_hangs` and `_closed`.
     """
@@ -217,13 +217,13 @@ class EmbeddingQueue:
         provider: str = "onnx",
         retry_s: tuple[float, float] = (FIRST_RETRY_S, LAST_RETRY_S),
     ) -> None:
-        """Begin to load.
+        """Start loading.
 
         Args:
             load: returns the embedder or raises; called in a thread, again after a failure.
             threads: for indexing; two runs of one thread each are faster than one run of two.
             provider: shown by `status`.
-            retry_s: the pause after a failure to load, and what it doubles up to.
+            retry_s: the pause after a failed load, and its maximum after repeated doubling.
         """
         self.provider = provider
         self._keeper = Keeper(load, retry_s)
@@ -232,7 +232,7 @@ class EmbeddingQueue:
         self._documents: deque[_Work] = deque()
         self._deadlines: list[tuple[float, int, Future[list[bytes]]]] = []
         self._order = itertools.count()  # so that equal deadlines never compare futures
-        self._hangs = False  # a query was given up, and no thread has come back from the model since
+        self._hangs = False  # a query timed out, and no call to the model has returned since
         self._closed = False
         lives = [self._expire, self._serve_queries, *[self._serve_all] * threads]
         self._threads = [threading.Thread(target=life, name="memd-embed", daemon=True) for life in lives]
@@ -241,37 +241,37 @@ class EmbeddingQueue:
 
     @property
     def state(self) -> State:
-        """Where the model is now: "loading", "ready" or "failed"."""
+        """The current state of the model: "loading", "ready" or "failed"."""
         return self._keeper.state
 
     @property
     def error(self) -> str | None:
-        """What the last failure said; None once it is mended."""
+        """The message of the last failure; None after a successful load."""
         return self._keeper.error
 
     @property
     def reason(self) -> Reason | None:
-        """Why there are no vectors now, as answers name it; None where there are."""
+        """The code for why there are no vectors now; None if the model is ready."""
         return self._keeper.reason
 
     def embedder(self) -> Embedder:
-        """Return the model. Raises UnavailableError at once where it loads or failed."""
+        """Return the model. Raises UnavailableError at once if it is loading or failed."""
         return self._keeper.embedder()
 
     def embedder_or_none(self) -> Embedder | None:
-        """Return the model where it is ready."""
+        """Return the model, None if it is not ready."""
         return self._keeper.embedder_or_none()
 
     def ready(self, timeout_s: float | None = None) -> Embedder:
-        """Return the model once it is loaded. Raises UnavailableError where it failed, or still loads."""
+        """Return the model when it is loaded. Raises UnavailableError if it failed or the time is over."""
         return self._keeper.ready(timeout_s)
 
     def queries(self, texts: Sequence[str], timeout_s: float) -> "Future[list[bytes]]":
-        """Return the future of one vector a text that is asked, in order; cancelling it saves the work.
+        """Return the future of one vector per query, in order; cancelling it saves the work.
 
-        It ends by itself, with UnavailableError "model-slow" after *timeout_s*. Raises UnavailableError
-        at once where the model loads or failed, or has left a query waiting and not come back since: the
-        caller answers by keyword.
+        It ends by itself, with UnavailableError "model-slow", after *timeout_s*. Raises UnavailableError at
+        once if the model is loading or failed, or if a query timed out and the model has not returned since:
+        the caller then searches by keyword.
         """
         self._keeper.embedder()
         asked = list(texts)
@@ -286,10 +286,10 @@ class EmbeddingQueue:
         return result
 
     def embed_queries(self, texts: Sequence[str], timeout_s: float) -> list[bytes]:
-        """Return one vector a text that is asked, in order; blocks. Raises as `queries` does.
+        """Return one vector per query, in order; blocks. Raises as `queries` does.
 
-        A model in this process runs in the caller's thread, which saves the way to another one and back, and
-        ends by itself. One elsewhere is waited for as long as *timeout_s*.
+        A model in this process runs in the caller's thread, which saves a thread switch in each direction,
+        and always returns. A remote one is waited for up to *timeout_s*.
         """
         embedder = self._keeper.embedder()
         if embedder.remote:
@@ -305,10 +305,10 @@ class EmbeddingQueue:
         return self.embed_queries([text], timeout_s)[0]
 
     def submit_documents(self, texts: Sequence[str], *, model_id: str) -> "list[Future[list[bytes]]]":
-        """Return a future for every few texts, in order; the vectors are those of *model_id* or an error.
+        """Return futures of PIECE_TEXTS texts each, in order; a model other than *model_id* is an error.
 
         Raises:
-            UnavailableError: the model loads, or failed and is tried again in the background.
+            UnavailableError: the model is loading, or failed and is loaded again in the background.
         """
         self._keeper.embedder()
         parts = [list(texts[start : start + PIECE_TEXTS]) for start in range(0, len(texts), PIECE_TEXTS)]
@@ -320,22 +320,22 @@ class EmbeddingQueue:
         return [piece.result for piece in pieces]
 
     def embed_documents(self, texts: Sequence[str], *, model_id: str | None = None) -> list[bytes]:
-        """Return one vector a text, in order; blocks, also while the model loads.
+        """Return one vector per text, in order; blocks, also while the model loads.
 
         Raises:
-            UnavailableError: the model failed; it is tried again in the background.
-            ModelMismatchError: the model is not *model_id* (any more): its vectors are another space.
+            UnavailableError: the model failed; it is loaded again in the background.
+            ModelMismatchError: the model is not *model_id* (any more): its vectors belong to another space.
         """
         found = self.ready()
         pieces = self.submit_documents(texts, model_id=model_id or found.model_id)
         try:
             return [vector for piece in pieces for vector in piece.result()]
         finally:
-            for piece in pieces:  # after a failure nobody waits for the rest
+            for piece in pieces:  # after a failure the rest is not needed
                 piece.cancel()
 
     def close(self) -> None:
-        """Stop the threads and free the model; who waits gets UnavailableError."""
+        """Stop the threads and free the model; waiting callers get UnavailableError."""
         with self._waiting:
             self._closed = True
             left = [work.result for work in (*self._queries, *self._documents)]
@@ -352,7 +352,7 @@ class EmbeddingQueue:
         if self._closed:
             raise UnavailableError(MODEL_FAILED, "The model was closed: memd is stopping.")
 
-    # The threads' lives
+    # The threads
 
     def _serve_queries(self) -> None:
         self._serve(self._queries)
@@ -371,13 +371,13 @@ class EmbeddingQueue:
                 self._hangs = False
 
     def _next(self, *queues: "deque[_Work]") -> _Work | None:
-        """Return the first work of the first queue that has some; None once closed."""
+        """Return the first work of the first queue that is not empty; None once closed."""
         with self._waiting:
             self._waiting.wait_for(lambda: self._closed or any(queues))
             return None if self._closed else next(queue for queue in queues if queue).popleft()
 
     def _do(self, work: _Work) -> None:
-        if work.result.done():  # given up, or too late
+        if work.result.done():  # cancelled, or too late
             return
         embedder = None
         try:
@@ -385,8 +385,8 @@ class EmbeddingQueue:
             outcome = work.call(embedder)
         except ModelMismatchError as error:
             _settle(work.result, error)
-        except Exception as error:  # noqa: BLE001  # a provider may fail in its own ways: the thread lives
-            # Doubt first: whoever hears of the failure and asks again must not find it unnoticed.
+        except Exception as error:  # noqa: BLE001  # noqa: BLE001  # providers raise errors of their own: the thread must survive
+            # Doubt first: a caller that sees the failure and retries at once must not get the same model.
             if embedder is not None:
                 self._keeper.doubt(embedder)
             _settle(work.result, as_unavailable(error))
@@ -395,19 +395,20 @@ class EmbeddingQueue:
                 work.result.set_result(outcome)
 
     def _expire(self) -> None:
-        """End each query's future at its deadline, whatever the threads are busy with."""
+        """End each query's future at its deadline, even while all threads are busy."""
         with self._waiting:
             while not self._closed:
                 now = time.monotonic()
                 while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].done()):
                     late = UnavailableError(MODEL_SLOW, SLOW)
-                    # Who gives a query up notes it first: its thread, which comes back later, says otherwise.
+                    # Set before the waiting caller continues: the thread of the query resets it when the
+                    # model returns.
                     self._hangs = _settle(heapq.heappop(self._deadlines)[2], late) or self._hangs
                 self._waiting.wait(self._deadlines[0][0] - now if self._deadlines else None)
 
 
 def _documents_of(model_id: str, texts: list[str]) -> Callable[[Embedder], list[bytes]]:
-    """Return the call that embeds *texts* unless the model was replaced while they waited."""
+    """Return a call that embeds *texts*, unless the model was replaced while they waited."""
 
     def call(embedder: Embedder) -> list[bytes]:
         if embedder.model_id != model_id:
@@ -421,18 +422,18 @@ def _documents_of(model_id: str, texts: list[str]) -> Callable[[Embedder], list[
 
 
 def _step_back() -> bool:
-    """Lower the priority of this thread; False where the system has none a thread, or does not let us."""
-    if sys.platform != "linux":  # elsewhere the number would be that of a process
+    """Lower the priority of this thread; return False if that is impossible or forbidden."""
+    if sys.platform != "linux":  # other systems have priorities of processes only
         return False
     try:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NOTES_NICENESS)
-    except OSError:  # a service may not be allowed to
+    except OSError:  # a service may lack the permission
         return False
     return True
 
 
 def _settle(result: "Future[Any]", error: Exception) -> bool:
-    """End *result* with *error*; False where it had ended."""
+    """End *result* with *error*; return False if it had ended before."""
     try:
         result.set_exception(error)
     except InvalidStateError:

@@ -1,9 +1,9 @@
-"""The embedding providers that ask a server: Ollama, and the OpenAI embeddings API (llama.cpp, vLLM).
+"""The embedding providers on servers: Ollama, and the OpenAI embeddings API (llama.cpp, vLLM).
 
-They share prefixes, batches, and the rule of one vector of length 1 a text. `ModelServer` speaks HTTP with
-the standard library alone, opens one connection a request and keeps none, so that a server which dies and
-comes back is simply there again. Each request has one deadline. The configuration decides which addresses
-may be asked, not this module.
+They share prefixes, batches, and the rule of one vector of length 1 per text. `ModelServer` speaks HTTP with
+the standard library and opens a connection for each request, so that a restarted server needs no special
+handling. Each request has one deadline. The configuration, not this module, decides which addresses are
+allowed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from memd.config import OpenAIServer
 from memd.embedding import MODEL_FAILED, MODEL_SLOW, UnavailableError
 from memd.records import Tokenizer
 
-BATCH_TEXTS = 8  # in one request; more gains nothing on a CPU and makes the answer late
+BATCH_TEXTS = 8  # in one request; more is no faster on a CPU and delays the answer
 
-# Of one answer. 8 vectors of 4,096 numbers in JSON are below 1 MiB; the rest is room.
+# Of one answer. 8 vectors of 4,096 numbers in JSON are below 1 MiB; the rest is reserve.
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 READ_BYTES = 65_536
 
@@ -35,7 +35,7 @@ PATH = "/v1/embeddings"
 
 
 class ServerEmbedder:
-    """One model of one server. Safe to call from several threads: a request keeps nothing."""
+    """One model of one server. Safe to call from several threads: a request keeps no state."""
 
     remote = True
 
@@ -48,14 +48,14 @@ class ServerEmbedder:
         tokenizer: Tokenizer,
         max_tokens: int,
     ) -> None:
-        """Ask nothing yet.
+        """Store the settings; send no request yet.
 
         Args:
-            server: is asked for the vectors.
-            model: as the server calls it.
-            prefixes: of what is asked and of what is embedded; "": none.
-            tokenizer: what chunks are measured with.
-            max_tokens: word pieces that the model reads of a text.
+            server: computes the vectors.
+            model: its name on the server.
+            prefixes: of queries and of documents; "" for none.
+            tokenizer: measures chunks.
+            max_tokens: word pieces of a text that the model reads.
         """
         self._server = server
         self._model = model
@@ -64,27 +64,27 @@ class ServerEmbedder:
         self.tokenizer = tokenizer
         self.max_tokens = max_tokens
         self.scripts: frozenset[str] | None = None
-        self.dim = 0  # not known before the first answer
-        self.model_id = ""  # neither is this
+        self.dim = 0  # unknown before the first answer
+        self.model_id = ""  # unknown before the first answer
 
     def learn_dim(self) -> None:
-        """Ask for a vector, which tells the dimension. Raises UnavailableError."""
+        """Request a vector, which shows the dimension. Raises UnavailableError."""
         self.dim = len(self._embed([self._query_prefix + "memd"])[0]) // 4
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector a text, in order."""
+        """Return one vector per text, in order."""
         return self._in_batches([self._document_prefix + text for text in texts])
 
     def embed_queries(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector a text that is asked, in order."""
+        """Return one vector per query, in order."""
         return self._in_batches([self._query_prefix + text for text in texts])
 
     def embed_query(self, text: str) -> bytes:
-        """Return the vector of one."""
+        """Return the vector of one query."""
         return self.embed_queries([text])[0]
 
     def close(self) -> None:
-        """Ask no more; later calls raise UnavailableError."""
+        """Send no more requests; later calls raise UnavailableError."""
         self._closed = True
 
     def _in_batches(self, texts: list[str]) -> list[bytes]:
@@ -102,26 +102,26 @@ class ServerEmbedder:
         return [self._server.unit(row, self.dim) for row in rows]
 
     def _rows(self, texts: list[str]) -> object:
-        """Return what the server answers, a list of a row of numbers a text; whatever else it may be."""
+        """Return the server's answer, which should be a list with a row of numbers per text."""
         raise NotImplementedError
 
 
 class ModelServer:
-    """One model of one server. Safe to call from several threads: a request keeps nothing."""
+    """The HTTP client for one model of one server. Thread-safe: a request keeps no state."""
 
     def __init__(
         self, name: str, address: str, model: str, timeout_s: float, *, start: str, known: str, key: str = ""
     ) -> None:
-        """Ask nothing yet.
+        """Store the settings; send no request yet.
 
         Args:
-            name: of the program, as errors call it.
+            name: of the program, for error messages.
             address: such as "http://127.0.0.1:11434".
-            model: as the server calls it.
-            timeout_s: for one whole request, loading the model included.
-            start: what to do where the server does not answer.
-            known: how to see which models it has.
-            key: is sent as a bearer token, and quoted by no error; "": none.
+            model: its name on the server.
+            timeout_s: for one whole request, including loading the model.
+            start: advice for errors if the server does not answer.
+            known: advice for errors on how to list its models.
+            key: sent as a bearer token, never part of an error; "" for none.
         """
         self._name = name
         self._address = address.rstrip("/")
@@ -132,7 +132,7 @@ class ModelServer:
         self._key = key
 
     def unit(self, row: Any, dim: int) -> bytes:
-        """Return *row* as float32 of length 1. It must have *dim* numbers; 0: any, for none is known yet."""
+        """Return *row* as float32 of length 1. It must have *dim* numbers, or any number if *dim* is 0."""
         if not isinstance(row, list) or not all(type(number) in (int, float) for number in row):
             raise self.failure(f"gave an embedding for {self._model!r} that is not a list of numbers.")
         try:
@@ -153,7 +153,7 @@ class ModelServer:
         return vector.tobytes()
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        """Return the object that the server answers. Raises UnavailableError."""
+        """Return the JSON object in the server's answer. Raises UnavailableError."""
         try:
             status, content = self._exchange(method, path, body)
         except TimeoutError as error:
@@ -179,7 +179,7 @@ class ModelServer:
         return answer
 
     def _exchange(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, bytes]:
-        """One request on a connection of its own; redirects are not followed, proxies not asked."""
+        """Send one request on a new connection, without redirects and proxies; return status and content."""
         stop = time.monotonic() + self._timeout_s
         parts = urlsplit(self._address)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -187,7 +187,7 @@ class ModelServer:
         try:
             payload = None if body is None else json.dumps(body).encode()
             connection.request(method, parts.path + path, payload, self._headers())
-            # Closed on its own account: where the server ends the connection, it owns the socket.
+            # Closed separately: when the server ends the connection, the response owns the socket.
             with connection.getresponse() as response:
                 return response.status, _read(connection, response, stop)
         finally:
@@ -198,17 +198,17 @@ class ModelServer:
         return {"Content-Type": "application/json"} | authorization
 
     def _without_key(self, content: bytes) -> str:
-        """Return what a server says, which may quote the key; before it is cut, so that no part stays."""
+        """Return a server's text without the key, which it may quote; to be called before any cut."""
         text = content.decode("utf-8", "replace")
         return text.replace(self._key, "(the API key)") if self._key else text
 
     def failure(self, what: str) -> UnavailableError:
-        """Return the error that says *what* of this server."""
+        """Return an error about this server; *what* is the predicate of the sentence."""
         return UnavailableError(MODEL_FAILED, f"{self._name} at {self._address} {what}")
 
 
 def _read(connection: http.client.HTTPConnection, response: http.client.HTTPResponse, stop: float) -> bytes:
-    """Read the whole answer before *stop*: a socket's own timeout starts anew with every byte."""
+    """Read the whole answer before *stop*; a socket's own timeout restarts with every byte."""
     content = bytearray()
     while True:
         left_s = stop - time.monotonic()
@@ -228,23 +228,23 @@ def _read(connection: http.client.HTTPConnection, response: http.client.HTTPResp
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """How a model wants to be asked; Ollama itself does not say."""
+    """The prefixes and the length of a model, which Ollama does not report."""
 
     query_prefix: str = ""
     document_prefix: str = ""
-    max_tokens: int = 254  # the shortest of those that Ollama serves (all-minilm), two special tokens off
+    max_tokens: int = 254  # the shortest of Ollama's models (all-minilm), minus two special tokens
     scripts: frozenset[str] | None = None
 
 
 _MANNERS = {
-    # Trained with these prefixes; reads 2,048 pieces, of which 8 are left for prefix and special tokens.
+    # Trained with these prefixes; reads 2,048 pieces, of which 8 are reserved for prefix and special tokens.
     "nomic-embed-text": _Manner("search_query: ", "search_document: ", 2_040, frozenset({"Latin"})),
     "all-minilm": _Manner(scripts=frozenset({"Latin"})),
 }
 
 
 def max_tokens_of(model: str) -> int:
-    """Return how many word pieces *model* reads; known before its server is asked."""
+    """Return how many word pieces *model* reads, without a request."""
     return _manner(model).max_tokens
 
 
@@ -256,13 +256,13 @@ class OllamaEmbedder(ServerEmbedder):
     """One model of one Ollama server."""
 
     def __init__(self, address: str, model: str, timeout_s: float, *, tokenizer: Tokenizer) -> None:
-        """Ask the server for the model. Raises UnavailableError.
+        """Check that the server has the model. Raises UnavailableError.
 
         Args:
             address: such as "http://127.0.0.1:11434".
             model: as `ollama list` shows it; without a tag it means ":latest".
             timeout_s: for one whole request, loading the model included.
-            tokenizer: what chunks are measured with.
+            tokenizer: measures chunks.
         """
         server = ModelServer(
             "Ollama",
@@ -281,7 +281,7 @@ class OllamaEmbedder(ServerEmbedder):
         self.learn_dim()
 
     def _digest(self) -> str:
-        """Return the hash of the model's file: `ollama pull` may change what stands behind a name."""
+        """Return the hash of the model's file: `ollama pull` may change the model behind a name."""
         listed = self._server.ask("GET", "/api/tags", None).get("models")
         wanted = self._model if ":" in self._model else f"{self._model}:latest"
         for each in listed if isinstance(listed, list) else []:
@@ -296,7 +296,7 @@ class OllamaEmbedder(ServerEmbedder):
 
     def _embed(self, texts: list[str]) -> list[bytes]:
         vectors = super()._embed(texts)
-        # Looked at after the answer: what was pulled meanwhile may have given it.
+        # Checked after the answer: a model pulled in the meantime may have computed it.
         if self._digest() != self._loaded_digest:
             raise self._server.failure(
                 f"has another model behind the name {self._model!r} now. It is loaded anew."
@@ -310,14 +310,14 @@ class OpenAIEmbedder(ServerEmbedder):
     def __init__(
         self, address: str, model: str, timeout_s: float, *, server: OpenAIServer, tokenizer: Tokenizer
     ) -> None:
-        """Ask the server for a vector, which tells the dimension. Raises UnavailableError.
+        """Request a vector, which shows the dimension. Raises UnavailableError.
 
         Args:
-            address: such as "http://127.0.0.1:8080"; "/v1" at its end may be left out.
-            model: as the server calls it.
+            address: such as "http://127.0.0.1:8080"; with or without a trailing "/v1".
+            model: its name on the server.
             timeout_s: for one whole request, loading the model included.
-            server: what the user's own configuration says of the address.
-            tokenizer: what chunks are measured with.
+            server: the user's settings for this address.
+            tokenizer: measures chunks.
         """
         base = address.rstrip("/").removesuffix("/v1")
         asked = ModelServer(
@@ -332,7 +332,7 @@ class OpenAIEmbedder(ServerEmbedder):
         prefixes = server.query_prefix, server.document_prefix
         super().__init__(asked, model, prefixes, tokenizer=tokenizer, max_tokens=server.max_tokens)
         self.learn_dim()
-        # The API tells no checksum of a model. Another address may have another model of that name.
+        # The API has no checksum of a model. Another address may have another model of that name.
         space = hashlib.sha256(repr((base, self.dim, prefixes)).encode()).hexdigest()
         self.model_id = f"openai:{model}@{space[:16]}"
 
@@ -350,7 +350,7 @@ class OpenAIEmbedder(ServerEmbedder):
 
 
 def _key(address: str, server: OpenAIServer) -> str:
-    """Return the key of the API; "" for a server that wants none. No error quotes it."""
+    """Return the API key; "" for a server without one. No error quotes it."""
     where = f'[openai."{address}"] in your own config.toml'
     key = server.api_key
     if server.api_key_env:

@@ -1,6 +1,6 @@
-"""The tokenizer: cuts a text into the model's word pieces.
+"""The tokenizer: cuts a text into the word pieces of a model.
 
-The one importer of ``tokenizers``. Knows nothing of models, vectors or chunks.
+The only importer of ``tokenizers``. Knows nothing of models, vectors or chunks.
 """
 
 import threading
@@ -10,23 +10,23 @@ from typing import Any
 
 from memd.embedding import MODEL_FAILED, UnavailableError
 
-# A text is cut to the model's length after it is tokenized, and tokenizing a megabyte takes a third
-# of a second. What starts beyond this many characters is not read at all: at 4 characters a piece it
-# is 60 times what MiniLM reads, so only runs of blanks or of unknown words reach it.
+# A text is cut to the model's length after it is tokenized, and tokenizing a megabyte takes a third of a
+# second. Text after this many characters is ignored: at 4 characters a piece it is 60 times what MiniLM
+# reads, so only runs of blanks or of unknown words are that long.
 READ_CHARACTERS = 65_536
 
-# Lone surrogates (from a note's broken escape) cannot be UTF-8. U+FFFD stands in, one for one, so that
-# offsets stay those of the text as it was given.
+# Lone surrogates (from a broken escape in a note) cannot be encoded as UTF-8. Each is replaced by one U+FFFD,
+# so that offsets into the original text stay valid.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 _BERT = ["BertNormalizer", "BertPreTokenizer"]
 
 
 class WordPieces:
-    """One tokenizer.json, which is read when it is first needed: a start that embeds nothing does without.
+    """One tokenizer.json, read on first use, so that starting without embedding anything does not need it.
 
-    Safe to call from several threads: nothing changes once it is read. Whatever reads it raises
-    UnavailableError where it cannot be read.
+    Safe to call from several threads: it never changes after it is read. Each method that reads the file
+    raises UnavailableError if that fails.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,36 +35,36 @@ class WordPieces:
         self._read: Any = None
 
     def load(self) -> "WordPieces":
-        """Read it now, and return it."""
+        """Read the file now, and return self."""
         _ = self._tokenizer
         return self
 
     @cached_property
     def parts_at_spaces(self) -> bool:
-        """Whether it cuts at white space before anything else, as BERT's does; others join over it."""
+        """Whether it splits at white space first, as BERT's does; others join pieces over white space."""
         steps = (self._tokenizer.normalizer, self._tokenizer.pre_tokenizer)
         return [type(step).__name__ for step in steps] == _BERT
 
     @cached_property
     def special_tokens(self) -> int:
-        """How many tokens it puts around a text."""
+        """The number of special tokens around a text."""
         return int(self._tokenizer.num_special_tokens_to_add(False))  # noqa: FBT003
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return [start, end) character offsets of each word piece, special tokens excluded."""
-        # Batches of one: `encode` would hold the interpreter until it is through, 30 ms for 32 kB.
+        # Batches of one: `encode` would hold the GIL until it is done, 30 ms for 32 kB.
         [encoding] = self._tokenizer.encode_batch([_encodable(text)], add_special_tokens=False)
         offsets: list[tuple[int, int]] = encoding.offsets
         return offsets
 
     def count(self, text: str) -> int:
-        """Return how many word pieces *text* has, special tokens excluded."""
-        # Fast, because it does not look where the pieces are.
+        """Return the number of word pieces of *text*, special tokens excluded."""
+        # Fast, because it does not compute the offsets.
         [encoding] = self._tokenizer.encode_batch_fast([_encodable(text)], add_special_tokens=False)
         return len(encoding)
 
     def ids(self, text: str, max_tokens: int) -> list[int]:
-        """Return the ids of at most *max_tokens* word pieces of *text*, between the special tokens."""
+        """Return the ids of the first *max_tokens* word pieces of *text*, between the special tokens."""
         read = _encodable(text[:READ_CHARACTERS])
         [encoding] = self._tokenizer.encode_batch([read], add_special_tokens=False)
         encoding.truncate(max_tokens)
@@ -80,7 +80,7 @@ class WordPieces:
 
 
 def _encodable(text: str) -> str:
-    """Return *text* without lone surrogates, each character where it was."""
+    """Return *text* without lone surrogates, at unchanged offsets."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -90,7 +90,7 @@ def _encodable(text: str) -> str:
 
 def _load(path: Path) -> Any:
     try:
-        from tokenizers import Tokenizer  # noqa: PLC0415  # a daemon without a model never pays for it
+        from tokenizers import Tokenizer  # noqa: PLC0415  # a daemon without a model does not need it
     except ImportError as error:
         raise UnavailableError(
             MODEL_FAILED, f"The package tokenizers cannot be imported ({error}). Install memd's dependencies."
@@ -101,8 +101,8 @@ def _load(path: Path) -> Any:
         raise UnavailableError(
             MODEL_FAILED, f"{path} is not a tokenizer that can be read: {error}. Export the model again."
         ) from error
-    # The published file truncates at 128 and pads to 128 on its own account, whatever the model reads:
-    # a third of all chunks would lose their end in silence.
+    # The published file truncates at 128 and pads to 128, independently of the model's length: a third of all
+    # chunks would silently lose their end.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
