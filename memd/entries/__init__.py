@@ -1,4 +1,4 @@
-"""Entries: how a fact that an agent gives becomes a file."""
+"""Entries: facts that agents give memd, stored as files in the workspace."""
 
 from memd.entries import journal
 from memd.entries.day_file import append_entry, daily_identity, find_daily_entry, remove_entry

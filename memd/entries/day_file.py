@@ -1,24 +1,28 @@
-"""Daily entries and their file on the disk: a block is appended by one write, and blanked in place.
+"""Daily entries: blocks in a daily file, appended by one write and removed by blanking in place.
 
-memd.daily defines the marks between blocks. Nothing is ever read, changed and put back, because other
-programs append to the file, too: agents, editors, shells, a second machine's sync. Whatever they write
-meanwhile stays:
+memd.daily defines the marks between blocks. The file is never read, changed and written back, because other
+programs append to it, too: agents, editors, shells, a second machine's sync. What they write concurrently is
+kept:
 
-- An append is one write(2) of a whole block to a file that was opened with O_APPEND: the kernel finds the
-  end and writes there in one step, for all processes. The block begins with a line break, which ends the
-  torn last line of a writer that was killed.
-- A removal overwrites the bytes of the block, and no other byte, with spaces. The file keeps its length and
-  its inode, so that an append at the same time, by a handle however old, goes behind it as before. The
-  rejected ways: a new file in place of the old one (by rename, or by RENAME_EXCHANGE and a look at what was
-  appended meanwhile) loses what comes through handles that are open to the old one, whenever that is; to
-  move up what follows, or to cut the end off, loses what is appended between the look and the cut.
-- Against editors that cut the file to nothing and write it anew, the bytes are compared right before they
-  are overwritten, under a write lease where Linux grants one: nobody else has the file open then, and who
-  opens it waits for the few microseconds.
-- An editor that saves by rename may take the name away while a block goes to the old file. So after each
-  write the file that has the name by now is looked at, and the write made again where it does not show.
+- An append is one write(2) of a whole block to a file opened with O_APPEND: the kernel finds the end and
+writes
+  there in one atomic step for all processes. The block begins with a line break, which ends the torn last
+  line of a writer that was killed.
+- A removal overwrites only the bytes of the block, with spaces. The file keeps its length and its inode, so
+that
+  a concurrent append, even by an old handle, goes to the end as before. Rejected alternatives: replacing the
+  file by a new one (by rename, or by RENAME_EXCHANGE and a check for appended data) loses what is written at
+  any time through handles of the old file; moving up the rest, or truncating the end, loses what is appended
+  between the check and the truncation.
+- Because some editors truncate and rewrite the file, the bytes are compared right before they are
+overwritten,
+  under a write lease where Linux grants one: no other process has the file open then, and one that opens it
+  waits for the few microseconds.
+- An editor that saves by rename may replace the file while a block goes to the old one. So after each write
+the
+  file that has the name now is checked, and the write is repeated if the block is missing.
 
-Must not know the index: the caller tells the index. One caller at a time for each root in this process; other
+Must not know the index: the caller tells the index. One caller at a time per root in this process; other
 processes may write at the same time.
 """
 
@@ -41,17 +45,17 @@ from memd.entries.entry import Written, checked_source, hash_of, one_line, tags_
 from memd.entries.place import memory_folder
 from memd.errors import ChangedError, InvalidError, NotFoundError, StorageError, UnsafeError, storage_error
 
-# Of a daily file with the block: a longer one is no source any more, and its entries would not be found.
+# Of a daily file with the block: a longer file is not a source, and its entries would not be found.
 MAX_BYTES = 4 * 1024 * 1024
 
-_ATTEMPTS = 5  # an editor replaces a file once in a save; more in a row are something else
-_REPLACED_S = 0.05  # until an editor that has taken the name away has given it to its new file
-_LEASE_TRIES = 20  # whoever reads the file, as memd does to index it, is done in that time
+_ATTEMPTS = 5  # an editor replaces a file once per save; more in a row have another cause
+_REPLACED_S = 0.05  # for an editor that saves by rename to create the new file
+_LEASE_TRIES = 20  # a reader of the file, such as memd's indexing, is done in that time
 _LEASE_POLL_S = 0.005
 
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
-# Which bytes are to go: (start, stop) of each stretch; raises what keeps them from going.
+# Returns the byte ranges (start, stop) to remove; raises an error if they must not be removed.
 Find = Callable[[bytes], list[tuple[int, int]]]
 
 
@@ -67,15 +71,15 @@ def append_entry(
     force: bool = False,
     new_id: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> Written:
-    """Append one fact to memory/<day of *now*>.md; it is on the disk when this returns.
+    """Append one fact to memory/<day of *now*>.md; the data is on the disk when this returns.
 
-    The arguments are those of `write_entry`; the topic may be absent, and comes before the tags.
+    The arguments are those of `write_entry`; the topic is optional, and becomes the first tag.
 
     Raises:
-        InvalidError: as `write_entry`; or the content has a line that would be taken for a mark, or there is
-            no room for it in the file.
+        InvalidError: as `write_entry`; or the content has a line that looks like a mark, or the file would be
+            too long.
         SecretError: as `write_entry`.
-        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.day_file says.
+        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as `append`.
     """
     about = tags_of([one_line(topic, "topic"), *tags] if topic else tags)
     source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
@@ -94,12 +98,12 @@ def append_entry(
 
 
 def remove_entry(root: Path, path: str, entry_id: str) -> None:
-    """Remove a block from the daily file at *path*; it is off the disk when this returns.
+    """Remove a block from the daily file at *path*; the change is on the disk when this returns.
 
     Raises:
-        ChangedError: the block is not what memd wrote.
+        ChangedError: the block is not as memd wrote it.
         NotFoundError: there is no such block (any more).
-        UnsafeError, WorkspaceError, StorageError: as memd.entries.day_file says.
+        UnsafeError, WorkspaceError, StorageError: as `blank`.
     """
 
     def find(raw: bytes) -> list[tuple[int, int]]:
@@ -129,7 +133,7 @@ def daily_identity(root: Path, path: str, entry_id: str) -> tuple[str, str]:
 
 
 def find_daily_entry(root: Path, entry_id: str) -> str | None:
-    """Return the path of the newest daily file that has an entry of this id; None where none has."""
+    """Return the path of the newest daily file that has an entry with this id, None if there is none."""
     days = sorted((name for name in names(root) if daily.PATH.fullmatch(f"memory/{name}")), reverse=True)
     for name in days:
         with contextlib.suppress(NotFoundError, UnsafeError, StorageError):
@@ -139,18 +143,18 @@ def find_daily_entry(root: Path, entry_id: str) -> str | None:
 
 
 def append(root: Path, name: str, block: bytes) -> None:
-    """Append *block* to memory/*name*; it is on the disk when this returns.
+    """Append *block* to memory/*name*; the data is on the disk when this returns.
 
     Args:
-        root: the workspace; it has a folder memory/.
-        name: one path component; the file is made if it is missing.
-        block: ends with a line break.
+        root: the workspace; must have a folder memory/.
+        name: one path component; the file is created if it is missing.
+        block: must end with a line break.
 
     Raises:
-        InvalidError: the file would be too long to be searched.
-        WorkspaceError: there is no memory/ here.
-        UnsafeError: memory/ or the file is a link, or no file, or others replace it all the time.
-        NoSpaceError, StorageError: the disk is full, or fails; no part of the block is left.
+        InvalidError: the file would be too long for a source.
+        WorkspaceError: *root* has no memory/.
+        UnsafeError: memory/ or the file is a link or not a file, or other programs keep replacing it.
+        NoSpaceError, StorageError: the disk is full, or fails; no part of the block remains.
     """
     shown = f"memory/{name}"
     try:
@@ -161,7 +165,7 @@ def append(root: Path, name: str, block: bytes) -> None:
                 with _opened(memory, name, shown, os.O_APPEND | os.O_CREAT) as fd:
                     if not attempt or block not in _read(fd):
                         _append(fd, shown, block)
-                os.fsync(memory)  # its name, too
+                os.fsync(memory)  # the directory entry, too
                 if _shows(memory, name, shown, block):
                     return
     except OSError as error:
@@ -170,12 +174,12 @@ def append(root: Path, name: str, block: bytes) -> None:
 
 
 def blank(root: Path, name: str, find: Find) -> None:
-    """Overwrite stretches of memory/*name* with spaces; it is off the disk when this returns.
+    """Overwrite ranges of memory/*name* with spaces; the change is on the disk when this returns.
 
     Args:
         root: the workspace.
         name: one path component.
-        find: which stretches, each with the line break at its end; asked of the file as it is right then.
+        find: returns the ranges, each with its final line break, given the current content of the file.
 
     Raises:
         NotFoundError: there is no such file.
@@ -213,14 +217,14 @@ def read(root: Path, name: str) -> bytes:
 
 
 def names(root: Path) -> list[str]:
-    """Return the names in memory/, or [] where it cannot be looked through."""
+    """Return the names in memory/, or [] if it cannot be listed."""
     with contextlib.suppress(OSError), memory_folder(root) as memory:
         return os.listdir(memory)  # noqa: PTH208 - of a descriptor
     return []
 
 
 def _label(tag: str) -> str:
-    """Return a tag as a text can hold it, behind "#"."""
+    """Return a tag in the form that it has in a text after "#"."""
     kept = (char if unicodedata.category(char)[0] in "LMN" or char in "_/" else "-" for char in tag)
     return re.sub("-+", "-", "".join(kept)).strip("-/")
 
@@ -263,7 +267,7 @@ def _read(fd: int) -> bytes:
 
 def _append(fd: int, shown: str, block: bytes) -> None:
     size = fsio.size(fd)
-    # Not only after a torn line: between a look at the last byte and the write it may be another one.
+    # Always, not only after a torn line: between a check of the last byte and the write it may change.
     raw = b"\n" + block if size else block
     if size + len(raw) > MAX_BYTES:
         raise InvalidError(
@@ -274,7 +278,7 @@ def _append(fd: int, shown: str, block: bytes) -> None:
     try:
         _sync(fd, is_whole=written == len(raw))
     except OSError:
-        # Behind O_APPEND the position is where this write ended, whoever wrote since.
+        # With O_APPEND the position is now where this write ended, whatever other processes wrote since.
         stop = os.lseek(fd, 0, os.SEEK_CUR)
         with contextlib.suppress(OSError):
             _overwrite(fd, stop - written, stop)
@@ -282,20 +286,20 @@ def _append(fd: int, shown: str, block: bytes) -> None:
 
 
 def _sync(fd: int, *, is_whole: bool) -> None:
-    if not is_whole:  # what else ends a write to a file early is a signal that kills
+    if not is_whole:  # the only other cause of a partial write is a fatal signal
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     fsio.sync(fd)
 
 
 def _overwrite(fd: int, start: int, stop: int) -> None:
-    """Leave a blank line of the same length."""
-    # Linux appends whatever the position is where a file has O_APPEND.
+    """Replace the range by a blank line of the same length."""
+    # On Linux a file with O_APPEND is always appended to, whatever the position is.
     fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_APPEND)
     fsio.write_at(fd, b" " * (stop - start - 1) + b"\n", start)
 
 
 def _shows(memory: int, name: str, shown: str, text: bytes) -> bool:
-    """Return whether the file that has this name now holds *text*; False while no file has the name."""
+    """Return whether the file with this name contains *text* now; False while the name does not exist."""
     try:
         with _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
             return text in _read(fd)
@@ -304,7 +308,7 @@ def _shows(memory: int, name: str, shown: str, text: bytes) -> bool:
 
 
 def _blank(fd: int, find: Find) -> list[bytes]:
-    """Overwrite what *find* names; return what stood there."""
+    """Overwrite the ranges of *find*; return their previous content."""
     with _alone(fd):
         raw = _read(fd)
         stretches = find(raw)
@@ -316,7 +320,7 @@ def _blank(fd: int, find: Find) -> list[bytes]:
 
 @contextlib.contextmanager
 def _alone(fd: int) -> Iterator[None]:
-    """Keep others from opening the file, where the system can and nobody has it open for long."""
+    """Keep other processes from opening the file, if the system supports it and the file is soon free."""
     is_leased = _leased(fd)
     try:
         yield
@@ -330,11 +334,11 @@ def _leased(fd: int) -> bool:
         return False
     for _ in range(_LEASE_TRIES):
         try:
-            # To tell that somebody waits to open it: this one is ignored, SIGIO would end us.
+            # Signal to send when another process opens the file: this one is ignored, SIGIO would kill memd.
             fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         except OSError as error:
-            if error.errno != errno.EAGAIN:  # the file is another user's, or the file system has none
+            if error.errno != errno.EAGAIN:  # the file has another owner, or the file system has no leases
                 return False
             time.sleep(_LEASE_POLL_S)
         else:

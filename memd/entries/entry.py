@@ -1,15 +1,15 @@
-"""The file of an entry: its fields, its name and its checksum; writing, revising and deleting it.
+"""The file of an entry: its fields, name and checksum, and the operations to write, revise and delete it.
 
-The file is front matter by a serializer, then the agent's Markdown to the character. The title is in the
-front matter, where the index reads it. The name is derived, never taken: whatever the words are, it is one
-visible path component of letters, digits and "-".
+The file consists of front matter written by a serializer, then the agent's Markdown unchanged. The title is
+in the front matter, where the index reads it. The name is derived from the title and never taken from the
+caller: it is always one visible path component of letters, digits and "-".
 
 The front matter ends with ``sha256:``, computed over the file without that line. By this checksum memd
-recognises a file that it wrote and nobody changed since, also after the index was deleted, and on another
-machine that got the folder by git. It is no signature: whoever can write the folder can compute one, and
-gains a file of his own that `forget` deletes.
+recognizes a file that it wrote and that has not changed since, even after the index was deleted, and on
+another machine that got the folder by git. It is not a signature: anyone who can write to the folder can
+compute one, but gains only a file of their own that `forget` deletes.
 
-Must not know how files get to the disk safely (place.py), nor the index: the caller tells the index.
+Must not know how files are written safely (place.py), nor the index: the caller tells the index.
 """
 
 import hashlib
@@ -28,16 +28,16 @@ from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError, Se
 from memd.text import is_ignorable
 
 MAX_CONTENT_BYTES = 256 * 1024  # an entry is a fact with its reasons, not a document
-MAX_TAGS = 32  # arbitrary; keeps the front matter far below the 64 KiB that its reader takes
+MAX_TAGS = 32  # arbitrary; keeps the front matter far below its limit of 64 KiB
 MAX_TAG_BYTES = 128
 
 MAX_NAMED = 32  # notes that an entry supersedes, or is related to; arbitrary
-MAX_FRONT_BYTES = 64 * 1024  # that the index takes for front matter
+MAX_FRONT_BYTES = 64 * 1024  # the limit of front matter in the index
 IGNORE_FILE = ".memdignore"  # in memory/: patterns relative to the workspace
-MAX_PATTERN_CHARS = 1000  # of its lines: where one is longer, nothing is read of what it speaks about
+MAX_PATTERN_CHARS = 1000  # of its lines: a file with a longer one cannot be used as ignore rules
 
-_ATTEMPTS = 8  # 24 random bits in the name: two collisions in a row mean that something else is wrong
-_LINE_WIDTH = 1 << 16  # never folded: one line a value, for grep and for people
+_ATTEMPTS = 8  # 24 random bits in the name: repeated collisions have another cause
+_LINE_WIDTH = 1 << 16  # never wrapped: one line per value, for grep and for people
 
 HASH_BYTES = 16
 BY_OLDER = (
@@ -45,17 +45,17 @@ BY_OLDER = (
 )
 
 _LINE = re.compile(rb"\nsha256: ([0-9a-f]{64})\n---\n")
-_ID = re.compile(rb"\nid: '?([0-9a-f]{6,16})'?\n")  # quoted where YAML would take the digits for a number
+_ID = re.compile(rb"\nid: '?([0-9a-f]{6,16})'?\n")  # quoted if YAML would read the digits as a number
 
-MAX_NAME_BYTES = 512  # topic and title as given: longer ones are text that landed in the wrong field
+MAX_NAME_BYTES = 512  # topic and title as given: a longer one is text in the wrong field
 MAX_SLUG_BYTES = 64  # leaves room for the id, the suffix and the temporary name in 255 bytes
-RESERVED_TOPICS = frozenset({"index", "archives", "chunks", "config"})  # memory/ uses these names itself
+RESERVED_TOPICS = frozenset({"index", "archives", "chunks", "config"})  # names that memory/ uses itself
 
 ID_IN_NAME = 6  # digits of an entry's id at the end of its file's name
 
 _SHOWN = 40  # characters of a refused value in an error; arbitrary
 
-# A source whose name starts with a day decays, and facts do not.
+# A source whose name starts with a day loses score with its age, and facts must not.
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 Kind = Literal["topic", "title"]
@@ -63,28 +63,28 @@ Kind = Literal["topic", "title"]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One entry as it is on the disk now."""
+    """An entry as it is on the disk now."""
 
     path: str  # relative to the workspace, "/" on every platform
-    id: str  # 16 hex digits, also in the front matter or the mark; the first six are in an entry's own name
+    id: str  # 16 hex digits, also in the front matter or the mark; first six end an entry's file name
     created: str  # ISO 8601 with offset
     hash: str  # of the file
-    updated: str | None = None  # ISO 8601 with offset; None: it was never revised
+    updated: str | None = None  # ISO 8601 with offset; None if it was never revised
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What is new of an entry; what is None stays as it is."""
+    """The new values of an entry; a field that is None stays unchanged."""
 
     content: str
-    origin: Mapping[str, str]  # who revises it
+    origin: Mapping[str, str]  # the author of the revision
     now: datetime
-    topic: str | None = None  # the file stays where it is
+    topic: str | None = None  # the path of the file does not change
     title: str | None = None
     tags: Sequence[str] | None = None
     supersedes: Sequence[str] | None = None
     related: Sequence[str] | None = None
-    force: bool = False  # a person says so: although it holds a secret, or an older memd wrote the entry
+    force: bool = False  # a person confirms: despite a secret, or a missing checksum of an older memd
 
 
 def write_entry(
@@ -101,24 +101,24 @@ def write_entry(
     force: bool = False,
     new_id: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> Written:
-    """Write one fact to memory/<topic>/<title>-<6 hex>.md; it is on the disk when this returns.
+    """Write one fact to memory/<topic>/<title>-<6 hex>.md; the data is on the disk when this returns.
 
     Args:
-        root: the workspace; it has a folder memory/.
-        topic: words that name the folder.
-        title: words that name the file and, white space tidied, the entry.
+        root: the workspace; must have a folder memory/.
+        topic: words to name the folder by.
+        title: words to name the file by; the title of the entry, with its white space normalized.
         content: Markdown, at most 256 KiB; becomes the file's body.
         tags: labels; a leading "#" and repetitions are dropped.
-        supersedes: paths of the notes in whose place it holds, relative to the workspace.
+        supersedes: paths of the notes that it replaces, relative to the workspace.
         related: paths of notes that it links to.
-        origin: who writes; "origin" is "agent" or "human", "client" and "session" may be absent.
+        origin: the author; "origin" is "agent" or "human", "client" and "session" are optional.
         now: the time of writing, with its zone.
-        force: a person says that it is written although it holds a secret.
-        new_id: makes the entry's id; asked again while the name is taken.
+        force: a person confirms that it is written despite a secret.
+        new_id: makes the entry's id; called again while the name is taken.
 
     Raises:
         InvalidError: a value is empty, too long, reserved, a path, or not text.
-        SecretError: a value holds a secret of a known shape, and not *force*.
+        SecretError: a value contains a secret of a known shape, without *force*.
         UnsafeError, WorkspaceError, NoSpaceError, StorageError: as in memd.entries.place.
     """
     folder = slug(topic, kind="topic")
@@ -141,20 +141,20 @@ def write_entry(
 
 
 def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -> Written:
-    """Put a new text in the place of an entry's, which keeps its path, id and time; on the disk on return.
+    """Replace the text of an entry, which keeps its path, id and time; on the disk when this returns.
 
     Args:
         root: the workspace.
         path: memory/<topic>/<name>.md.
-        revision: what is new.
-        seen: hash of the file as the caller knows it; "": as memd wrote it last.
+        revision: the new values.
+        seen: hash of the file as the caller knows it; "" for the file as memd last wrote it.
 
     Raises:
-        InvalidError: no entry can be at *path*, a value is not as `write_entry` takes it, or an agent would
-            change what a person wrote.
-        ChangedError: the file there is another one than that, or an older memd wrote it, and not *force*.
+        InvalidError: *path* cannot be an entry, a value is invalid for `write_entry`, or an agent would
+            change an entry that a person wrote.
+        ChangedError: the file differs from *seen*, or was written by an older memd, without *force*.
         SecretError: as `write_entry`.
-        NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
+        NotFoundError, UnsafeError, WorkspaceError, NoSpaceError, StorageError: as in memd.entries.place.
     """
     folder, name = _place_of(path, "Edit the file yourself, or write a new entry that supersedes it")
     source = checked_source(
@@ -199,14 +199,14 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
 
 
 def find_entry(root: Path, entry_id: str, among: Callable[[str], bool] = bool) -> str:
-    """Return the path of the entry that has an id, of which six digits or more may be given.
+    """Return the path of the entry with an id, given by at least its first six digits.
 
-    *among*: which paths count.
+    *among*: which paths to consider.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such entry.
         InvalidError: there are several.
-        WorkspaceError, StorageError: as memd.entries.place says.
+        WorkspaceError, StorageError: as in memd.entries.place.
     """
     found = [
         f"memory/{folder}/{name}"
@@ -226,12 +226,12 @@ def delete_entry(root: Path, path: str, *, force: bool) -> None:
     Args:
         root: the workspace.
         path: memory/<topic>/<name>.md.
-        force: a person says that it goes whatever it holds by now.
+        force: a person confirms the deletion whatever the file contains now.
 
     Raises:
-        InvalidError: no entry can be at *path*.
-        ChangedError: the file there is not what memd wrote, and not *force*.
-        NotFoundError, UnsafeError, WorkspaceError, StorageError: as memd.entries.place says.
+        InvalidError: *path* cannot be an entry.
+        ChangedError: the file is not as memd wrote it, without *force*.
+        NotFoundError, UnsafeError, WorkspaceError, StorageError: as in memd.entries.place.
     """
     way_out = "Delete the file yourself, then memctl index --purge removes every trace of it"
     folder, name = _place_of(path, way_out)
@@ -240,7 +240,7 @@ def delete_entry(root: Path, path: str, *, force: bool) -> None:
 
 
 def identity(root: Path, path: str) -> tuple[str, str]:
-    """Return the id of the entry at *path* and the hash of its file; "" of what is not there."""
+    """Return the id of the entry at *path* and the hash of its file; "" for what does not exist."""
     try:
         raw = files.read(root, path)
     except (OSError, MemdError):
@@ -252,8 +252,8 @@ def ignore_file(root: Path, path: str) -> None:
     """Add *path*, relative to *root*, to memory/.memdignore; on the disk when this returns.
 
     Raises:
-        InvalidError: no pattern can name it, or the file has as many as are read.
-        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as memd.entries.place says.
+        InvalidError: no pattern can match the path, or the file has reached the limit of ignore files.
+        UnsafeError, WorkspaceError, NoSpaceError, StorageError: as in memd.entries.place.
     """
     pattern = "/" + re.sub(r"([\\*?\[])", r"\\\1", path)
     pattern = re.sub(r" (?= *$)", r"\\ ", pattern)
@@ -265,17 +265,17 @@ def ignore_file(root: Path, path: str) -> None:
 
 
 def leftovers(root: Path) -> list[str]:
-    """Return the paths of what killed processes left of entries and settings, relative to *root*."""
+    """Return the paths of files of entries and settings left by killed processes, relative to *root*."""
     return files.leftovers(root, _is_beginning)
 
 
 def clear_leftovers(root: Path) -> list[str]:
-    """Remove what killed processes left; return the paths. A person's text gets its name back."""
+    """Remove the files left by killed processes; return their paths. A user's text gets its name back."""
     return files.clear_leftovers(root, _is_beginning, lambda raw, name: _check_untouched(raw, name, name))
 
 
 def tags_of(tags: Sequence[str]) -> list[str]:
-    """Return labels, each once; InvalidError: one cannot be a label."""
+    """Return the labels, each once. Raises InvalidError if one cannot be a label."""
     if len(tags) > MAX_TAGS:
         raise InvalidError(f"there are {len(tags)} tags, at most {MAX_TAGS} are allowed")
     lines = (one_line(tag, "tag", MAX_TAG_BYTES).lstrip("# ") for tag in tags)
@@ -291,11 +291,11 @@ def checked_source(
     tags: Sequence[str] | None,
     force: bool,
 ) -> dict[str, str]:
-    """Return who writes, as an entry says it, once what is written was looked at; None: it is not given.
+    """Check an entry's text and author; return the author as stored in the entry.
 
     Raises:
-        InvalidError: the text cannot be that of an entry, or a value of *origin* is no line.
-        SecretError: a value holds a secret of a known shape, and not *force*.
+        InvalidError: the text cannot be an entry's, or a value of *origin* is not a single line.
+        SecretError: a value contains a secret of a known shape, without *force*.
     """
     source = _source_of(origin)
     _check_content(content)
@@ -307,38 +307,38 @@ def checked_source(
 
 
 def with_checksum(header: str, body: str) -> bytes:
-    """Return an entry's bytes: front matter of the lines *header*, then *body*."""
+    """Return an entry's bytes: front matter with the lines *header* and the checksum, then *body*."""
     digest = hashlib.sha256(f"---\n{header}---\n{body}".encode()).hexdigest()
     return f"---\n{header}sha256: {digest}\n---\n{body}".encode()
 
 
 def hash_of(raw: bytes) -> str:
-    """Return the hash of a whole file by which a caller says what he has seen: as the index has it."""
+    """Return the hash of a whole file, as in the index; callers pass it to name the version they saw."""
     return hashlib.blake2b(raw, digest_size=HASH_BYTES).hexdigest()
 
 
 def id_of(raw: bytes) -> str:
-    """Return the id in the front matter of an entry, whoever changed it since; "" without."""
+    """Return the id in the front matter of an entry, even if the entry was changed; "" if there is none."""
     found = _ID.search(raw.partition(b"\n---\n")[0] + b"\n")
     return found[1].decode() if found else ""
 
 
 def is_older(raw: bytes, name: str) -> bool:
-    """Return whether *raw* has the id of a file called *name* and no checksum: older releases wrote none."""
+    """Return whether *raw* has the id of a file called *name* but no checksum, as older releases wrote it."""
     entry_id = id_of(raw)
     has_checksum = b"\nsha256:" in raw.partition(b"\n---\n")[0]
     return bool(entry_id) and not has_checksum and name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
 
 
 def flaw(raw: bytes, name: str) -> str:
-    """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" where it is."""
+    """Return why *raw* is not an entry as memd wrote it to a file called *name*; "" if it is."""
     line = _LINE.search(raw)
     named = _ID.search(raw[: line.start() + 1]) if line else None
     if is_older(raw, name):
         return BY_OLDER
     if line is None or named is None:
         return "it has no id and checksum of memd's"
-    # The line feed before the checksum and the fence behind it stay.
+    # Keeps the line feed before the checksum line, and the fence after it.
     without = raw[: line.start() + 1] + raw[line.end() - len(b"---\n") :]
     if hashlib.sha256(without).hexdigest().encode() != line[1]:
         return "its text is not what memd wrote"
@@ -348,7 +348,7 @@ def flaw(raw: bytes, name: str) -> str:
 
 
 def entry_name(title: str, entry_id: str) -> str:
-    """Return the file name of an entry; the id keeps two entries of one title apart."""
+    """Return the file name of an entry; the id distinguishes entries with the same title."""
     stem = slug(title, kind="title")
     if _DAY.match(stem):
         stem = f"on-{stem}"
@@ -356,12 +356,12 @@ def entry_name(title: str, entry_id: str) -> str:
 
 
 def slug(text: str, *, kind: Kind) -> str:
-    """Derive a safe name from *text*: letters and digits of any script, the rest "-", at most 64 bytes.
+    """Derive a safe name from *text*: letters and digits of any script, "-" for the rest, at most 64 bytes.
 
-    Marks stay with the letter before them: without its vowel signs a Hindi or Thai word is another word.
+    Marks stay with the letter before them: without its vowel signs a Hindi or Thai word is a different word.
 
     Raises:
-        InvalidError: *text* is a path, is reserved, is too long, or leaves nothing to name a file by.
+        InvalidError: *text* is a path, is reserved, is too long, or has nothing to name a file by.
     """
     plain = one_line(text, kind)
     folded = unicodedata.normalize("NFKC", plain).strip()
@@ -369,7 +369,7 @@ def slug(text: str, *, kind: Kind) -> str:
         raise InvalidError(
             f"{kind} {_short(plain)} is a path. Give it words: memd derives the file's name from them"
         )
-    # NFC again: lower() can take letters apart (U+0130).
+    # NFC again: lower() can decompose letters (U+0130).
     kept = "".join(_kept(unicodedata.normalize("NFC", folded.lower())))
     name = re.sub("-+", "-", kept).strip("-")
     name = name.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").rstrip("-")
@@ -383,7 +383,7 @@ def slug(text: str, *, kind: Kind) -> str:
 
 
 def one_line(text: str, what: str, limit_bytes: int = MAX_NAME_BYTES) -> str:
-    """Return *text* with each run of white space as one space, or say why it can't be one line."""
+    """Return *text* with each run of white space as one space; raise InvalidError if that is impossible."""
     size_bytes = len(utf8(text, what))
     if size_bytes > limit_bytes:
         raise InvalidError(
@@ -401,7 +401,7 @@ def one_line(text: str, what: str, limit_bytes: int = MAX_NAME_BYTES) -> str:
 
 
 def utf8(text: str, what: str) -> bytes:
-    """Encode *text*, or say which character is none."""
+    """Encode *text*; raise InvalidError with the place of a character that is not valid."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -409,7 +409,7 @@ def utf8(text: str, what: str) -> bytes:
 
 
 def _named(**keys: Sequence[str]) -> dict[str, list[str]]:
-    """Return the keys of the front matter that name other notes, each name once, without empty keys."""
+    """Return the front matter keys that name other notes, each note once, without empty keys."""
     for key, paths in keys.items():
         if len(paths) > MAX_NAMED:
             raise InvalidError(f"{key} has {len(paths)} notes, at most {MAX_NAMED} are allowed")
@@ -417,7 +417,7 @@ def _named(**keys: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _render(front: Mapping[str, object], content: str) -> bytes:
-    import yaml  # noqa: PLC0415 - only for a write: a start answers without it
+    import yaml  # noqa: PLC0415 - only for a write: the daemon's start does not need it
 
     header = yaml.safe_dump(dict(front), allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
     end = "" if content.endswith("\n") else "\n"
@@ -438,8 +438,8 @@ def _place_of(path: str, way_out: str) -> tuple[str, str]:
 
 
 def _front_of(raw: bytes, path: str) -> dict[str, object]:
-    """Return the front matter of an entry that may have been changed; what somebody added to it is kept."""
-    import yaml  # noqa: PLC0415 - only for a write: a start answers without it
+    """Return the front matter of an entry that may have been changed; keys that users added are kept."""
+    import yaml  # noqa: PLC0415 - only for a write: the daemon's start does not need it
 
     header = raw.partition(b"\n---\n")[0].removeprefix(b"---\n")
     try:
@@ -455,13 +455,13 @@ def _front_of(raw: bytes, path: str) -> dict[str, object]:
 
 
 def _origin(front: Mapping[str, object]) -> str:
-    """Return who wrote an entry, as the index takes it."""
+    """Return the origin of an entry by the rules of the index."""
     source = front.get("source")
     return "agent" if isinstance(source, dict) and source.get("origin") == "agent" else "human"
 
 
 def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object]:
-    """Return front matter with what is new; a list of no notes takes its key away."""
+    """Return front matter with the new values; an empty list of notes removes its key."""
     given: dict[str, object] = {}
     if revision.title is not None:
         given["title"] = one_line(revision.title, "title")
@@ -499,13 +499,13 @@ def _is_beginning(raw: bytes, name: str) -> bool:
 
 
 def _source_of(origin: Mapping[str, str]) -> dict[str, str]:
-    """Return who writes, as an entry says it; InvalidError: a value is no line."""
+    """Return the author as stored in an entry. Raises InvalidError if a value is not a single line."""
     given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
     return {"origin": origin.get("origin", "agent"), **given}
 
 
 def _check_content(content: str) -> None:
-    """Raise InvalidError where a text cannot be that of an entry."""
+    """Raise InvalidError if a text cannot be an entry's."""
     size_bytes = len(utf8(content, "content"))
     if size_bytes > MAX_CONTENT_BYTES:
         raise InvalidError(
@@ -519,7 +519,7 @@ def _check_content(content: str) -> None:
 
 
 def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
-    """Raise SecretError where one of the *texts*, by what they are, holds a secret of a known shape."""
+    """Raise SecretError if one of *texts*, by field, contains a secret of a known shape."""
     for where, values in texts.items():
         for value in values:
             for found in find_secrets(value):
@@ -532,7 +532,7 @@ def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:
 
 
 def _is_path(folded: str, kind: Kind) -> bool:
-    """Return whether the words try to choose a place. A title may speak of "/etc/hosts and why"."""
+    """Return whether the words are meant as a path. A title may mention "/etc/hosts and why"."""
     if ".." in re.split(r"[/\\]", folded):
         return True
     if kind == "topic":
@@ -547,7 +547,7 @@ def _short(text: str) -> str:
 def _kept(folded: str) -> Iterator[str]:
     in_word = False
     for char in folded:
-        # Fillers of Hangul are letters that nobody sees.
+        # Hangul fillers are letters, but invisible.
         is_letter = char.isalnum() and not is_ignorable(char)
         in_word = is_letter or (in_word and unicodedata.category(char) in {"Mn", "Mc"})
         yield char if in_word else "-"

@@ -1,11 +1,11 @@
-"""The journal of a workspace: who wrote, revised, superseded and forgot which entry, and when.
+"""The journal of a workspace: who wrote, revised, superseded and deleted which entry, and when.
 
-A file of JSON lines to which lines are only added, each by one write. It has the random id of an entry and
-the hash of its file, and no word of it: neither text nor title nor path, which whoever reads the journal
-looks up while the entry exists. So nothing has to leave it when an entry is forgotten.
+A file of JSON lines to which lines are only appended, each by one write. It has the random id of an entry and
+the hash of its file, but neither text nor title nor path, which readers of the journal look up while the
+entry exists. So nothing has to be removed from it when an entry is deleted.
 
-Must not know the index. `record` runs in the thread that writes into the workspace, one at a time; `newest`
-and the rest in any.
+Must not know the index. `record` runs in the thread that writes into the workspace, one call at a time;
+everything else is thread-safe.
 """
 
 import errno
@@ -26,12 +26,12 @@ import structlog
 from memd import fsio
 from memd.records import Action
 
-MAX_NAME_CHARS = 200  # of a client or a conversation: a line stays below a page, and is written whole
+MAX_NAME_CHARS = 200  # of a client or a conversation: keeps a line below a page, so that it is written whole
 
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
-_OWED: dict[Path, bytes] = {}  # journal → lines that its disk had no room for
+_OWED: dict[Path, bytes] = {}  # journal → lines that could not be written because the disk was full
 _WRITING = threading.Lock()  # protects `_OWED`, and the order of lines
 
 log = structlog.get_logger()
@@ -39,13 +39,13 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line: what was done with an entry."""
+    """One line: an action on an entry."""
 
     time: str  # ISO 8601 with milliseconds and offset
     action: Action
-    id: str  # of the entry, random; "" of a file that is none
-    hash: str  # of the file's bytes, as it stood after the action, or before it was gone; "" where unknown
-    origin: str  # "human" or "agent", as who did it says
+    id: str  # of the entry, random; "" for a file that is not an entry
+    hash: str  # of the file's bytes after the action, or before a deletion; "" if unknown
+    origin: str  # "human" or "agent", as given by the caller
     client: str
     conversation: str
 
@@ -55,15 +55,16 @@ def record(
 ) -> None:
     """Add a line to the journal at *path*; on the disk when this returns.
 
-    What was done is done: where the disk is full, the log says so, and `write_owed` adds the line later.
+    Never fails, because the action itself is done: if the disk is full, this is logged, and `write_owed` adds
+    the line later.
 
     Args:
         path: of the journal.
-        action: what was done.
-        entry_id: whose.
+        action: on the entry.
+        entry_id: of the entry.
         digest: hash of its file.
-        origin: who did it; "origin", "client" and "session" as an entry has them, each may be absent.
-        now: when, with its zone.
+        origin: the author: "origin", "client" and "session" as in an entry, each of them optional.
+        now: the time of the action, with its zone.
     """
     names = {"client": origin.get("client", ""), "conversation": origin.get("session", "")}
     line = Record(
@@ -83,12 +84,12 @@ def record(
 
 
 def owes() -> bool:
-    """Return whether there are lines that a disk had no room for."""
+    """Return whether lines wait because a disk was full."""
     return bool(_OWED)
 
 
 def write_owed() -> None:
-    """Add the lines that a disk had no room for, where it has some by now."""
+    """Add the waiting lines, if their disks have space now."""
     with _WRITING:
         for path in list(_OWED):
             with suppress(OSError):
@@ -102,7 +103,7 @@ def _write_owed(path: Path) -> None:
 
 
 def newest(path: Path) -> Iterator[Record]:
-    """Yield the records of a journal, the newest first; what is no record is passed over."""
+    """Yield the records of a journal, the newest first; skip invalid lines."""
     try:
         descriptor = os.open(path, _READ)
     except OSError:
@@ -123,7 +124,7 @@ def newest(path: Path) -> Iterator[Record]:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Add whole lines, or none: on the disk when this returns."""
+    """Append all of *lines* or nothing; on the disk when this returns."""
     descriptor = os.open(path, _APPEND, fsio.PRIVATE)
     try:
         status = os.fstat(descriptor)
@@ -131,7 +132,7 @@ def _append(path: Path, lines: bytes) -> None:
             raise OSError(errno.ENXIO, "is no regular file")
         size = status.st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            lines = b"\n" + lines  # what was cut off by a kill is no beginning of this one
+            lines = b"\n" + lines  # ends a line that was cut off by a kill
         if os.write(descriptor, lines) < len(lines):
             os.ftruncate(descriptor, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -1,9 +1,9 @@
-"""Placement of an entry's file below memory/, whole or not at all; its deletion; removal of leftovers.
+"""Atomic creation, replacement and deletion of entry files below memory/; removal of leftovers.
 
-From the root on, every step is relative to an open folder and follows no link: what a path means can
-change between a check and its use, what a descriptor means can't. (Resolving the path and comparing it
-with the root is the rejected way: a thread that swaps a folder for a link gets through it.) Must not
-know what an entry is. One caller at a time for each root.
+From the root on, every step is relative to an open folder and follows no link: the meaning of a path can
+change between a check and its use, that of a descriptor cannot. (Rejected: resolving the path and comparing
+it with the root; a thread that swaps a folder for a link defeats it.) Must not know what an entry is. One
+caller at a time per root.
 """
 
 import contextlib
@@ -32,31 +32,31 @@ MAX_BYTES = 512 * 1024  # of a file that may be an entry: content of 256 KiB, an
 
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-# As `fsio.UNFINISHED`, of a deletion.
+# Like `fsio.UNFINISHED`, but of a deletion.
 _ASIDE = re.compile(r"\.memd-forget-[0-9a-f]{16}-(?P<name>[^/]+\.md)")
-# As older releases named what they wrote, with no lock on it.
+# Names of temporary files of older releases, which did not lock them.
 _OLDER = re.compile(r"\.(?P<name>[^/]+-[0-9a-f]{6}\.md)\.tmp")
 _OLDER_S = 24 * 3600.0  # arbitrary: a write takes milliseconds
 _NOT_A_FOLDER = frozenset({errno.ELOOP, errno.ENOTDIR})
-# What file systems without hard links (FAT, some network mounts) answer to link().
+# Errors of link() on file systems without hard links (FAT, some network mounts).
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 def place(root: Path, folder: str, name: str, body: bytes) -> bool:
-    """Put *body* at memory/*folder*/*name*, on the disk when this returns.
+    """Create memory/*folder*/*name* with *body*; it is on the disk when this returns.
 
     Args:
-        root: the workspace; it has a folder memory/.
-        folder: one path component; made if it is missing.
-        name: one path component; never replaced.
+        root: the workspace; must have a folder memory/.
+        folder: one path component; created if it is missing.
+        name: one path component; an existing file is never replaced.
         body: the whole file.
 
     Returns:
         False if *name* is taken; nothing was written then.
 
     Raises:
-        WorkspaceError: there is no memory/ here.
-        UnsafeError: memory/ or *folder* is a link, is no folder, or was moved meanwhile.
+        WorkspaceError: *root* has no memory/.
+        UnsafeError: memory/ or *folder* is a link or not a folder, or was moved meanwhile.
         NoSpaceError, StorageError: the disk is full, or fails.
     """
     try:
@@ -74,22 +74,22 @@ def place(root: Path, folder: str, name: str, body: bytes) -> bool:
 
 
 def replace(root: Path, folder: str, name: str, revised: Callable[[bytes], bytes]) -> bytes:
-    """Put other bytes in the place of the file memory/*folder*/*name*, on the disk when this returns.
+    """Replace the content of the file memory/*folder*/*name*; it is on the disk when this returns.
 
-    Whoever reads the name meets the old file or the new one, whole. What somebody saves meanwhile stays.
+    A reader gets either the old file or the new one, whole. A concurrent save by another program is kept.
 
     Args:
         root: the workspace.
         folder: one path component.
         name: one path component.
-        revised: makes the new bytes of those that are there, or raises what keeps them as they are.
+        revised: returns the new bytes for the current ones, or raises an error to leave them unchanged.
 
     Returns:
         The new bytes.
 
     Raises:
         NotFoundError: there is no such file (any more).
-        ChangedError: it was saved by somebody else just now.
+        ChangedError: another program saved the file during the call.
         UnsafeError: memory/ or *folder* is a link, or *name* is no regular file.
         WorkspaceError, NoSpaceError, StorageError: as `place`.
     """
@@ -111,7 +111,7 @@ def replace(root: Path, folder: str, name: str, revised: Callable[[bytes], bytes
 
 
 def named(root: Path, ending: str) -> list[tuple[str, str, bytes]]:
-    """Return folder, name and bytes of each entry whose name has that *ending*.
+    """Return folder, name and bytes of each entry whose name ends with *ending*.
 
     Raises as `take_away`.
     """
@@ -135,7 +135,7 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
         root: the workspace.
         folder: one path component.
         name: one path component.
-        check: raises what keeps a file of these bytes from being deleted; None: any file there goes.
+        check: raises an error if a file with these bytes must not be deleted; None accepts any file.
 
     Raises:
         NotFoundError: there is no such file (any more).
@@ -164,8 +164,8 @@ def read(root: Path, path: str) -> bytes:
     """Return the bytes of the file at *path*, relative to *root*, or the first MAX_BYTES + 1 of them.
 
     Raises:
-        UnsafeError: a folder on the way is a link, or *path* is no regular file.
-        OSError: it is not there, or cannot be read.
+        UnsafeError: a folder of the path is a link, or *path* is not a regular file.
+        OSError: it does not exist, or cannot be read.
     """
     *folders, name = path.split("/")
     with contextlib.ExitStack() as opened:
@@ -176,10 +176,10 @@ def read(root: Path, path: str) -> bytes:
 
 
 def add_line(root: Path, name: str, line: str) -> None:
-    """Add a line to the file memory/*name* by one write, on the disk when this returns.
+    """Append a line to the file memory/*name* by one write; it is on the disk when this returns.
 
     Raises:
-        UnsafeError: memory/ is a link, or *name* is no regular file.
+        UnsafeError: memory/ is a link, or *name* is not a regular file.
         WorkspaceError, NoSpaceError, StorageError: as `place`.
     """
     shown = f"memory/{name}"
@@ -207,7 +207,7 @@ def memory_folder(root: Path) -> Iterator[int]:
     with _closing(os.open(root, os.O_RDONLY | os.O_DIRECTORY)) as base:
         try:
             memory = _open_folder("memory", base, shown=f"{root}/memory")
-        except FileNotFoundError:  # not made here: this is no workspace, or its disk is not mounted
+        except FileNotFoundError:  # not created here: this is not a workspace, or its disk is not mounted
             raise WorkspaceError(
                 f"{root} has no memory/ folder. Is its disk mounted? Else: memctl init {root}"
             ) from None
@@ -216,14 +216,14 @@ def memory_folder(root: Path) -> Iterator[int]:
 
 
 def leftovers(root: Path, is_beginning: Callable[[bytes, str], bool]) -> list[str]:
-    """Return the paths of what killed processes left of entries and settings, relative to *root*.
+    """Return the paths of files of entries and settings left by killed processes, relative to *root*.
 
-    A file whose writer lives is none. A folder that cannot be seen has none.
+    Files whose writer is still alive do not count. A folder that cannot be read has none.
 
     Args:
         root: the workspace.
-        is_beginning: whether bytes are those of the entry of a name, or its beginning: older releases named
-            what they wrote so that somebody else may have done so, too.
+        is_beginning: returns whether bytes are an entry of a given name, or its beginning: the temporary
+            names of older releases may also occur for other files.
     """
     found: list[str] = []
     with contextlib.suppress(OSError, MemdError):
@@ -239,25 +239,25 @@ def clear_leftovers(
 
     Args:
         root: the workspace.
-        is_beginning: as `leftovers` takes it.
-        check: as that of `take_away`, with the file's name. Of a deletion that was cut short, what it
-            refuses gets its name back: it is somebody's text.
+        is_beginning: as in `leftovers`.
+        check: as in `take_away`, with the file's name. A file of an interrupted deletion that it rejects gets
+            its name back, because it is a user's text.
     """
     cleared: list[str] = []
     with contextlib.suppress(OSError, MemdError):
         for folder, opened in _folders(root):
             for name in _left_in(opened, is_beginning):
-                with contextlib.suppress(OSError, MemdError):  # the next one all the same
+                with contextlib.suppress(OSError, MemdError):  # continue with the next one
                     _clear(opened, name, check)
                     cleared.append(f"{folder}/{name}")
     return cleared
 
 
 def _take_checked(topic: int, name: str, shown: str, check: Callable[[bytes], None]) -> None:
-    """Delete what passes *check*.
+    """Delete a file that passes *check*.
 
-    It is read twice. Between a look at a name and its unlink somebody may save another file there, so the
-    file is first given a name that nobody else uses: what is read then is what is deleted.
+    It is read twice. Between a check of a name and its unlink another file may be saved under it, so the file
+    is first renamed to a name that no other program uses: then the bytes that are checked are those deleted.
     """
     check(_read(topic, name, shown))
     aside = f".memd-forget-{secrets.token_hex(8)}-{name}"
@@ -271,11 +271,11 @@ def _take_checked(topic: int, name: str, shown: str, check: Callable[[bytes], No
 
 
 def _swap(topic: int, name: str, shown: str, there: bytes, body: bytes) -> None:
-    """Put *body* in the place of a file that has the bytes *there*.
+    """Replace a file that has the bytes *there* by *body*.
 
-    The new file is written under a name of a deletion, and the two names are exchanged: then what was at the
-    name is read once more, and is what is dropped. A killed process leaves a file that memd wrote, which
-    `clear_leftovers` drops, or one of somebody else, which it gives a name.
+    The new file is written under the temporary name of a deletion, and the two names are exchanged: then the
+    old file is read again, and dropped if it is unchanged. A killed process leaves a file that memd wrote,
+    which `clear_leftovers` drops, or a user's file, which gets its name back.
     """
     aside = f".memd-forget-{secrets.token_hex(8)}-{name}"
     mode = os.stat(name, dir_fd=topic, follow_symlinks=False).st_mode & 0o777
@@ -285,7 +285,7 @@ def _swap(topic: int, name: str, shown: str, there: bytes, body: bytes) -> None:
         except OSError as error:
             if not fsio.is_unsupported(error):
                 raise
-            # A look and a rename must do: between the two there are some microseconds.
+            # Without an exchange, a check and a rename must do: between the two are some microseconds.
             _expect(there, _read(topic, name, shown), shown)
             os.rename(aside, name, src_dir_fd=topic, dst_dir_fd=topic)
             return
@@ -304,24 +304,24 @@ def _expect(there: bytes, found: bytes, shown: str) -> None:
 
 
 def _put_back(topic: int, aside: str, name: str) -> None:
-    """Give a file its name back; if that name is taken by now, another name beside it that its owner sees."""
+    """Give a file its name back; if that name is taken now, another name in the same folder."""
     if not _publish(topic, aside, name) and not _is_one_file(topic, aside, name):
         name = f"kept-{secrets.token_hex(3)}-{name}"
         os.rename(aside, name, src_dir_fd=topic, dst_dir_fd=topic)
-    with contextlib.suppress(FileNotFoundError):  # a rename took it
+    with contextlib.suppress(FileNotFoundError):  # it was renamed already
         os.unlink(aside, dir_fd=topic)
 
 
 def _is_one_file(topic: int, one: str, other: str) -> bool:
-    """Return whether two names are of one file: a process was killed while it put the file back."""
+    """Return whether two names are hard links to one file, because a kill interrupted a restore."""
     stats = [os.stat(name, dir_fd=topic, follow_symlinks=False) for name in (one, other)]
     return os.path.samestat(*stats)
 
 
 def _read(topic: int, name: str, shown: str) -> bytes:
-    """Return a regular file's bytes, or the first MAX_BYTES + 1 of them: then it is no entry."""
+    """Return a regular file's bytes, or the first MAX_BYTES + 1 of them: then it is not an entry."""
     try:
-        # Not blocking: opening a pipe would wait for somebody who writes into it.
+        # Non-blocking: opening a pipe would wait for a writer.
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=topic)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
@@ -334,7 +334,7 @@ def _read(topic: int, name: str, shown: str) -> bytes:
 
 
 def _folders(root: Path) -> Iterator[tuple[str, int]]:
-    """Yield path and descriptor of each folder that memd writes files of its own into."""
+    """Yield path and descriptor of each folder that memd writes its own files into."""
     with memory_folder(root) as memory:
         yield "memory", memory
         for folder in sorted(os.listdir(memory)):  # noqa: PTH208 - of a descriptor
@@ -360,7 +360,7 @@ def _left_in(topic: int, is_beginning: Callable[[bytes, str], bool]) -> list[str
 
 
 def _is_older_write(topic: int, name: str, is_beginning: Callable[[bytes, str], bool]) -> bool:
-    """Return whether an older release wrote the file *name* for an entry, long ago."""
+    """Return whether an older release left the file *name* of an entry long ago."""
     of_entry = _OLDER.fullmatch(name)
     if of_entry is None:
         return False
@@ -382,7 +382,7 @@ def _is_left(topic: int, name: str) -> bool:
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             return False
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # its writer holds it, or nothing can be locked here
+    except OSError:  # its writer holds it, or locks are not supported
         return False
     finally:
         os.close(fd)
@@ -433,7 +433,7 @@ def _open_folder(name: str, parent: int, *, shown: str) -> int:
 
 
 def _write(topic: int, name: str, body: bytes) -> bool:
-    """Write under a name that scanners skip, then give it its own: a killed process leaves no half entry."""
+    """Write to a temporary name that scans skip, then rename: a killed process leaves no partial entry."""
     temporary = fsio.unfinished_name()
     try:
         with fsio.unnamed(topic, temporary, body):
@@ -443,11 +443,11 @@ def _write(topic: int, name: str, body: bytes) -> bool:
 
 
 def _publish(topic: int, temporary: str, name: str) -> bool:
-    """Name the finished file unless the name is taken.
+    """Give the finished file its name unless the name is taken.
 
-    rename() replaces what is there, and its RENAME_NOREPLACE has no place in Python's os: link() refuses
-    by itself. Where a file system has no links, a look and a rename must do; between the two only a writer
-    with the same title and the same random id could come.
+    rename() replaces an existing file, and Python's os lacks its RENAME_NOREPLACE; link() fails by itself. On
+    a file system without links, a check and a rename must do: between the two only a writer with the same
+    title and the same random id could interfere.
     """
     try:
         os.link(temporary, name, src_dir_fd=topic, dst_dir_fd=topic, follow_symlinks=False)
@@ -463,7 +463,7 @@ def _publish(topic: int, temporary: str, name: str) -> bool:
 
 
 def _is_at(memory: int, folder: str, topic: int) -> bool:
-    """Return whether the name *folder* still leads to the open folder *topic*."""
+    """Return whether the name *folder* still refers to the open folder *topic*."""
     try:
         there = os.stat(folder, dir_fd=memory, follow_symlinks=False)
     except FileNotFoundError:

@@ -1,16 +1,17 @@
-r"""The table of the shapes that secrets have: what a token begins with, and what is written around the others.
+r"""The table of the shapes of secrets: the prefixes of tokens, and the context of all others.
 
-Three tables. TOKENS have an opening that their issuer chose. FRAMES are known by what is around or in the middle
-of them. ASSIGNED are words of services and of secrets, with a random text assigned to them. Precision over recall:
-identifiers, public keys and what has no word beside it are left out. The names are those of gitleaks' and
-Betterleaks' rules where these have the shape.
+Three tables. TOKENS have a prefix that their issuer chose. FRAMES are recognized by the text around or in the
+middle of them. ASSIGNED are names of services and of secrets to which a random text is assigned. Precision
+over
+recall: identifiers, public keys and secrets without such a word are left out. Kinds are named as in the rules
+of gitleaks and Betterleaks, where these have the shape.
 
-In a shape %a is a letter or digit, %l a small letter or digit, %h a hexadecimal digit, %u a character of base64 for
-URLs, %b one of base64, %i a UUID, and %! says that neither a letter nor a digit may follow.
+In a shape %a is a letter or digit, %l a small letter or digit, %h a hexadecimal digit, %u a character of
+base64 for URLs, %b one of base64, %i a UUID, and %! means that no letter or digit may follow.
 """
 
-# Kind, openings, the rest. "<" in front of a kind: no letter or digit may be before the token, as the opening is
-# short. "~": the rest must look random, as it may be made of words.
+# Kind, prefixes, the rest. "<" before a kind: no letter or digit may precede the token, because the prefix is
+# short. "~": the rest must look random, because it could consist of words.
 TOKENS = r"""
 <1password-secret-key        A3-                          [A-Z0-9]{6}-[A-Z0-9]{6}-?[A-Z0-9]{5}(?:-[A-Z0-9]{5}){3}
 1password-service-account-token  ops_eyJ                  %b{60,}={0,3}
@@ -199,9 +200,10 @@ _ASSIGN = r"""["']?\s{0,3}(?:=>|[:=])\s{0,3}["']?"""
 # Nothing that could go on in front of a shape without an opening of its own: %20 and \n are no part of it.
 _START = r"(?:^|[^A-Za-z0-9]|%[0-9A-Fa-f]{2}|\\[nrt])"
 
-# Kind, what a text in small letters must hold, the shape; its group is the secret.
+# Kind, a text in lower case that must occur, the shape; its group is the secret.
 FRAMES = (
-    # The first lines of a key, quoted, indented or escaped, are a key as well; documentation quotes the frame alone.
+    # The first lines of a key, quoted, indented or escaped, are enough for a key; documentation quotes only
+    # the frame.
     ("private-key", "private key", r"(-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----" + _BREAK + r"{1,3}(?:[A-Za-z-]+: [^\r\n]*" + _BREAK + r"{1,3}){0,6}[A-Za-z0-9+/=]{4,}(?:" + _BREAK + r"[A-Za-z0-9+/=]{4,})*)(?:[ \t]*[\r\n\\\"']|\s|$)"),
     ("generic-credential-uri", "://", r"""[A-Za-z][A-Za-z0-9+.-]{1,20}://[^:/@\s'"`<>]*:([^/@\s'"`]+)@[A-Za-z0-9\[]"""),
     ("generic-credential-uri", "mongodb", r"""mongodb(?:\+srv)?://[!-9;-~]{3,}?:([!-?A-~]{3,})@[A-Za-z0-9]"""),
@@ -264,7 +266,7 @@ FRAMES = (
     ("bitwarden-client-secret", "_token_apikeyclientsecret", r"""_token_apiKeyClientSecret"\s*:.{0,20}?"([A-Za-z0-9]{10,50})"""),
 )  # fmt: skip
 
-# Words of services that tokens without an opening are assigned to.
+# Names of services to whose tokens, without a prefix, a value is assigned.
 SERVICES = """
 abuseipdb adafruit adobe airtable aiven algolia alibaba aliyun amplitude apollo asana assemblyai auth0 beamer
 bitbucket bitly bitrise bittrex box browserstack cf_ circleci civo clerk clickup cloudflare cloudinary codecov cohere
@@ -280,5 +282,5 @@ scw sendbird sentry snowflake sf_token snyk sonar squarespace sslmate stability 
 twilio twitch twitter typeform upstage upstash vercel virustotal vultr wakatime waka wandb weatherstack
 weightsandbiases wiz woo workos yandex zendesk zoho
 """
-# Words of secrets of whatever service; `key` is one where the text is no hexadecimal number, which may be a hash.
+# Names of secrets of any service; after `key` a hexadecimal number does not count, because it may be a hash.
 WORDS = r"secret|token|passw(?:or)?d|passphrase|credential|api[_. -]?key|(?:access|private|auth)[_. -]?key|authtoken|key"

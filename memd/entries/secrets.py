@@ -1,10 +1,10 @@
 """Detection and masking of secrets in a text: keys, tokens, passwords in URLs and headers.
 
-The shapes are those of `secret_shapes.py`. Precision over recall: what documentation quotes as an example
-passes, and so does a password in a sentence. A text is searched in linear time: openings of tokens by one
-automaton, and each shape only behind its own opening or word.
+The shapes are in `secret_shapes.py`. Precision over recall: examples from documentation pass, and so does a
+password in a sentence. A text is searched in linear time: prefixes of tokens by one automaton, and each shape
+only after its own prefix or word.
 
-For any thread; the first call compiles the shapes, in about 10 ms. It must not know who wrote a text or what
+Thread-safe; the first call compiles the shapes, in about 10 ms. Must not know who wrote a text or what
 happens to it.
 """
 
@@ -32,35 +32,35 @@ _CLASSES = {
     "%!": "(?![A-Za-z0-9])",
 }
 _MACRO = re.compile("|".join(_CLASSES))
-# What may be in front of a token with a short opening: "%20ghp_" and "\nghp_" of escaped texts are no words.
+# May precede a token with a short prefix: in escaped texts, "%20ghp_" and "\nghp_" are not one word.
 _NO_WORD_BEFORE = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
-# Of every shape; it spares prose and rows of openings a closer look.
+# Common to every shape; a quick test that spares prose and rows of prefixes a full comparison.
 _BEHIND_OPENING = rb"[A-Za-z0-9_./+=!\\-]{5}"
-_MAX_TOKEN_BYTES = 1024  # that are compared with a shape; what goes on behind is a part of it
-_MAX_WEB_TOKEN_BYTES = 8 * 1024  # the second dot of a token with many claims may be far away
-_MAX_RANDOM_CHARS = 256  # that are looked at: behind so many words begins no token
+_MAX_TOKEN_BYTES = 1024  # compared with a shape; characters that follow directly are a part of the token
+_MAX_WEB_TOKEN_BYTES = 8 * 1024  # the second dot of a token with many claims may be far from the first
+_MAX_RANDOM_CHARS = 256  # examined: a token is not preceded by more characters than that
 _GOES_ON = re.compile(rb"[A-Za-z0-9_+/=.-]*")
 _VALUE_GOES_ON = re.compile(rb"(?:[:=][A-Za-z0-9_+/=~-]{5,})*")
-_IMAGE = re.compile(rb";base64,[A-Za-z0-9+/=]{100,}")  # has all openings of three letters
-# In a text that is made to hold up readers an opening follows the other. After so many in a block that begin
-# no token nobody compares shapes: what goes on behind an opening and looks random is taken for a secret.
+_IMAGE = re.compile(rb";base64,[A-Za-z0-9+/=]{100,}")  # contains every prefix of three letters
+# A hostile text may consist of prefixes only. After so many in a block that begin no token, shapes are no
+# longer compared: random-looking text after a prefix is taken for a secret.
 _BLOCK_BYTES = 64 * 1024
 _MAX_FAILED = 2000
 _LONG_RUN = re.compile(rb"[A-Za-z0-9_+/=.~-]{20,}")
 
-# Tokens that are public: in the documentation of AWS, GitHub, Azurite, Stripe, Telegram, and in RFC 7617.
+# Public tokens: from the documentation of AWS, GitHub, Azurite, Stripe and Telegram, and from RFC 7617.
 _PUBLIC = re.compile(
     "16C7e42F292c6912E7710c838347Ae178B4a|Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq"
     "|4eC39HqLyjWDarjtT1zdp7dc|ABC-DEF1234ghIkl-zyx57W2v1u123ew11|QWxhZGRpbjpvcGVuIHNlc2FtZQ"
 )
-# Words in the place of a password; digits and signs around such a word do not make it a password.
+# Placeholders for passwords; digits and signs around such a word do not make it a password.
 _NO_PASSWORD = re.compile(
     "(?:my|your|some|super|top|user|test|the|a)*"
     "(?:admin|api|change(?:it|me)|default|demo|dummy|example|foobar|guest|hunter|key|letmein|name|pass|passphrase"
     "|passw(?:or)?d|placeholder|postgres|qwerty|redacted|root|secret|string|test(?:ing)?|token|user|value)*"
 )
 _PLACEHOLDER = re.compile(r"^[$%]|[<>{}…]|\$[{(]|\.\.\.|(.)\1{3}|your|example", re.IGNORECASE)
-# Where a token's random part would be; keys have such runs of A, and letters in order as often as any others.
+# Placeholders for a token's random part; real keys have runs of A or ordered letters only by chance.
 _BLANK = re.compile(
     r"([xX0.*])\1{11}|example|your[_-]|placeholder|redacted|0123456789|123456:|abcdefghij", re.IGNORECASE
 )
@@ -75,30 +75,30 @@ _ADDRESS = re.compile(r"://(?P<name>[^/\s:@]*):(?P<password>[^/\s@]+)@")
 _LETTERS_ALONE = re.compile(r"[^a-z]+")
 _SIGNS = re.compile(r"[^A-Za-z0-9]+")
 _OF_VALUE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/.~%-"  # = may follow
-_LONGEST_NAME = 40  # bytes of a value that may be the name of what is assigned next
+_LONGEST_NAME = 40  # bytes of a value that may be the name of the next assignment
 _LOADING = threading.Lock()
 MIN_PASSWORD_CHARS = 8
-LONG_PASSWORD_CHARS = 20  # of letters alone: words that documentation puts there are shorter
-MIN_DIFFERENT = 6  # characters of a token; documentation has rows of x
-MIN_RANDOM_CHARS = 10  # in a row, without a sign between them: the words of names are shorter
-MIN_DIGITS = 2  # of a random text; names in capital and small letters have none or one
-MIN_KEY_CHARS = 8  # different ones in a private key's body: documentation has lines of X
-MIN_SERVICE_CHARS = 14  # of what is assigned to the name of a service
-MIN_SECRET_CHARS = 20  # to a word as "token"
-MIN_KEY_VALUE_CHARS = 30  # to "key" alone, which is the name of much else
+LONG_PASSWORD_CHARS = 20  # of letters alone: placeholders in documentation are shorter
+MIN_DIFFERENT = 6  # distinct characters of a token; documentation has rows of x
+MIN_RANDOM_CHARS = 10  # in a row, without a separator: the words of names are shorter
+MIN_DIGITS = 2  # of a random text; names in mixed case have one or none
+MIN_KEY_CHARS = 8  # distinct characters in a private key's body: documentation has lines of X
+MIN_SERVICE_CHARS = 14  # of a value assigned to the name of a service
+MIN_SECRET_CHARS = 20  # assigned to a word such as "token"
+MIN_KEY_VALUE_CHARS = 30  # assigned to "key" alone, which is the name of many other things
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """One stretch of a text that has the shape of a secret. It does not hold the secret."""
+    """A range of a text that has the shape of a secret; does not contain the secret itself."""
 
-    kind: str  # names issuer and sort: it is what a refused caller reads
+    kind: str  # names issuer and type; shown to a caller whose text is refused
     start: int  # characters; text[start:end] is the secret
     end: int
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """Return every secret of a known shape in *text*, in order; no two of them overlap."""
+    """Return every secret of a known shape in *text*, in order, without overlaps."""
     data = text.encode("utf-8", "replace")
     if b";base64," in data:
         data = _IMAGE.sub(lambda image: b" " * len(image[0]), data)
@@ -112,7 +112,7 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def mask(text: str) -> str:
-    """Return *text* with "[masked: KIND]" in the place of each secret; every line keeps its number."""
+    """Return *text* with "[masked: KIND]" for each secret; line numbers do not change."""
     parts: list[str] = []
     last = 0
     for start, end, instead in replacements(text):
@@ -122,12 +122,12 @@ def mask(text: str) -> str:
 
 
 def replacements(text: str) -> list[tuple[int, int, str]]:
-    """Return where secrets are in *text*, [start, end), and what `mask` puts there beside line breaks."""
+    """Return the range [start, end) of each secret in *text*, and its replacement by `mask`."""
     return [(one.start, one.end, f"[masked: {one.kind}]") for one in find_secrets(text)]
 
 
 class _Token:
-    """A shape with an opening; its expression is compiled when its opening is met first."""
+    """A shape with a prefix; its expression is compiled when the prefix first occurs."""
 
     def __init__(self, kind: str, opening: str, rest: str) -> None:
         self.kind = kind.lstrip("<~")
@@ -142,7 +142,7 @@ class _Token:
 
 
 class _Frame:
-    """A shape that is known by what is around it; compiled where a text holds *holds*."""
+    """A shape recognized by its context; compiled when *holds* first occurs in a text."""
 
     def __init__(self, kind: str, holds: str, shape: str) -> None:
         self.kind = kind.lstrip("~")
@@ -156,10 +156,10 @@ class _Frame:
 
 
 class _Shapes:
-    """The tables, ready to be compared with texts."""
+    """The tables, prepared for searches."""
 
     def __init__(self) -> None:
-        # By the first two bytes, those with the longest opening first.
+        # By the first two bytes, the longest prefixes first.
         self.tokens: dict[bytes, list[_Token]] = {}
         for row in TOKENS.strip().splitlines():
             kind, *openings, rest = row.split()
@@ -180,7 +180,7 @@ class _Shapes:
 
 
 def _shapes() -> _Shapes:
-    with _LOADING:  # else two threads that come at once would both compile them
+    with _LOADING:  # otherwise two simultaneous first calls would both compile them
         return _loaded()
 
 
@@ -196,14 +196,14 @@ def expanded(shape: str) -> str:
 
 def _compiled(shape: bytes) -> "re2._Regexp":
     options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1  # bytes; UTF-8 has none of ASCII in its other characters
+    options.encoding = re2.Options.Encoding.LATIN1  # bytes; in UTF-8 no other character contains ASCII bytes
     options.max_mem = 16 << 20
     options.log_errors = False
     return re2.compile(shape, options)
 
 
 def _tokens(data: bytes) -> Iterator[Secret]:
-    """Yield the tokens that begin with an opening of their issuer."""
+    """Yield the tokens that begin with a known prefix."""
     shapes = _shapes()
     at, block, failed = 0, 0, 0
     while match := shapes.openings.search(data, at):
@@ -243,7 +243,7 @@ def _token_at(tokens: Iterable[_Token], data: bytes, at: int) -> Secret | None:
 
 
 def _framed(data: bytes) -> Iterator[Secret]:
-    """Yield the secrets that are known by what is around them."""
+    """Yield the secrets that are recognized by their context."""
     lower = data.lower()
     for frame in _shapes().frames:
         if frame.holds in lower:
@@ -276,7 +276,7 @@ def _assigned(data: bytes) -> Iterator[Secret]:
 
 
 def _is_assigned_secret(name: str, value: str, *, is_service: bool) -> bool:
-    """Return whether a *value* with this *name* is a secret; identifiers and hashes are random texts, too."""
+    """Return whether *value*, assigned to *name*, is a secret; identifiers and hashes are random, too."""
     if _NO_SECRET_NAME.search(name) or _NO_SECRET_VALUE.match(value) or _is_blank(value):
         return False
     if not _looks_random(value):
@@ -289,7 +289,7 @@ def _is_assigned_secret(name: str, value: str, *, is_service: bool) -> bool:
 
 
 def _looks_random(text: str) -> bool:
-    """Return whether digits, small and capital letters alternate as at random, unlike words and dates."""
+    """Return whether digits, small and capital letters alternate randomly, unlike in words and dates."""
     longest = max(_SIGNS.split(text), key=len)
     if len(longest) < MIN_RANDOM_CHARS or sum(map(str.isdigit, text)) < MIN_DIGITS:
         return False
@@ -299,7 +299,7 @@ def _looks_random(text: str) -> bool:
 
 
 def _is_blank(text: str) -> bool:
-    """Return whether a token is a placeholder, or an example of some documentation."""
+    """Return whether a token is a placeholder or an example from documentation."""
     return len(set(text)) < MIN_DIFFERENT or bool(_BLANK.search(text) or _PUBLIC.search(text))
 
 
@@ -313,7 +313,7 @@ def _in_characters(secrets: Iterable[Secret], data: bytes) -> Iterator[Secret]:
 
 
 def _is_example(kind: str, secret: str) -> bool:
-    """Return whether a secret is an example of some documentation, or a placeholder."""
+    """Return whether a secret is an example from documentation or a placeholder."""
     if secret.startswith("[masked:") or _PUBLIC.search(secret):
         return True
     if kind == "private-key":
@@ -325,7 +325,7 @@ def _is_example(kind: str, secret: str) -> bool:
 
 
 def _password_in(kind: str, secret: str) -> tuple[str, str | None]:
-    """Return the name and the password that a secret consists of; None where it is a token."""
+    """Return the name and the password of a credential; ("", None) for a token."""
     if kind == "basic-authorization":
         name, _, password = _decoded(secret).partition(":")
         return name, password
@@ -338,7 +338,7 @@ def _password_in(kind: str, secret: str) -> tuple[str, str | None]:
 
 
 def _is_password(text: str, name: str = "") -> bool:
-    """Return whether *text* is a password rather than a word in the place of a password."""
+    """Return whether *text* is a password and not a placeholder."""
     if len(text) < MIN_PASSWORD_CHARS or text == name or _PLACEHOLDER.search(text):
         return False
     letters = _LETTERS_ALONE.sub("", text.lower())
@@ -348,7 +348,7 @@ def _is_password(text: str, name: str = "") -> bool:
 
 
 def _is_known_payload(token: str) -> bool:
-    """Return whether a web token is the example of jwt.io or of PyJWT's page, or is made like them."""
+    """Return whether a web token is the example of jwt.io or of PyJWT's page, or made like them."""
     try:
         payload = json.loads(_decoded(token.split(".")[1]))
     except ValueError:
@@ -359,7 +359,7 @@ def _is_known_payload(token: str) -> bool:
 
 
 def _decoded(text: str) -> str:
-    """Decode base64 of either alphabet; "" where *text* is not base64."""
+    """Decode base64 of either alphabet; "" if *text* is not base64."""
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4)).decode("utf-8", "replace")
