@@ -1,1 +1,1 @@
-"""MessagePack-RPC over Unix sockets; knows no method."""
+"""MessagePack-RPC over Unix sockets, independent of any method."""

@@ -1,10 +1,10 @@
-"""One client's connection: bytes to requests, requests to tasks, replies and events back.
+"""One client's connection: parses requests, runs each as a task, sends replies and events.
 
-Each request is a task, and each finished task one reply in one write, in the order in which they finish. The
-peer's uid is the kernel's word, asked before the first byte is read. Events are sent only while the
-connection has no request open, because a notification can close the channel of a Neovim that waits for an
-answer. A client that does not read is sent nothing more. Knows limits and no method; whatever a client does
-costs at most its own connection. For the event loop's thread.
+Each request is a task; each finished task causes one reply, sent by one write, in the order in which tasks
+finish. The peer's uid comes from the kernel and is checked before the first byte is read. Events are sent
+only while the connection has no open request, because a notification can close the channel of a Neovim that
+waits for an answer. Nothing more is sent to a client that does not read. Knows limits but no methods; a
+misbehaving client can only lose its own connection. For the event loop's thread.
 """
 
 import asyncio
@@ -38,12 +38,12 @@ def _most_descriptors() -> int:
 
 @dataclass(slots=True)
 class Shared:
-    """What each connection of one server knows."""
+    """The state that all connections of one server share."""
 
     handle: Handler
     limits: Limits
     deadline_s: Deadlines
-    uid: int  # the only one that may connect
+    uid: int  # the only user that may connect
     connections: set["Connection"] = field(default_factory=set)
     tasks: set[asyncio.Future[Any]] = field(default_factory=set)
     stopping: bool = False
@@ -51,32 +51,32 @@ class Shared:
 
     @property
     def served(self) -> int:
-        """How many connections are there, without those that are only told that they are too many."""
+        """The number of connections, without those that will only be told that there are too many."""
         return sum(not one.over_limit for one in self.connections)
 
     def has_room(self, descriptor: int) -> bool:
-        """Tell whether one more connection can be served, one with that file descriptor."""
+        """Return whether one more connection, with this file descriptor, can be served."""
         limits, served = self.limits, self.served
         enough = self.left_after(descriptor) >= limits.spare_descriptors or served < limits.least_connections
         return enough and served < limits.connections
 
     def make_room(self) -> "Connection | None":
-        """Close the connection that has been idle for longest, and return it; None where none is idle."""
+        """Close the connection that has been idle for longest, and return it; None if none is idle."""
         since = {one: at for one in self.connections if (at := one.idle_since()) is not None}
         return next((one for one in sorted(since, key=since.__getitem__) if one.give_way()), None)
 
     def is_full(self, descriptor: int) -> bool:
-        """Tell whether whoever comes after the connection with that descriptor has to wait."""
+        """Return whether further clients must wait after the connection with this file descriptor."""
         limits, taken = self.limits, len(self.connections)
         few = self.left_after(descriptor) < limits.spare_descriptors // 2 and taken > limits.least_connections
         return few or taken >= limits.connections + limits.refused_connections
 
     def left_after(self, descriptor: int) -> int:
-        """Return how many descriptors are free at least: the system gives out the lowest free number."""
+        """Return the minimum number of free descriptors: the system assigns the lowest free number."""
         return self.descriptors - descriptor - 1
 
 
-# sys/un.h and sys/ucred.h of macOS; Python names none of them.
+# sys/un.h and sys/ucred.h of macOS, which Python does not define.
 _SOL_LOCAL = 0
 _LOCAL_PEERCRED = 0x001
 _LOCAL_PEERPID = 0x002
@@ -84,14 +84,14 @@ _XUCRED_BYTES = 76  # version u32, uid u32, ngroups i16, padding, 16 groups
 
 
 class Peer(NamedTuple):
-    """A process that connected; *pid* may be gone by now, *uid* was checked by the kernel."""
+    """A connected process; *pid* may have ended since, *uid* was checked by the kernel."""
 
     uid: int
     pid: int
 
 
 class HasOptions(Protocol):
-    """The part of a socket that is needed, which asyncio's wrapper has as well."""
+    """The socket interface that is needed, which asyncio's wrapper has as well."""
 
     def getsockopt(self, level: int, optname: int, buflen: int, /) -> bytes:
         """Return a socket option's bytes."""
@@ -99,10 +99,10 @@ class HasOptions(Protocol):
 
 def peer_of(connected: HasOptions) -> Peer:
     """
-    Return the process that connected.
+    Return the process at the other end of a socket.
 
     Raises:
-        OSError: the kernel does not tell (the peer is gone, or this is no Unix socket).
+        OSError: unknown to the kernel (the peer is gone, or this is not a Unix socket).
     """
     if sys.platform == "darwin":
         credentials = connected.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED_BYTES)
@@ -114,21 +114,21 @@ def peer_of(connected: HasOptions) -> Peer:
 
 
 def executable_of(pid: int) -> str:
-    """Return the program of a process for a log line; "" where the system does not tell."""
+    """Return the executable of a process for a log line; "" if the system does not tell it."""
     with suppress(OSError):
         return str(Path(f"/proc/{pid}/exe").readlink())
     return ""
 
 
 def has_unread(descriptor: int) -> bool:
-    """Tell whether a peer has sent what was not read yet, or has ended the connection."""
+    """Return whether the peer has sent unread data, or has ended the connection."""
     return bool(_polled(descriptor))
 
 
 def is_gone(descriptor: int) -> bool:
-    """Tell whether a peer reads no more; on Linux, one that has only shut its writing side does.
+    """Return whether the peer no longer reads; on Linux, a peer that only shut down its writing side does.
 
-    macOS tells both in the same way.
+    macOS reports both in the same way.
     """
     return bool(_polled(descriptor) & (select.POLLHUP | select.POLLERR))
 
@@ -141,69 +141,69 @@ def _polled(descriptor: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """One request on its way to its one reply."""
+    """One request, from its arrival to its reply."""
 
     request: Request
     started: float  # in loop.time()
     answered: bool = False
-    has_turn: bool = False  # it is one of the few of its connection that are worked on
+    has_turn: bool = False  # it is one of the few requests of its connection that are processed now
     timer: asyncio.TimerHandle | None = None
-    goes_on: str = ""  # what its method does to the end, whoever waits
+    goes_on: str = ""  # the work of its method that continues after the deadline
 
     def say_goes_on(self, what: str) -> None:
-        """Note what goes on after the deadline."""
+        """Note the work that continues after the deadline."""
         self.goes_on = what
 
 
 def budget_s(request: Request, own_s: float | None) -> float | None:
-    """Return how long a request may take: a client may lower what its method has, never raise it."""
+    """Return the time limit of a request: a client may lower its method's limit, never raise it."""
     asked_ms: int | None = request.params.get("timeout_ms")
     if asked_ms is None:
         return own_s
     return min(asked_ms / 1000, math.inf if own_s is None else own_s)
 
 
-# Arbitrary: at about 150 bytes each far less than a client may leave unread; whoever is further behind is
-# told so, and better off with one look at `status`.
+# Arbitrary: at about 150 bytes each, far less than a client may leave unread; a client that is further behind
+# is told so, and should request `status` instead.
 EVENTS_KEPT = 1_000
 
 
 class Reply(NamedTuple):
-    """One answer on its way out."""
+    """An answer to be sent."""
 
     response: Response
-    method: str = ""  # "" where the request was refused before it got to one
+    method: str = ""  # "" if the request was refused before its method was known
     started: float | None = None  # in loop.time()
 
 
 class Outgoing:
-    """The writing half of one connection. On the event loop's thread."""
+    """The sending half of one connection. For the event loop's thread."""
 
     def __init__(self, transport: asyncio.Transport, asked: Sized) -> None:
-        self.paused = False  # unsent bytes are above the high water
+        self.paused = False  # there are more unsent bytes than the high-water mark
         self._transport = transport
-        self._asked = asked  # the ids without a reply yet; the connection's own, and it changes
+        self._asked = asked  # the ids without a reply yet; owned and changed by the connection
         self._replies: deque[Reply] = deque()
         self._events: deque[dict[str, Any]] = deque()
-        self._lost = 0  # events that were dropped since the last one that was sent
+        self._lost = 0  # events dropped since the last one that was sent
 
     @property
     def replies(self) -> int:
-        """How many answers wait until the client reads."""
+        """The number of answers that wait until the client reads."""
         return len(self._replies)
 
     def reply(self, reply: Reply) -> None:
-        """Send one answer, after those that wait."""
+        """Send an answer, after those that wait."""
         self._replies.append(reply)
         self.flush()
 
     def progress(self, id_: int, message: dict[str, Any]) -> None:
-        """Send how far a request is; dropped where the client does not read."""
+        """Send the progress of a request; dropped if the client does not read."""
         if self._open():
             self._transport.write(pack(Notification("progress", {"id": id_, **message})))
 
     def event(self, fields: dict[str, Any]) -> None:
-        """Send one event once nothing is asked; the oldest that waits is dropped for the one too many."""
+        """Send an event as soon as no request is open; if too many wait, the oldest is dropped."""
         if len(self._events) == EVENTS_KEPT:
             self._events.popleft()
             self._lost += 1
@@ -211,14 +211,14 @@ class Outgoing:
         self.flush()
 
     def flush(self) -> None:
-        """Send what may leave now."""
+        """Send everything that may be sent now."""
         while self._replies and self._open():
             self._send_reply(self._replies.popleft())
         while self._events and not self._asked and self._open():
             self._send_event()
 
     def clear(self) -> None:
-        """Forget what waits: the client is gone."""
+        """Drop everything that waits: the client is gone."""
         self._replies.clear()
         self._events.clear()
 
@@ -227,7 +227,7 @@ class Outgoing:
 
     def _send_reply(self, reply: Reply) -> None:
         frame = frame_of(reply.response, reply.method)
-        self._transport.write(frame)  # one write a reply: Neovim 0.7 can't take two in one read
+        self._transport.write(frame)  # one write per reply: Neovim 0.7 cannot handle two in one read
         if reply.started is not None:
             ms = (asyncio.get_running_loop().time() - reply.started) * 1000
             failed = reply.response.error is not None
@@ -246,14 +246,14 @@ class Outgoing:
 
 log = structlog.get_logger()
 
-INSTANT_S = 1.0  # a method with such a deadline answers from what is known
+INSTANT_S = 1.0  # a method with such a deadline answers from memory
 
 
 class Connection(asyncio.Protocol):
-    """One client. Everything in it runs on the event loop's thread."""
+    """The connection of one client. For the event loop's thread."""
 
     def __init__(self, shared: Shared, *, over_limit: bool = False) -> None:
-        """Begin; *over_limit*: told so and closed when it asks, unless there is room by then."""
+        """Begin; with *over_limit*, refuse the first request and close, unless there is room by then."""
         self._shared = shared
         self.over_limit = over_limit
         self._loop = asyncio.get_running_loop()
@@ -262,11 +262,11 @@ class Connection(asyncio.Protocol):
         self._open: dict[int, Exchange | None] = {}  # ids without a reply yet; None: about to be refused
         self._tasks: set[asyncio.Future[Any]] = set()
         self._turns = asyncio.Semaphore(shared.limits.at_once_per_connection)
-        self._reads = asyncio.Event()  # the client takes what it is sent
+        self._reads = asyncio.Event()  # set while the client reads its answers
         self._reads.set()
-        self._unlisten: Unlisten | None = None  # while this client follows something
-        self._asks_no_more = False  # the client has shut its side, and reads on
-        self._quiet_since: float | None = None  # in loop.time(); None: it may not be read from yet
+        self._unlisten: Unlisten | None = None  # while this client follows events
+        self._asks_no_more = False  # the client has shut down its sending side, and still reads
+        self._quiet_since: float | None = None  # in loop.time(); None: reading has not started yet
         self._frame_timer: asyncio.TimerHandle | None = None
         self._drain_timer: asyncio.TimerHandle | None = None
         self.closed: asyncio.Future[None] = self._loop.create_future()
@@ -274,7 +274,7 @@ class Connection(asyncio.Protocol):
     # -- called by asyncio ---------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Decide, before a byte is read, whether this peer may speak."""
+        """Decide whether this peer may connect, before reading a byte."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._outgoing = Outgoing(transport, self._open)
@@ -292,11 +292,11 @@ class Connection(asyncio.Protocol):
         self._quiet_since = self._loop.time()
         transport.set_write_buffer_limits(high=self._shared.limits.write_high_water_bytes)
         if self.over_limit:
-            self._time_frame()  # it may not hold its place in silence
+            self._time_frame()  # a silent client must not keep its place
         log.debug("connected", pid=peer.pid, exe=executable_of(peer.pid))
 
     def data_received(self, data: bytes) -> None:
-        """Start what the bytes ask for."""
+        """Start the requests in *data*."""
         self._quiet_since = self._loop.time()
         try:
             messages = self._reader.feed(data)
@@ -311,22 +311,22 @@ class Connection(asyncio.Protocol):
             self._time_frame()
 
     def eof_received(self) -> bool:
-        """Answer what is open to a client that asks no more; one that is gone wants no answer."""
+        """Keep answering open requests of a client that still reads; drop one that is gone."""
         self._asks_no_more = self._is_owed() and not is_gone(self._descriptor)
         return self._asks_no_more
 
     def pause_writing(self) -> None:
-        """Read nothing more from a client that does not read."""
+        """Stop reading from a client that does not read."""
         self._outgoing.paused = True
         self._reads.clear()
         self._transport.pause_reading()
-        self._stop_frame_timer()  # it can't finish its frame now
+        self._stop_frame_timer()  # it cannot finish its frame now
         self._drain_timer = self._loop.call_later(
             self._shared.limits.drain_s, self._drop, "answers were not read"
         )
 
     def resume_writing(self) -> None:
-        """Go on where pause_writing stopped."""
+        """Undo pause_writing."""
         self._outgoing.paused = False
         if self._drain_timer:
             self._drain_timer.cancel()
@@ -339,7 +339,7 @@ class Connection(asyncio.Protocol):
             self._time_frame()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the work of a client that is gone; what must not be cut short shields itself."""
+        """Cancel the work of a client that is gone; work that must finish shields itself."""
         self._shared.connections.discard(self)
         self._stop_frame_timer()
         if self._drain_timer:
@@ -357,7 +357,7 @@ class Connection(asyncio.Protocol):
     # -- called by the server ------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Answer what is open with MEMD_STOPPING, cancel its work, send what the client still takes."""
+        """Answer open requests with MEMD_STOPPING, cancel their work, send what the client still reads."""
         for id_, exchange in list(self._open.items()):
             text = "memd is stopping: ask again when it is back"
             if exchange and exchange.goes_on:
@@ -368,13 +368,13 @@ class Connection(asyncio.Protocol):
         self._transport.close()
 
     def idle_since(self) -> float | None:
-        """Return since when nothing is asked, followed or on its way, in loop.time(); None: something is."""
+        """Return the loop.time() since when there is no request, event or data; None if there is some."""
         if self._quiet_since is None or self.over_limit or self._unlisten:
             return None
         return None if self._is_owed() or self._reader.unfinished_bytes else self._quiet_since
 
     def give_way(self) -> bool:
-        """Close an idle connection for another one; False where its client has just asked something."""
+        """Close an idle connection in favour of another; False if its client has just sent a request."""
         if has_unread(self._descriptor):
             return False
         log.debug("idle connection closed: there were too many", pid=self._client.get("pid"))
@@ -383,19 +383,19 @@ class Connection(asyncio.Protocol):
         return True
 
     def abort(self) -> None:
-        """Cut the connection, sent or not."""
+        """Cut the connection without sending the rest."""
         self._transport.abort()
 
-    # -- a request's way -----------------------------------------------------------------------------
+    # -- a request, step by step ---------------------------------------------------------------------
 
     def _take(self, message: Message) -> None:
         if self._transport.is_closing() or isinstance(message, Notification):
-            return  # nothing a client tells unasked (nvim_error_event) is of use to us
+            return  # no notification of a client (nvim_error_event) is of use
         if isinstance(message, Response):
             self._drop("protocol error", reason="a response, and nothing was asked")
             return
         if message.id in self._open:
-            # Two replies with one id would close the channel of a Neovim, and nobody could tell them apart.
+            # Two replies with the same id would close the channel of a Neovim, and could not be told apart.
             self._drop("protocol error", reason="a second request with the id of an open one")
             return
         self._open[message.id] = None
@@ -448,22 +448,22 @@ class Connection(asyncio.Protocol):
         task.add_done_callback(partial(self._finish, exchange))
 
     async def _in_turn(self, exchange: Exchange, call: Call) -> Any:
-        """Work on a few requests at once, and on none while their answers would only pile up."""
+        """Process a few requests at once, and none while their answers would only pile up."""
         request = exchange.request
-        waits = self._shared.deadline_s(request.method) is None  # for something; it says little meanwhile
+        waits = self._shared.deadline_s(request.method) is None  # for an event; it sends little meanwhile
         if not waits and not self._is_instant(request.method):
             await self._turns.acquire()
-            exchange.has_turn = True  # until its answer is on its way: `_finish`
+            exchange.has_turn = True  # until its answer is being sent: `_finish`
             await self._reads.wait()
         return await self._shared.handle(request.method, request.params, call)
 
     def _is_instant(self, method: str) -> bool:
-        """Tell whether a method answers from what is known: it does so however busy memd is."""
+        """Return whether a method answers from memory, which it does however busy memd is."""
         most_s = self._shared.deadline_s(method)
         return most_s is not None and most_s <= INSTANT_S
 
     def _expire(self, exchange: Exchange, task: asyncio.Future[Any], most_s: float) -> None:
-        # Answered here and not when the task ends: a method that hangs in C code ends when it likes.
+        # Answered here rather than when the task ends: a method in C code cannot be interrupted.
         method = exchange.request.method
         then = exchange.goes_on or "ask for less, or try again"
         late = DeadlineError(f"{method} did not end within {most_s:g} s: {then}")
@@ -496,7 +496,7 @@ class Connection(asyncio.Protocol):
         if id_ not in self._open:
             return  # the client is gone
         del self._open[id_]
-        # A name that is none of ours is a client's text, which the log must not have.
+        # The name of an unknown method is a client's text, which must not be logged.
         method = exchange.request.method if exchange and not isinstance(error, MethodError) else ""
         shape = wire_error(error, method) if error else None
         started = exchange.started if exchange else None
@@ -505,10 +505,10 @@ class Connection(asyncio.Protocol):
         self._close_if_done()
 
     def _notify(self, exchange: Exchange, message: dict[str, Any]) -> None:
-        # A notification that nobody asked for can close the channel of a Neovim that waits for an answer.
+        # An unexpected notification can close the channel of a Neovim that waits for an answer.
         if exchange.request.params.get("progress") is not True:
             return
-        with suppress(RuntimeError):  # the loop is closed, and nobody is left to hear it
+        with suppress(RuntimeError):  # the loop is closed, and there is no client any more
             self._loop.call_soon_threadsafe(self._send_progress, exchange, message)
 
     def _send_progress(self, exchange: Exchange, message: dict[str, Any]) -> None:
@@ -516,18 +516,18 @@ class Connection(asyncio.Protocol):
             self._outgoing.progress(exchange.request.id, message)
 
     def _follow(self, listen: Callable[[Listener], Unlisten]) -> None:
-        # What is followed is what was asked for last: nobody gets an event twice.
+        # The last request determines what is followed: no event is sent twice.
         if self._unlisten:
             self._unlisten()
         self._unlisten = None if self.closed.done() else listen(self._outgoing.event)
 
     def _is_owed(self) -> bool:
-        """Tell whether the client has not been sent all that it asked for."""
+        """Return whether the client has not yet been sent all answers."""
         return bool(self._open or self._outgoing.replies or self._transport.get_write_buffer_size())
 
     def _close_if_done(self) -> bool:
         if self._asks_no_more and not self._open and not self._outgoing.replies:
-            self._transport.close()  # sends what is on its way
+            self._transport.close()  # sends pending data first
             return True
         return False
 

@@ -1,7 +1,7 @@
-"""What a connection and a method share: the limits of a server, the `Call` of a method, frames of answers.
+"""The types that connections and methods share: `Limits`, the `Call` of a method, encoded answers.
 
-Errors are `[0 | 1, "CODE: text"]`, the one shape whose text Neovim shows. An exception that nobody foresaw is
-told by its class and place alone: its text may quote a note, and this peer may not know that note.
+Errors are `[0 | 1, "CODE: text"]`, the one shape whose text Neovim shows. Of an unexpected exception only
+class and place are told: its text may quote a note, which this peer may not be allowed to see.
 """
 
 import asyncio
@@ -25,67 +25,67 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a client may take before it is told MEMD_BUSY or is cut off."""
+    """How much a client may use before it gets MEMD_BUSY or is disconnected."""
 
     connections: int = 256  # a quarter of the usual 1,024 file descriptors
     refused_connections: int = (
-        32  # past the limit, kept just long enough to be told so; more wait to be let in
+        32  # over the limit, kept only until they are told so; others wait in the kernel's queue
     )
-    # File descriptors that are left for databases, matrices and notes where the process may have few.
+    # File descriptors reserved for databases, matrices and notes if the process may open only few.
     spare_descriptors: int = 16
     least_connections: int = (
-        4  # served however few descriptors there are: else nobody could ask what is wrong
+        4  # served however few descriptors there are, so that a user can ask what is wrong
     )
     in_flight_per_connection: int = 16
-    # Of these, worked on at the same time. Answers of a megabyte that nobody reads are so many megabytes; two
-    # reading threads are kept busy by half as many.
+    # How many of these are processed at the same time. Each may hold an unread answer of a megabyte; half as
+    # many keep two reading threads busy.
     at_once_per_connection: int = 4
     in_flight: int = 256  # requests of all connections together
     frame_s: float = 5.0  # from a frame's first byte to its last
-    write_high_water_bytes: int = 256 << 10  # unsent bytes at which nothing more is read from a client
-    drain_s: float = 10.0  # how long a client may leave its answers lying
+    write_high_water_bytes: int = 256 << 10  # of unsent data, above which nothing more is read from a client
+    drain_s: float = 10.0  # how long a client may leave its answers unread
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request as its method sees it."""
+    """One request from the view of its method."""
 
     id: int
-    client: dict[str, Any]  # uid and pid; one dict a connection, memd.hello may add to it
-    deadline: float | None  # in loop.time(), which is time.monotonic(); None: as long as it takes
+    client: dict[str, Any]  # uid and pid; one dict per connection, to which memd.hello may add
+    deadline: float | None  # in loop.time(), which is time.monotonic(); None: without a limit
     notify: Callable[[dict[str, Any]], None]
-    # Begins to listen for this connection, which sends what it hears until it ends or follows something else.
+    # Starts a subscription of this connection, which lasts until it ends or follows something else.
     follow: Callable[[Callable[[Listener], Unlisten]], None]
-    left: Callable[[], bool]  # whether the client is gone; from any thread
-    outlives: Callable[[str], None]  # says what goes on after the deadline, for the error's text
-    started: float = field(default_factory=time.monotonic)  # when it came, in loop.time()
+    left: Callable[[], bool]  # whether the client is gone; thread-safe
+    outlives: Callable[[str], None]  # names work that continues after the deadline, for the error's text
+    started: float = field(default_factory=time.monotonic)  # when the request arrived, in loop.time()
 
     def age_ms(self) -> float:
-        """Return how long ago the request came. From any thread."""
+        """Return the age of the request. Thread-safe."""
         return round((time.monotonic() - self.started) * 1000, 3)
 
     def is_over(self) -> bool:
-        """Tell whether nobody waits for the answer any more. From any thread: reads end when it says so."""
+        """Return whether the client has stopped waiting for the answer. Thread-safe; ends reads early."""
         return self.left() or (self.deadline is not None and time.monotonic() > self.deadline)
 
     async def to_the_end(self, work: Coroutine[Any, Any, T], goes_on: str) -> T:
-        """Do *work* also when nobody waits for it any more; who gave up waiting was told *goes_on*."""
+        """Complete *work* even if the client stops waiting; a client that times out is told *goes_on*."""
         self.outlives(goes_on)
         return await asyncio.shield(work)
 
     def progress(self, message: dict[str, Any]) -> None:
-        """Tell the caller how far the work is, if it asked for that. From any thread; may be dropped."""
+        """Report progress to the client, if it asked for that. Thread-safe; a report may be dropped."""
         self.notify(message)
 
 
 Handler = Callable[[str, dict[str, Any], Call], Awaitable[Any]]
 
-# Method → seconds it may take, None without a limit; a table's `get` is such a function.
+# Method → its time limit in seconds, None for no limit; a table's `get` is such a function.
 Deadlines = Callable[[str], float | None]
 
 
 def no_deadline(method: str) -> float | None:  # noqa: ARG001 - the signature is that of Deadlines
-    """Let every method take as long as it likes."""
+    """Return None: no method has a time limit."""
     return None
 
 
@@ -96,21 +96,21 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 @dataclass(frozen=True, slots=True)
 class Packed(Generic[Result]):
-    """A result that is MessagePack already: the thread that made it has encoded it, too."""
+    """A result that is already MessagePack, encoded in the thread that made it."""
 
     result: bytes
 
 
 def packed(result: Made) -> Packed[Made]:
-    """Return a struct as it travels: MessagePack of a map; what is UNSET has no key."""
+    """Return a struct as a MessagePack map; fields that are UNSET have no key."""
     try:
         return Packed(_ENCODER.encode(result))
-    except UnicodeEncodeError:  # a file's name that is no UTF-8: it travels as the bytes that it is
+    except UnicodeEncodeError:  # a file name that is not UTF-8 is sent as its bytes
         return Packed(pack_value(msgspec.to_builtins(result)))
 
 
 def wire_error(error: BaseException, method: str) -> list[object]:
-    """Return the error's form on the wire."""
+    """Return the wire format of an error."""
     if isinstance(error, MemdError):
         return [int(error.callers_fault), f"{error.code}: {error}"]
     text = (
@@ -121,7 +121,7 @@ def wire_error(error: BaseException, method: str) -> list[object]:
 
 
 def frame_of(response: Response, method: str) -> bytes:
-    """Return the reply's bytes; where it can't be sent as it is, those of an error that says why."""
+    """Return the bytes of a reply; if it cannot be encoded, those of an error that says why."""
     try:
         if isinstance(response.result, Packed):
             return pack_answer(response.id, response.result.result)
@@ -137,7 +137,7 @@ def frame_of(response: Response, method: str) -> bytes:
 
 
 def event_frame(fields: dict[str, Any]) -> bytes:
-    """Return an event's bytes; none for one that can't be sent, which is a bug and costs that event alone."""
+    """Return the bytes of an event; b"" if it cannot be encoded, a bug that costs only that event."""
     try:
         return pack(Notification("event", fields))
     except Exception as error:  # noqa: BLE001 - whoever told of the event is in the middle of other work

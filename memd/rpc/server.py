@@ -1,8 +1,8 @@
-"""The server: takes connections off listening sockets, limits their number, and closes them in order.
+"""The server: accepts connections on listening sockets, limits their number, and closes them in order.
 
-Listens on sockets that are bound already and never binds or unlinks one: asyncio's own server would take a
-path away from a living daemon. asyncio's server also accepts every connection, until no descriptor is left
-to read a note with; here a connection past the limit is accepted only to be told so, and the others wait in
+Listens on sockets that are already bound, and never binds or unlinks one: asyncio's own server would remove
+the path of a running daemon. It would also accept every connection, until no descriptor is left to read a
+note with; here a connection over the limit is accepted only to be refused with an error, and others wait in
 the kernel's queue. Knows no method; `handle` gets every request.
 """
 
@@ -19,18 +19,18 @@ from memd.rpc.context import Call, Deadlines, Handler, Limits, no_deadline
 
 log = structlog.get_logger()
 
-# Connects that the kernel keeps waiting; one more is EAGAIN to an editor, which does not try again. Linux
-# cuts it to net.core.somaxconn.
+# Connections that the kernel keeps waiting; one more is EAGAIN to an editor, which does not retry. Linux
+# limits it to net.core.somaxconn.
 BACKLOG = 1024
-AT_ONCE = 64  # taken before others have their turn: a few milliseconds
-RETRY_S = 0.5  # after the system had no descriptor or no memory for a connection
+AT_ONCE = 64  # accepted before other work has its turn: a few milliseconds
+RETRY_S = 0.5  # after the system lacked a descriptor or memory for a connection
 
 
 class Acceptor:
-    """Takes connections off listening sockets. On the event loop's thread."""
+    """Accepts connections on listening sockets. For the event loop's thread."""
 
     def __init__(self, shared: Shared, listeners: Sequence[socket.socket]) -> None:
-        """Begin at once; *listeners* are closed by `stop`."""
+        """Start at once; `stop` closes the *listeners*."""
         self._shared = shared
         self._listeners = listeners
         self._loop = asyncio.get_running_loop()
@@ -43,14 +43,14 @@ class Acceptor:
         self._go_on()
 
     def stop(self) -> None:
-        """Take nothing more, and close the listening sockets."""
+        """Accept no more connections, and close the listening sockets."""
         self._wait()
         self._ended = True
         for listening in self._listeners:
             listening.close()
 
     async def begun(self) -> None:
-        """Wait until every connection that was taken is one that can be ended."""
+        """Wait until every accepted connection is set up, so that it can be closed."""
         if self._beginning:
             await asyncio.wait(self._beginning)
 
@@ -71,7 +71,7 @@ class Acceptor:
 
     def _take(self, accepted: socket.socket) -> None:
         has_room = self._shared.has_room(accepted.fileno())
-        # One that is idle costs its client a new connection; being refused costs a request.
+        # Closing an idle connection costs its client a reconnect; refusing this one would cost a request.
         idle = None if has_room else self._shared.make_room()
         connection = Connection(self._shared, over_limit=not has_room and idle is None)
         self._shared.connections.add(connection)
@@ -83,7 +83,7 @@ class Acceptor:
             self._wait()
 
     async def _begin(self, connection: Connection, accepted: socket.socket, idle: Connection | None) -> None:
-        if idle:  # its descriptor is taken over: the highest number in use says how many there are
+        if idle:  # its descriptor is reused: the highest number in use shows how many there are
             await idle.closed
             with accepted:
                 accepted = accepted.dup()
@@ -105,7 +105,7 @@ class Acceptor:
 
 __all__ = ["BACKLOG", "Call", "Deadlines", "Handler", "Limits", "Server", "serve"]
 
-# How long the last replies may take to leave; a client that reads needs microseconds.
+# Time for the last replies to be sent; a client that reads needs microseconds.
 FLUSH_S = 0.5
 
 
@@ -121,11 +121,11 @@ async def serve(
     Serve on *sockets* until `close`.
 
     Args:
-        sockets: Unix sockets, bound and listening; closed by `close`, their paths left alone.
+        sockets: Unix sockets, bound and listening; `close` closes them but leaves their paths.
         handle: gets method, params and Call; its result is the reply, a MemdError the error.
             It is cancelled when its client leaves or its deadline passes: shield what must be finished.
-        limits: what a client may take.
-        deadline_s: seconds for each method, None for those without a limit; a client may ask for less.
+        limits: of each client.
+        deadline_s: seconds for each method, None for no limit; a client may ask for less.
         uid: whose processes may connect; None: this process's effective user.
     """
     shared = Shared(handle, limits, deadline_s, os.geteuid() if uid is None else uid)
@@ -133,7 +133,7 @@ async def serve(
 
 
 class Server:
-    """What serves; close it."""
+    """A running server; the owner must close it."""
 
     def __init__(self, shared: Shared, accepting: Acceptor) -> None:
         self._shared = shared
@@ -141,31 +141,31 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """The number of connected clients."""
         return len(self._shared.connections)
 
     @property
     def in_flight(self) -> int:
-        """How many requests are being worked on."""
+        """The number of requests in progress."""
         return len(self._shared.tasks)
 
     def stop_accepting(self) -> None:
-        """Take no new connection; answer new requests on the old ones with MEMD_STOPPING."""
+        """Accept no new connections; answer new requests on existing ones with MEMD_STOPPING."""
         self._shared.stopping = True
         self._accepting.stop()
 
     async def close(self, *, grace_s: float = 1.0) -> None:
         """
-        End all connections; returns after grace_s and a second at the latest, whatever clients do.
+        End all connections; returns after grace_s plus one second at the latest, whatever clients do.
 
         Args:
-            grace_s: how long open requests may go on before they are cancelled and told MEMD_STOPPING.
+            grace_s: how long open requests may continue before they are cancelled with MEMD_STOPPING.
         """
         self.stop_accepting()
         await self._accepting.begun()
         if self._shared.tasks:
             await asyncio.wait(self._shared.tasks, timeout=grace_s)
-        await asyncio.sleep(0)  # finished tasks hand in their replies
+        await asyncio.sleep(0)  # finished tasks hand over their replies
         ending = list(self._shared.connections)
         for connection in ending:
             connection.end()
@@ -173,4 +173,4 @@ class Server:
             await asyncio.wait([connection.closed for connection in ending], timeout=FLUSH_S)
         for connection in list(self._shared.connections):
             connection.abort()
-        await asyncio.sleep(0)  # aborted transports close their sockets in the next turn
+        await asyncio.sleep(0)  # aborted transports close their sockets in the next iteration
