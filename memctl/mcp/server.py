@@ -267,7 +267,8 @@ def _check_version(request: JsonRpcRequest) -> None:
 def _answered(request: JsonRpcRequest, result: dict[str, Any]) -> bytes:
     """Return the line of a result, with the fields that later versions demand."""
     if PROTOCOL_VERSION_KEY in request.meta:
-        result = result | {"resultType": "complete", "_meta": {SERVER_INFO_KEY: server_info()}}
+        meta = result.get("_meta", {}) | {SERVER_INFO_KEY: server_info()}
+        result = result | {"resultType": "complete", "_meta": meta}
         if request.method in CACHEABLE_MS:
             result |= {"ttlMs": CACHEABLE_MS[request.method], "cacheScope": "private"}
     return jsonrpc.result(request.id, result)

@@ -15,6 +15,7 @@ from memctl.mcp.jsonrpc import JsonRpcError
 from memctl.output import caveats
 
 BYTES_PER_TOKEN = 4  # as the daemon estimates them
+MODEL_ID_KEY = "memd/model_id"  # in `_meta`, which is for programs: no agent pays for it
 
 
 def listed() -> list[dict[str, Any]]:
@@ -55,10 +56,12 @@ def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dic
     structured = shaped(answer | added, schema)
     # The text of a recall is for a prompt: it is sent as text and not as JSON.
     content = _recalled(structured) if "budget_tokens" in structured else [jsonrpc.as_text(structured)]
+    meta = {"_meta": {MODEL_ID_KEY: answer["model_id"]}} if "model_id" in answer else {}
     return {
         "content": [{"type": "text", "text": text} for text in content],
         "structuredContent": structured,
         "isError": False,
+        **meta,
     }
 
 

@@ -160,6 +160,16 @@ def test_a_search_gives_hits_as_data(root, daemon):
     assert "sync" not in sent
 
 
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_program_learns_the_model_of_an_answer(root, daemon, mode):
+    """Beside the content: no agent reads it."""
+    daemon.answers["search_memory"] = lambda _: found(hit(), model_id="0123456789abcdef")
+    answer = in_session(root, lambda client: client.call_tool("search_memory", {"query": "x"}), mode)
+    assert answer.meta["memd/model_id"] == "0123456789abcdef"
+    assert "0123456789abcdef" not in answer.content[0].text
+    assert ("io.modelcontextprotocol/serverInfo" in answer.meta) == (mode == "2026-07-28")
+
+
 def test_where_a_hit_also_stands_is_named(root, daemon):
     """A near duplicate takes no place of its own."""
     place = {"path": "b.md", "start_line": 3, "end_line": 9}
