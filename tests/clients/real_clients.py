@@ -237,19 +237,6 @@ def test_openclaw_asks_memd_for_its_memory(installed, daemon):
     assert results[1] == {"status": "ok", "text": NOTE.strip(), "path": "port.md", "from": 1, "lines": 1}
 
 
-@pytest.mark.timeout(300)
-def test_the_plugin_is_built_from_its_source(tmp_path):
-    """What memctl ships is what npm makes of integrations/openclaw, and its types hold."""
-    source = tmp_path / "integrations" / "openclaw"
-    kept = shutil.ignore_patterns("node_modules")
-    shutil.copytree(HERE.parents[1] / "integrations" / "openclaw", source, ignore=kept)
-    subprocess.run(INSTALL, cwd=source, check=True, timeout=INSTALL_TIMEOUT_S)
-    for script in ("check", "build"):
-        subprocess.run(["npm", "run", script], cwd=source, check=True, timeout=INSTALL_TIMEOUT_S)
-    built = Path("memctl/agents/openclaw/index.js")
-    assert (tmp_path / built).read_bytes() == (HERE.parents[1] / built).read_bytes()
-
-
 def _keep_session(home: Path, name: str) -> None:
     """Copy the session's file to where MEMD_KEEP_SESSIONS says: a fixture for who reads such files."""
     folder = os.environ.get("MEMD_KEEP_SESSIONS")
