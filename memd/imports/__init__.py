@@ -1,1 +1,1 @@
-"""The program behind `memctl import`: conversations of other programs become Markdown in the archive."""
+"""The program behind `memctl import`: converts conversations of other programs to Markdown in the archive."""

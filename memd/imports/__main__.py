@@ -1,6 +1,6 @@
-"""The program `python -m memd.imports`, which `memctl import` starts: import once, or go on until ended.
+"""The program `python -m memd.imports`, started by `memctl import`: imports once, or until it is ended.
 
-Its lines and its end are those of memd.process; with --follow, `imported` has the report of each later time.
+Output and exit follow memd.process; with --follow, `imported` has the report of each further import.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from memd.process import Send
 if TYPE_CHECKING:
     from memd.imports.run import Order, Outcomes
 
-_TELL_EVERY_S = 0.2  # of progress; more often is nothing to see
+_TELL_EVERY_S = 0.2  # of progress; more often would not be visible
 
 
 def main() -> int:
-    """Import; return 0 also where the last line says what went wrong."""
-    with process.running() as send:  # before all imports that take time
+    """Import; return 0 even if the last line reports an error."""
+    with process.running() as send:  # before all slow imports
         _import(_arguments(), send)
     return 0
 
@@ -38,7 +38,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _import(args: argparse.Namespace, send: Send) -> None:
-    from memctl import paths  # noqa: PLC0415 - a signal during these imports must be heard already
+    from memctl import paths  # noqa: PLC0415 - a signal during these imports must already be handled
     from memd import registry  # noqa: PLC0415
     from memd.errors import MemdError  # noqa: PLC0415
     from memd.imports import run  # noqa: PLC0415
@@ -53,7 +53,7 @@ def _import(args: argparse.Namespace, send: Send) -> None:
             again=args.again,
             dry_run=args.dry_run,
         )
-        seen = run.stamps(order)  # before they are read: what changes meanwhile is read again
+        seen = run.stamps(order)  # before the files are read: later changes are imported again
         done = run.run(order, run.sources(order), _progress(send))
         found = {"workspace": str(order.root), **run.report(order, done)}
         if args.follow:
@@ -69,7 +69,7 @@ def _import(args: argparse.Namespace, send: Send) -> None:
 
 
 def _changes(send: Send, order: "Order") -> Callable[["Outcomes"], None]:
-    """Return what tells of each time in which something was written, or left alone for the first time."""
+    """Return a callback that reports each import that wrote something, or newly left something alone."""
     from memd.imports.run import report  # noqa: PLC0415 - as above
 
     left_alone: set[str] = set()

@@ -1,15 +1,15 @@
-"""The archive in a workspace, memory/archives/CLIENT/YYYY/PAGE.md, and the pages of a conversation in it.
+"""The archive of a workspace, memory/archives/CLIENT/YYYY/PAGE.md, and a conversation's pages in it.
 
 A page is written whole or not at all. The files alone hold the state of the archive. The id in a page's name
-and front matter names its conversation, whatever its title is and wherever its owner moved it below its
-client's folder; its checksum shows whether somebody has changed it since. `.imported` lists the ids of all
-pages that were written, so that a page which its owner deleted stays away. From the root on, every step is
+and front matter identifies its conversation, even if the user changes its title or moves it below the
+client's folder; its checksum shows whether it was changed by hand. `.imported` lists the ids of all pages
+ever written, so that a page that the user deleted is not written again. From the root on, every step is
 relative to an open folder and follows no link. One process at a time writes below a client's folder.
 
-A conversation belongs to the pages that hold its first turns; they are only ever extended. If their turns are
-no beginning of the conversation, it was split, or another conversation has its id: it gets pages of its own,
-a branch. Turns are compared by their lines, both sides masked by the shapes of today, and without their
-headings, whose times depend on the time zone of the machine.
+A conversation belongs to the pages that hold its first turns; these are only ever extended. If their turns
+are not the beginning of the conversation, the conversation was split, or another one has its id: then it gets
+its own pages, a branch. Turns are compared by lines, after both sides were masked with the current shapes of
+secrets, and without their headings, whose times depend on the machine's time zone.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ from memd.imports.page import (
 
 FOLDER = "memory/archives"
 
-# new, grown: written. same: it stood there. changed, older, deleted: left alone.
+# new, grown: written. same: it existed already. changed, older, deleted: left alone.
 Outcome = Literal["new", "grown", "same", "changed", "older", "deleted"]
 
 WRITTEN = frozenset({"new", "grown"})
@@ -55,35 +55,35 @@ WHY = {
 }
 
 _RECORD = ".imported"
-_MAX_BYTES = 16 * 1024 * 1024  # a page that is longer was not written by us
+_MAX_BYTES = 16 * 1024 * 1024  # memd writes no longer page
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NAME = re.compile(r".*-([0-9a-f]{6})\.md", re.DOTALL)
 _PAGE_ID = re.compile(rb"\nid: '?([0-9a-f]{16})'?\n")
 _HEADER_BYTES = 64 * 1024  # of a page's front matter, at most
-_DEPTH = 3  # of folders below the client's that are looked through: the year, and what an owner makes of it
+_DEPTH = 3  # of folders below the client's that are searched: the year, and subfolders that users make
 
 _TURNS = re.compile(rb"\nturns: (\d{1,9})\ntools: (true|false)\n")
 _UPDATED = re.compile(rb"\nupdated: '(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d)'\n")
 _FRONT_END = b"\n---\n"
 _MASKED = re.compile(r"\[masked: [^\[\]\n]*\]")
-_MARK = "\0"  # no page has it
+_MARK = "\0"  # occurs in no page
 
-# Of pages of the archive to what was read now. unknown: its owner deleted or changed all of them.
+# Between archived pages and the conversation read now. unknown: all pages were deleted or changed by hand.
 Relation = Literal["extended", "older", "other", "unknown"]
 
 
 class Archive:
-    """The pages of one client in one workspace. Close it.
+    """The pages of one client in one workspace. The caller must close it.
 
     Raises:
         WorkspaceError: there is no memory/ folder.
-        UnsafeError: a folder on the way is a link or none.
+        UnsafeError: a folder of the path is a link or not a folder.
         StorageError, NoSpaceError: the disk fails or is full.
     """
 
     def __init__(self, root: Path, client: str, *, dry_run: bool, again: bool) -> None:
-        """Args: again: write also what its owner deleted."""
+        """Open the archive; *again*: also write pages that the user deleted."""
         self._shown = f"{FOLDER}/{client}"
         self._dry_run = dry_run
         self._again = again
@@ -106,17 +106,17 @@ class Archive:
             raise
 
     def close(self) -> None:
-        """Let the next process write."""
+        """Release the lock, so that another process can write."""
         self._opened.close()
 
     def put(self, page: ArchivePage, *, older: bool) -> tuple[str, Outcome]:
-        """Bring a page's file up to date where it is ours to write; return its path and what was done.
+        """Bring a page's file up to date if memd may write it; return its path and what was done.
 
         It is on the disk when this returns.
 
         Args:
-            page: to be written.
-            older: what the archive has is more, or later.
+            page: the current content.
+            older: the archive has more turns, or later ones.
         """
         self._put.add(page.id)
         with _storage_errors(f"{self._shown}/{page.name} was not written"):
@@ -138,7 +138,7 @@ class Archive:
         return "deleted" if page.id in self._recorded and not self._again else "new"
 
     def find(self, page_id: str) -> tuple[str, bytes] | None:
-        """Return path and bytes of a page, whoever changed it; None where it is not there."""
+        """Return path and bytes of a page, even if it was changed; None if it does not exist."""
         for path in self._places[page_id[:6]]:
             raw = self._read(path)
             named = None if raw is None else _PAGE_ID.search(raw, 0, _HEADER_BYTES)
@@ -147,11 +147,11 @@ class Archive:
         return None
 
     def was_written(self, page_id: str) -> bool:
-        """Return whether a page was ever written, wherever it is now."""
+        """Return whether a page was ever written, even if it was moved or deleted since."""
         return page_id in self._recorded
 
     def was_put(self, page_id: str) -> bool:
-        """Return whether a page of this import has the id."""
+        """Return whether this import has put a page with this id."""
         return page_id in self._put
 
     def _compared(self, page: ArchivePage, path: str, raw: bytes, *, older: bool) -> Outcome:
@@ -162,7 +162,7 @@ class Archive:
         return "older" if older else "grown"
 
     def _read(self, path: str) -> bytes | None:
-        """Return the bytes of a page; None where it is gone or none of ours."""
+        """Return the bytes of a page; None if it is gone or not a page of memd's."""
         folder, _, name = path.rpartition("/")
         try:
             descriptor = os.open(name, _FILE, dir_fd=self._folder(folder))
@@ -180,7 +180,7 @@ class Archive:
         temporary = fsio.unfinished_name()
         with fsio.unnamed(opened, temporary, raw):
             if _is_there(name, opened):
-                return False  # a name with our id, and no page of ours: somebody's
+                return False  # a name with this id, but another user's file
             os.rename(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
         os.fsync(opened)
         return True
@@ -191,13 +191,13 @@ class Archive:
         temporary = fsio.unfinished_name()
         with fsio.unnamed(opened, temporary, raw):
             if self._read(path) != before:
-                return False  # saved by its owner while we wrote
+                return False  # saved by its owner during the write
             os.rename(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
         os.fsync(opened)
         return True
 
     def _record(self, page_id: str) -> None:
-        """Remember that a page was written; after the page, so that a killed process forgets none."""
+        """Record that a page was written; after the write, so that a kill leaves no record without a page."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(_RECORD, flags, fsio.PRIVATE, dir_fd=self._folders[""])
         try:
@@ -207,7 +207,7 @@ class Archive:
         self._recorded.add(page_id)
 
     def _look(self, top: int) -> None:
-        """Find out what is there, and take the lock."""
+        """List the existing pages, and take the lock."""
         if not self._dry_run:
             fcntl.flock(top, fcntl.LOCK_EX)
         record = self._read(_RECORD)
@@ -220,7 +220,7 @@ class Archive:
                 if found := _NAME.fullmatch(name):
                     self._places[found[1]].append(f"{below}/{name}".lstrip("/"))
                 elif fsio.UNFINISHED.fullmatch(name) and not self._dry_run:
-                    os.unlink(name, dir_fd=opened)  # of a killed import: who writes now holds our lock
+                    os.unlink(name, dir_fd=opened)  # of a killed import: its writer cannot be alive
 
     def _memory(self, base: int, root: Path) -> int:
         try:
@@ -231,7 +231,7 @@ class Archive:
             ) from None
 
     def _below(self, parent: int, name: str, shown: str) -> int | None:
-        """Open a folder, which is made if it is missing; None where it would have to be made in a dry run."""
+        """Open a folder, creating it if it is missing; None if a dry run would have to create it."""
         with contextlib.suppress(FileNotFoundError):
             return self._keep(_open_folder(name, parent, shown))
         if self._dry_run:
@@ -257,14 +257,14 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Pages as they would be where they belong."""
+    """The pages of a conversation for their places in the archive."""
 
     pages: list[ArchivePage]
-    older: bool  # the archive has more of it, or what came later
+    older: bool  # the archive has more turns, or later ones
 
 
 def document(of: Document, archive: Archive, settings: Settings) -> Placed:
-    """Place a note, which is rewritten as it changes."""
+    """Place a note, which is rewritten whenever it changes."""
     page = document_page(of, settings)
     there = archive.find(page.id)
     kept = _read(*there) if there else None
@@ -273,19 +273,19 @@ def document(of: Document, archive: Archive, settings: Settings) -> Placed:
 
 def conversation(of: Conversation, archive: Archive, settings: Settings) -> Placed:
     """Place a conversation, which is read to its end."""
-    first = next(of.turns, None)  # its id is known then
+    first = next(of.turns, None)  # the id is known after the first turn
     if first is None:
         return Placed([], older=False)
     of.turns = itertools.chain([first], of.turns)
     slots = list(_slots(of, archive, settings.client))
-    # What was asked for once is not taken away by an import that did not ask.
+    # Tool output that an earlier import was asked for stays, even if this import was not.
     if any(kept is not None and kept.with_tools for _, there in slots[:1] for kept in there):
         settings = replace(settings, with_tools=True)
     read = transcript(of, with_tools=settings.with_tools)
     unknown: Placed | None = None
     for slot, there in slots:
         placed, relation = _placed(read, slot, there, settings)
-        # What has more under a former id may be of the session whose id that is.
+        # If pages under a former id have more turns, they may be of the session that has this id.
         is_others = slot.conversation != of.id and is_session_id(slot.conversation)
         if relation == "extended" or (relation == "older" and not is_others):
             return placed
@@ -297,7 +297,7 @@ def conversation(of: Conversation, archive: Archive, settings: Settings) -> Plac
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A page that memd wrote and nobody changed."""
+    """A page as memd wrote it, not changed by hand."""
 
     raw: bytes
     turns: int
@@ -341,7 +341,7 @@ def _read(path: str, raw: bytes) -> _Kept | None:
 
 
 def _slots(of: Conversation, archive: Archive, client: str) -> Iterator[tuple[Slot, list[_Kept | None]]]:
-    """Yield where pages of the conversation may be, with those that are there."""
+    """Yield the possible slots of the conversation, each with its existing pages."""
     branch = 1
     while there := _kept(archive, client, Slot(of.id, branch)):
         yield Slot(of.id, branch), there
@@ -354,7 +354,7 @@ def _slots(of: Conversation, archive: Archive, client: str) -> Iterator[tuple[Sl
 
 
 def _kept(archive: Archive, client: str, slot: Slot) -> list[_Kept | None]:
-    """Return the pages of a slot in their order, None for each that its owner deleted or changed."""
+    """Return the pages of a slot in order, None for each that was deleted or changed by hand."""
     found: list[_Kept | None] = []
     for number in itertools.count(1):
         key = page_id(client, slot, number)
@@ -375,12 +375,12 @@ def _placed(
     relation = _relation(there, made) if is_alike else _relation_by_lines(kept, made)
     latest = max((one.updated for one in kept), default=None)
     if relation == "other" and read.of.is_export and latest and made and latest > made[-1].updated:
-        relation = "older"  # an export of an earlier day, before the conversation was changed
+        relation = "older"  # an older export, from before the conversation changed
     return Placed(made, older=relation == "older"), relation
 
 
 def _relation(there: list[_Kept | None], made: list[ArchivePage]) -> Relation:
-    """Compare page with page: they end where they ended before."""
+    """Compare page by page; new pages end where the old ones ended."""
     relation: Relation = "unknown"
     for number, kept in enumerate(there):
         if kept is None:
@@ -397,7 +397,7 @@ def _relation(there: list[_Kept | None], made: list[ArchivePage]) -> Relation:
 
 
 def _lines(raw: bytes) -> list[str]:
-    """Return the lines of a page's turns, a mark in the place of each secret."""
+    """Return the lines of a page's turns, with a mark for each secret."""
     text = _MASKED.sub(_MARK, mask(raw.partition(_FRONT_END)[2].decode()))
     heading = f"{'#' * RANK} "
     return [line for each in text.split("\n") if (line := each.strip()) and not line.startswith(heading)]
@@ -408,7 +408,7 @@ def _begins(lines: list[str], start: list[str]) -> bool:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Compare lines; where a secret is masked, what is around it: other shapes reach farther."""
+    """Compare two lines; around a masked secret only the rest, because shapes may match more or less text."""
     if one == other:
         return True
     if _MARK not in one + other:
@@ -419,7 +419,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _relation_by_lines(kept: list[_Kept], made: list[ArchivePage]) -> Relation:
-    """Compare pages with tools and such without: all lines of one side come in that order on the other."""
+    """Compare pages with and without tools: all lines of one side must occur in this order on the other."""
     before = [line for one in kept for line in _lines(one.raw)]
     now = [line for one in made for line in _lines(one.raw)]
     if _is_within(before, now):

@@ -1,9 +1,9 @@
-"""Reader of Codex's session files: ~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl, a record a line.
+"""Reader of Codex's session files: ~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl, one record per line.
 
-A record has a `type` and a `payload`: "session_meta" says whose session it is, "response_item" is what the
-model was sent or has answered. "event_msg" says the same once more for the screen. In the oldest files a line
-is the item itself, behind a first one with the session's id. The program puts its own words into messages of
-the user: they begin with a tag or a heading that it gives them.
+A record has a `type` and a `payload`: "session_meta" identifies the session, "response_item" is input or
+output of the model. "event_msg" repeats them for the screen. In the oldest files each line is an item without
+a record, and the first line has the session's id. The program writes its own texts into messages of the user;
+they begin with a known tag or heading.
 """
 
 import json
@@ -36,18 +36,18 @@ _INJECTED = (
     "<user_shell_command>",
 )  # fmt: skip
 _ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$")
-# Items of the model's answer that are calls of tools, and where each has its arguments.
+# Items of the model's output that are tool calls → the key of their arguments.
 _CALLS = {
     "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
     "web_search_call": "action", "tool_search_call": "arguments",
 }  # fmt: skip
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
-# Kinds of content that the program names since 0.1xx: "user.text" is a person's, the rest is its own.
+# Content types since 0.1xx: "user.text" was typed by a person, the others were added by the program.
 _PERSONS = ("user.", "unknown")
 
 
 def default_folders() -> list[Path]:
-    """Return where the client keeps its sessions."""
+    """Return the folders in which the client keeps its sessions."""
     home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
     return [home / "sessions", home / "archived_sessions"]
 
@@ -60,7 +60,7 @@ def files(path: Path) -> Iterator[Path]:
 def conversations(
     path: Path, problems: Problems, read: Read, folder: Path | None = None
 ) -> Iterator[Conversation]:
-    """Yield the session of a file, whose turns are read as they are asked for."""
+    """Yield the session of a file; its turns are read lazily."""
     named = _ID.search(path.stem)
     session = Conversation(id="", turns=iter(()), former_id=named[0] if named else path.stem)
     session.turns = _turns(session, path, objects(path, problems, read, folder), problems)
@@ -112,7 +112,7 @@ def _of_item(item: dict[str, object], at: datetime | None) -> Iterator[Turn]:
 
 
 def _typed(item: dict[str, object]) -> Iterator[str]:
-    """Yield what a person typed of a user's message."""
+    """Yield the typed parts of a user's message."""
     content = items(item.get("content"))
     kinds = items(fields(item.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds"))
     if len(kinds) != len(content):

@@ -1,6 +1,6 @@
-"""Conversations and their turns, as every reader yields them, and their text made fit for a note.
+"""Conversations and turns, the common result of all readers, and the cleanup of their texts for notes.
 
-Pure; must not know how a client writes its files, nor what a page of the archive looks like.
+Pure; must not know the file formats of clients, nor the layout of the archive's pages.
 """
 
 import hashlib
@@ -26,17 +26,17 @@ _SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 Kind = Literal["said", "tool", "thinking"]
 
-# What a hook of memd's put into a prompt: whole lines, of which the first and the last are these.
+# Text that memd's own hook put into a prompt: whole lines, from the first of these to the last.
 _RECALL = re.compile(r"^<(memd-recall)\b[^>\n]*>[ \t]*$", re.MULTILINE)
 _RECALL_END = re.compile(r"^[ \t]*</memd-recall>[ \t]*(?:\n|\Z)", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\))"
-)  # colours and titles of a terminal
+)  # a terminal's colours and titles
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANK_LINES = re.compile(r"\n{4,}")
 
-# What may begin a block that reaches over the end of a turn, or a heading: most texts have neither.
+# Possible starts of a block that extends beyond its turn, or of a heading: most texts have none.
 _SUSPECT = re.compile(
     r"```|~~~|^ {0,3}(?:#{1,6}(?:[ \t]|$)|=+[ \t]*$|-+[ \t]*$)"
     r"|^ {0,3}<(?:script|pre|style|textarea|!|\?)",
@@ -44,31 +44,31 @@ _SUSPECT = re.compile(
 )
 _HEADING = re.compile(r"( {0,3})(#{1,6})(?=[ \t]|$)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-RANK = 2  # of a turn's heading; those in its text come below it
+RANK = 2  # of a turn's heading; headings in its text get deeper levels
 _LOWEST = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What somebody said without a break."""
+    """The text of one speaker without interruption."""
 
     speaker: str
     text: str
-    at: datetime | None = None  # with its zone
+    at: datetime | None = None  # with a time zone
     kind: Kind = "said"
 
 
 @dataclass(slots=True)
 class Conversation:
-    """One conversation. A reader of a stream fills title and project in when it meets them."""
+    """One conversation. A streaming reader sets title and project when it reads them."""
 
-    id: str  # the client's own, as it is known when the first turn is read
+    id: str  # the client's id, known when the first turn is read
     turns: Iterator[Turn]
-    former_id: str = ""  # by which pages of an earlier memd may be kept
-    is_export: bool = False  # one of a service's, which may be older than what was read before
-    title: str = ""  # "" where the client gave none
+    former_id: str = ""  # the id under which an earlier memd may have kept pages
+    is_export: bool = False  # from an export, which may be older than the archive
+    title: str = ""  # "" if the client has none
     project: str = ""  # the folder in which an agent worked
-    started: datetime | None = None  # where the turns may have no time
+    started: datetime | None = None  # for turns that have no time
     written_by: Literal["agent", "human"] = "agent"
 
 
@@ -79,37 +79,37 @@ class Document:
     id: str  # its path in the program's folder
     title: str
     text: str
-    day: date | None  # that it is about; None: it holds until somebody changes it
+    day: date | None  # the day that it is about; None: valid until it is changed
     changed: datetime
 
 
 @dataclass(slots=True)
 class Problems:
-    """What was skipped and why, counted for each file and reason: a broken file has a million bad lines."""
+    """Skipped items and reasons, counted per file and reason: a broken file may have a million bad lines."""
 
     found: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-    parts: set[tuple[str, str]] = field(default_factory=set)  # what was found of files that were imported
+    parts: set[tuple[str, str]] = field(default_factory=set)  # of files that were imported otherwise
 
     def add(self, where: str, why: str, line: int = 0, *, part: bool = False) -> None:
-        """Count one more.
+        """Count one problem.
 
         Args:
             where: the file.
-            why: what is wrong; with *line* its first word is what is counted: line, conversation, message.
-            line: from 1; 0 where no single one is meant.
-            part: the rest of the file is imported, as it is where a line is named.
+            why: the reason; with *line* its first word is the counted unit: line, conversation, message.
+            line: from 1; 0 if the problem has no line.
+            part: the rest of the file is imported, which a *line* implies.
         """
         self.found.setdefault((where, why), [0, line])[0] += 1
         if part or line:
             self.parts.add((where, why))
 
     def add_if_none(self, where: str, why: str) -> None:
-        """Count one where nothing else was wrong, which would be the reason for it."""
+        """Count a problem unless the file has another one, which would explain it."""
         if all(other != where for other, _ in self.found):
             self.add(where, why)
 
     def rows(self) -> list[dict[str, str | int | bool]]:
-        """Return a row for each file and reason, in the order in which they were met."""
+        """Return a row for each file and reason, in the order of their first occurrence."""
         return [
             {
                 "source": where,
@@ -123,13 +123,13 @@ class Problems:
 
 
 def session_id(path: Path, named: str, recorded: str) -> str:
-    """Return which session a file is of.
+    """Return the id of the session that a file belongs to.
 
     Args:
         path: of the file.
-        named: the id in its name, or what the name has in its place.
-        recorded: the id in its first records. A file that was forked or resumed begins with those of another
-            session: then its name tells both apart.
+        named: the id in its name, or the part of the name in that place.
+        recorded: the id in its first records. A forked or resumed file begins with the records of another
+            session: then its name distinguishes the two.
     """
     if not recorded:
         return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
@@ -137,12 +137,12 @@ def session_id(path: Path, named: str, recorded: str) -> str:
 
 
 def is_session_id(name: str) -> bool:
-    """Return whether *name* is an id as clients give their sessions."""
+    """Return whether *name* has the format of clients' session ids."""
     return bool(_SESSION_ID.fullmatch(name))
 
 
 def moment(value: object) -> datetime | None:
-    """Return the time that a client wrote, in this machine's zone; None where it is none.
+    """Return the time that a client wrote, in this machine's zone; None if it is not a time.
 
     Args:
         value: ISO 8601, or seconds since 1970.
@@ -159,29 +159,29 @@ def moment(value: object) -> datetime | None:
 
 
 def text(value: object) -> str:
-    """Return a value that should be text; "" where it is none."""
+    """Return *value* if it is text, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 
 def fields(value: object) -> dict[str, object]:
-    """Return a value that should be an object; {} where it is none."""
+    """Return *value* if it is a JSON object, otherwise {}."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: object) -> list[object]:
-    """Return a value that should be a list; [] where it is none."""
+    """Return *value* if it is a list, otherwise []."""
     return value if isinstance(value, list) else []
 
 
 def joined(content: object) -> str:
-    """Return the text of a content: a text, or a list of blocks with one."""
+    """Return the text of a content, which is a text or a list of blocks with texts."""
     if isinstance(content, str):
         return content
     return "\n\n".join(filter(None, (text(fields(block).get("text", block)) for block in items(content))))
 
 
 def readable(text: str) -> str:
-    """Return *text* without recalled notes, secrets, and characters that nobody sees."""
+    """Return *text* without recalled notes, secrets and invisible characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "<memd-recall" in text:
         text = without_blocks(text, _RECALL, lambda _: _RECALL_END)
@@ -197,17 +197,17 @@ def without_blocks(
     closing: Callable[[str], re.Pattern[str]],
     instead: Callable[[str], str] = lambda _: "",
 ) -> str:
-    """Return *text* without its blocks, in one pass, however many of them are opened and never closed.
+    """Return *text* without its blocks, in one pass, even if many blocks are never closed.
 
     Args:
-        text: that has them.
+        text: to remove them from.
         opening: of a block; its first group is the name.
-        closing: of a name.
-        instead: of what a block holds, what is left of it.
+        closing: returns the pattern of the end, given the name.
+        instead: returns what to keep of a block, given its content.
     """
     kept: list[str] = []
     at = 0
-    unclosed: set[str] = set()  # names of which no closing comes any more
+    unclosed: set[str] = set()  # names without a further closing tag
     for begin in opening.finditer(text):
         name = begin[1]
         if begin.start() < at or name in unclosed:
@@ -221,18 +221,18 @@ def without_blocks(
 
 
 def inside_turn(text: str) -> str:
-    """Return Markdown that stays inside of its turn: headings below its own, fences and HTML closed."""
+    """Return Markdown that cannot extend beyond its turn: deeper headings, closed fences and HTML."""
     if not _SUSPECT.search(text):
         return text
     blocks, warnings = read_blocks(split_lines(text), 0)
-    if warnings:  # too complex to be read: nobody could say where it ends
+    if warnings:  # too complex to parse: its end is unknown
         return fenced(text)
     lines = text.split("\n")
     for block in reversed(blocks):
         first = lines[block.start]
         if block.kind == "heading":
             lower = _HEADING.sub(_lowered, first, count=1)
-            # A line of = or - below a text makes it a heading, and below an empty line a line.
+            # A line of = or - is a heading after text, and a rule after an empty line.
             lines[block.start : block.end] = (
                 [lower] if lower != first else _parted(lines[block.start : block.end])
             )
@@ -245,7 +245,7 @@ def inside_turn(text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Return *text* as a block of code."""
+    """Return *text* as a fenced code block."""
     longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
@@ -260,7 +260,7 @@ def _parted(lines: list[str]) -> list[str]:
 
 
 def _closing(block: list[str]) -> list[str]:
-    """Return the line that closes a fenced block; none where it is closed."""
+    """Return the line that closes a fenced block; none if it is closed."""
     opened = _FENCE.match(block[0])
     closed = _FENCE.fullmatch(block[-1].rstrip()) if len(block) > 1 else None
     if opened is None or (closed and closed[1].startswith(opened[1])):

@@ -1,7 +1,7 @@
-"""Opening of exports: a zip as it was downloaded, what was unpacked from it, or one JSON file.
+"""Opening of exports: a zip as downloaded, a folder unpacked from it, or one JSON file.
 
-Nothing of a zip is unpacked to the disk: its members are read by their last names, so that no path in it
-leads anywhere, and as a stream, so that one which unpacks to gigabytes takes time and no memory.
+Zips are not unpacked to the disk. Their members are found by the last part of their names, so that paths in a
+zip have no effect, and read as streams, so that one that unpacks to gigabytes takes time but no memory.
 """
 
 import errno
@@ -15,10 +15,10 @@ from typing import IO
 from memd.imports.conversation import Problems
 from memd.imports.jsonl import below, regular
 
-# Text in zips is a fifth to a twentieth of itself; what becomes a thousand times as large was made for that.
+# Text in zips has a fifth to a twentieth of its size; a ratio of a thousand occurs only in zip bombs.
 MAX_RATIO = 200
-SMALL_BYTES = 64 * 1024 * 1024  # less than that harms nobody, whatever it was before
-MAX_UNPACKED_BYTES = 16 * 1024**3  # of one file in it: more than anybody has said
+SMALL_BYTES = 64 * 1024 * 1024  # smaller members are harmless at any ratio
+MAX_UNPACKED_BYTES = 16 * 1024**3  # of one member: more than any person's conversations
 
 BOMB = f"unpacks to more than {MAX_RATIO} times its size: it is not read"
 TOO_LARGE = f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB: it is not read"
@@ -31,13 +31,13 @@ _FAULTS = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError)
 
 
 class Stream:
-    """Bytes of one file of an export."""
+    """The bytes of one file of an export."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
 
     def read(self, size_bytes: int) -> bytes:
-        """Return so many bytes, or what is left.
+        """Return up to *size_bytes* bytes; b"" at the end.
 
         Raises:
             OSError: they cannot be read or unpacked.
@@ -49,7 +49,7 @@ class Stream:
 
 
 def files(path: Path, pattern: str) -> Iterator[Path]:
-    """Yield the exports below a folder, files that are called so and zips; *path* itself if it is none."""
+    """Yield the exports below a folder: files whose name matches, and zips; *path* itself if it is a file."""
     if not path.is_dir():
         yield path
         return
@@ -60,7 +60,7 @@ def files(path: Path, pattern: str) -> Iterator[Path]:
 def streams(
     path: Path, pattern: str, problems: Problems, folder: Path | None = None
 ) -> Iterator[tuple[str, Stream]]:
-    """Yield a name and a stream for each file in an export that is called so.
+    """Yield name and stream of each file in an export whose name matches.
 
     Raises:
         OSError: the export cannot be read.
@@ -97,7 +97,7 @@ def _is_called(name: str, pattern: str) -> bool:
 
 
 def _fault(member: zipfile.ZipInfo) -> str:
-    """Return why a member of a zip is not read; "" where it is."""
+    """Return why a member of a zip must not be read; "" if it may be."""
     if member.flag_bits & _IS_ENCRYPTED:
         return ENCRYPTED
     if member.file_size > MAX_UNPACKED_BYTES:

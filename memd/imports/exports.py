@@ -1,15 +1,15 @@
 """Readers of exports: conversations of ChatGPT and of claude.ai, channels of Discord.
 
-ChatGPT's has conversations.json, in newer exports conversations-000.json and so on, in a zip. A conversation
-is a tree of messages, `mapping`: each message has a parent, and an answer that was asked for again has a
-sibling. The branch that ends at `current_node` is what the person saw last, and that branch is kept.
+ChatGPT's export is a zip with conversations.json, in newer ones conversations-000.json and so on. A
+conversation is a tree of messages, `mapping`: each message has a parent, and a regenerated answer is a
+sibling of the first one. Only the branch that ends at `current_node`, the last one displayed, is imported.
 
 Claude's has conversations.json in a zip, a list of conversations. A message has a `sender`, "human" or
 "assistant", and a `content` of blocks; older exports have `text` alone.
 
 DiscordChatExporter writes a JSON file for each channel or thread: an object with `guild`, `channel` and a
 list of `messages`, oldest first; each message has an author, a `timestamp` and `content`. A channel has no
-end, so a conversation is one day of it, in the time zone of the export.
+end, so each of its days, in the time zone of the export, is one conversation.
 """
 
 import itertools
@@ -36,16 +36,16 @@ from memd.imports.jsonl import Read, members
 
 CONVERSATIONS = "conversations*.json"
 NOT_CHATGPT = "conversation has no messages that are known: is it an export of ChatGPT?"
-# References to what was found on the web, in characters that no font has.
+# References to web results, in private-use characters.
 _REFERENCE = re.compile("\ue200[^\ue200\ue201]{0,400}\ue201|[\ue200-\ue206]")
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap"})
-_CONTEXT = frozenset({"user_editable_context", "model_editable_context"})  # what a person set up once
+_CONTEXT = frozenset({"user_editable_context", "model_editable_context"})  # the user's standing settings
 NOT_CLAUDE = "conversation has no messages that are known: is it an export of Claude?"
 
 _CHANNELS = "*.json"
 NO_CHANNEL = "has no channel before its messages: is it JSON of DiscordChatExporter?"
 UNDATED = "message has no time"
-_SAID = frozenset({"Default", "Reply", ""})  # other types are the program's: somebody joined, pinned, called
+_SAID = frozenset({"Default", "Reply", ""})  # other types come from the program: joins, pins, calls
 
 
 def conversation_files(path: Path) -> Iterator[Path]:
@@ -81,7 +81,7 @@ def _chatgpt_turns(mapping: dict[str, object], current: str) -> Iterator[Turn]:
 
 
 def _branch(mapping: dict[str, object], current: str) -> list[dict[str, object]]:
-    """Return the nodes from the root to the current one; to the last leaf where none is named."""
+    """Return the nodes from the root to the current one, or to the last leaf if none is current."""
     parents = {text(fields(node).get("parent")) for node in mapping.values()}
     key = (
         current if current in mapping else next((one for one in reversed(mapping) if one not in parents), "")
@@ -186,7 +186,7 @@ def discord_files(path: Path) -> Iterator[Path]:
 def discord_conversations(
     path: Path, problems: Problems, read: Read, folder: Path | None = None
 ) -> Iterator[Conversation]:
-    """Yield a conversation for each day of a channel."""
+    """Yield one conversation per day of a channel."""
     for where, stream in export.streams(path, _CHANNELS, problems, folder):
         about: dict[str, Message] = {}
         found = _messages(members(stream, where, problems, read), about, where, problems)
@@ -195,7 +195,8 @@ def discord_conversations(
             messages = iter(of_day)
             first = next(messages)
             yield Conversation(
-                # Its first message, too: an export may begin in the middle of a day, and is no other's heir.
+                # The first message is part of the id: an export that begins in the middle of a day continues
+                # no other one.
                 id=f"{text(channel.get('id'))}/{day}/{text(first.get('id'))}",
                 turns=map(_discord_turn, itertools.chain([first], messages)),
                 title=_title(guild, channel),
@@ -207,7 +208,7 @@ def discord_conversations(
 def _messages(
     found: Iterator[tuple[str, Message]], about: dict[str, Message], where: str, problems: Problems
 ) -> Iterator[Message]:
-    """Yield the messages that people wrote; *about* gets guild and channel, which come first."""
+    """Yield the messages of people; guild and channel, which come first, are added to *about*."""
     for number, (key, member) in enumerate(found, 1):
         if key != "messages":
             about[key] = member

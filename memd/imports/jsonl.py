@@ -1,12 +1,12 @@
-"""Reader of JSON that another program wrote: lines of objects, or the members of one large file.
+"""Reader of JSON files of other programs: lines of objects, or the members of one large file.
 
-Memory is bounded, and no broken line or member ends the reading: it is counted and skipped. A last line
-without a line break is still being written: it is taken if it is whole, and is no fault if it is not.
+Memory is bounded, and a broken line or member does not end the reading: it is counted and skipped. A last
+line without a line break is still being written: it is used if it is complete, and otherwise ignored.
 
 Exports are a list of thousands of conversations, or an object with a list of messages. Each member is found
-by its brackets and parsed alone, so that memory holds one member, and a broken or too large member costs no
-other. A parser of events is the rejected way: ijson builds a path for each level, so that 100,000 brackets
-take all memory, and the first fault ends it.
+by its brackets and parsed separately, so that memory holds one member, and a broken or too large member
+affects no other. An event parser was rejected: ijson builds a path for each level, so that 100,000 brackets
+use up all memory, and the first syntax error ends it.
 """
 
 import errno
@@ -24,13 +24,13 @@ import msgspec
 
 from memd.imports.conversation import Problems
 
-# A line holds an image or the output of a tool at most: clients cut both far below this.
+# A line holds at most an image or the output of a tool: clients truncate both far below this.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-Read = Callable[[int], None]  # hears how many bytes were read
+Read = Callable[[int], None]  # called with the number of bytes read
 
 LINK = "it is a link or lies behind one, and none is followed out of the client's folder"
 NOT_JSON = "is no JSON"
@@ -39,17 +39,17 @@ TOO_LONG = f"is longer than {MAX_LINE_BYTES >> 20} MiB"
 NOT_OBJECT = "is no JSON object"
 UTF16 = "is UTF-16, not UTF-8: convert it, as with iconv -f UTF-16 -t UTF-8"
 
-# One conversation: some have thousands of turns, with all that was searched and run.
+# One conversation: some have thousands of turns, including the output of searches and commands.
 MAX_MEMBER_BYTES = 64 * 1024 * 1024
-CHUNK_BYTES = 1024 * 1024  # read at once; arbitrary
+CHUNK_BYTES = 1024 * 1024  # size of a read; arbitrary
 
-MAX_LEVELS = 16  # of brackets around members; two are what exports have
+MAX_LEVELS = 16  # of brackets around members; exports have two
 TOO_LARGE = f"has more than {MAX_MEMBER_BYTES >> 20} MiB"
 CUT_SHORT = "ends in the middle; what came before it is imported"
 NOT_EXPORT = "is no export: it has no conversation where one should be"
 LONG_TEXT = f"holds a text of more than {MAX_MEMBER_BYTES >> 20} MiB; what comes behind it is not read"
 
-# A whole string, the beginning of a string that the chunk cuts, or a bracket.
+# A whole string, the start of a string cut by the end of the chunk, or a bracket.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[{}\[\]]', re.DOTALL)
 
 
@@ -57,13 +57,13 @@ class Readable(Protocol):
     """A stream of bytes."""
 
     def read(self, size_bytes: int, /) -> bytes:
-        """Return so many bytes, or what is left."""
+        """Return up to *size_bytes* bytes; b"" at the end."""
 
 
 def objects(
     path: Path, problems: Problems, read: Read, folder: Path | None = None
 ) -> Iterator[dict[str, object]]:
-    """Yield each line's object.
+    """Yield the object of each line.
 
     Raises:
         OSError: the file cannot be read.
@@ -79,7 +79,7 @@ def objects(
             try:
                 found, is_utf8 = decoded(line)
             except ValueError:
-                if line.endswith(b"\n"):  # else it is being written
+                if line.endswith(b"\n"):  # otherwise it is still being written
                     problems.add(str(path), f"line {NOT_JSON}", number)
                 continue
             if not is_utf8:
@@ -91,21 +91,21 @@ def objects(
 
 
 def below(path: Path, pattern: str) -> Iterator[Path]:
-    """Yield what is called so below a folder, in a stable order; *path* itself where it is none."""
+    """Yield the files below a folder whose name matches, in a stable order; *path* itself if it is a file."""
     found = sorted(path.rglob(pattern)) if path.is_dir() else [path]
     return (one for one in found if not one.is_dir())
 
 
 def regular(path: Path, folder: Path | None = None) -> BufferedReader:
-    """Open a regular file; opening a pipe would wait for somebody who writes into it.
+    """Open a regular file; anything else is an error, because opening a pipe would wait for a writer.
 
     Args:
         path: of the file.
-        folder: in which it was found: no link below it is followed, for an agent that writes there could lead
-            out of it. None: the user named the file itself.
+        folder: where it was found: no link below it is followed, because an agent that writes there could use
+            one to lead out of it. None: the user named the file.
 
     Raises:
-        OSError: it is none, or cannot be read.
+        OSError: it is not a regular file, or cannot be read.
     """
     descriptor = (
         os.open(path, _FILE) if folder is None else _opened_in(folder, path.relative_to(folder).parts)
@@ -117,16 +117,16 @@ def regular(path: Path, folder: Path | None = None) -> BufferedReader:
 
 
 def decoded(raw: bytes) -> tuple[object, bool]:
-    """Return what a JSON text holds, and whether it was UTF-8.
+    """Parse a JSON text; return its value, and whether the text was valid UTF-8.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     try:
         return msgspec.json.decode(raw), True
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    # msgspec is strict about what JavaScript writes when it cuts a text inside of an emoji (\ud83d).
+    # JavaScript may cut a text within an emoji (\ud83d), which msgspec rejects.
     try:
         found = json.loads(raw.decode("utf-8", "replace"))
     except RecursionError as error:
@@ -141,7 +141,7 @@ def decoded(raw: bytes) -> tuple[object, bool]:
 def members(
     stream: Readable, where: str, problems: Problems, read: Read
 ) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield each member with its key in the outermost object; "" where that is a list.
+    """Yield each member with its key in the outermost object; the key is "" in a list.
 
     Raises:
         OSError: the stream cannot be read.
@@ -165,28 +165,28 @@ def members(
 
 
 class _NotAnExportError(Exception):
-    """Nothing is found in brackets that lie so deep."""
+    """The brackets around members are nested too deeply."""
 
 
 class _Scanner:
-    """Follows brackets and strings, and collects the bytes of the member that is open."""
+    """Follows brackets and strings, and collects the bytes of the current member."""
 
     def __init__(self, stream: Readable, where: str, problems: Problems, read: Read) -> None:
         self._stream = stream
         self._where = where
         self._problems = problems
         self._read = read
-        self._outer: list[bytes] = []  # brackets that are open around members
+        self._outer: list[bytes] = []  # open brackets around members
         self._key = b'""'  # the last string in the outermost object
-        self._depth = 0  # of brackets in the open member
-        self._parts: list[bytes] = []  # of the open member
+        self._depth = 0  # of brackets in the current member
+        self._parts: list[bytes] = []  # of the current member
         self._size_bytes = 0
 
     def raw_members(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield key and bytes of each member; None for bytes that are too many."""
-        rest = b""  # a string that the last chunk cut
+        """Yield key and bytes of each member; None instead of bytes for a member that is too large."""
+        rest = b""  # a string cut by the end of the last chunk
         begun = False
-        # A long string is looked through from its beginning again: as much again makes that few times.
+        # A cut string is scanned again from its start: doubling the chunk limits how often.
         while chunk := self._stream.read(max(CHUNK_BYTES, len(rest))):
             self._read(len(chunk))
             if not begun and chunk.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
@@ -205,8 +205,8 @@ class _Scanner:
             self._problems.add(self._where, CUT_SHORT, part=True)
 
     def _scan(self, data: bytes) -> Generator[tuple[str, bytes | None], None, bytes]:
-        """Yield the members that end in *data*; return the string at its end that is not whole."""
-        begin = 0  # of what belongs to the open member
+        """Yield the members that end in *data*; return the incomplete string at its end."""
+        begin = 0  # of the part of the current member
         stop = len(data)
         for token in _TOKEN.finditer(data):
             mark = token[0]
@@ -226,7 +226,7 @@ class _Scanner:
         return data[stop:]
 
     def _ends_member(self, mark: bytes) -> bool:
-        """Follow a bracket; tell whether it closes the open member."""
+        """Follow a bracket; return whether it closes the current member."""
         if self._depth:
             self._depth += 1 if mark in b"{[" else -1
             return not self._depth
@@ -272,7 +272,7 @@ def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -
 
 
 def _opened_in(folder: Path, parts: tuple[str, ...]) -> int:
-    """Open a file step by step, and follow no link below *folder*."""
+    """Open a file component by component, without following links below *folder*."""
     opened = os.open(folder, _FOLDER)
     try:
         for number, part in enumerate(parts, 1):

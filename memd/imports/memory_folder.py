@@ -1,9 +1,8 @@
-"""Reader of the memory that OpenClaw and CowAgent keep: Markdown files in the agent's workspace.
+"""Reader of the memory of OpenClaw and CowAgent: Markdown files in the agent's workspace.
 
-In both, MEMORY.md holds what was learned, memory/YYYY-MM-DD.md (OpenClaw's also with a name behind the day)
-what happened on a day, and folders below memory/ more of the kind: CowAgent's dreams/, evolution/ and
-users/ID/. OpenClaw has USER.md and DREAMS.md beside MEMORY.md. The rest of a workspace tells the agent how to
-behave.
+In both, MEMORY.md has the facts learned, memory/YYYY-MM-DD.md the events of a day (in OpenClaw also with a
+name after the day), and folders below memory/ similar notes: CowAgent's dreams/, evolution/ and users/ID/.
+OpenClaw has USER.md and DREAMS.md next to MEMORY.md. The rest of a workspace are instructions for the agent.
 """
 
 import os
@@ -15,7 +14,7 @@ from pathlib import Path
 from memd.imports.conversation import Document, Problems
 from memd.imports.jsonl import Read, regular
 
-MAX_BYTES = 2 * 1024 * 1024  # half of what memd reads of a note
+MAX_BYTES = 2 * 1024 * 1024  # half of memd's limit for a note
 TOO_LARGE = f"has more than {MAX_BYTES >> 20} MiB"
 NOT_UTF8 = "is not UTF-8 text"
 
@@ -25,25 +24,25 @@ _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
 def openclaw_folders() -> list[Path]:
-    """Return where OpenClaw keeps the workspace of its agent."""
+    """Return the folders of OpenClaw's workspace."""
     state = os.environ.get("OPENCLAW_STATE_DIR")
     return [(Path(state) if state else Path.home() / ".openclaw") / "workspace"]
 
 
 def cowagent_folders() -> list[Path]:
-    """Return where CowAgent keeps its workspace."""
+    """Return the folders of CowAgent's workspace."""
     return [Path.home() / "cow"]
 
 
 def files(path: Path) -> Iterator[Path]:
-    """Yield the files of a workspace's memory, or the file itself."""
+    """Yield the memory files of a workspace, or the file itself."""
     if not path.is_dir():
         yield path
         return
     memory = path if path.name == "memory" and not (path / "memory").is_dir() else path / "memory"
     yield from (one for one in sorted(memory.parent.iterdir()) if one.name.lower() in _TOP and one.is_file())
     if memory.is_symlink() and memory != path:
-        yield memory  # to be refused by name, and not walked through
+        yield memory  # a path that is refused by its name, without a scan
         return
     for found in sorted(memory.rglob("*.md")):
         if not any(part.startswith(".") for part in found.relative_to(memory).parts) and found.is_file():
@@ -72,7 +71,7 @@ def documents(client: str) -> Callable[..., Iterator[Document]]:
             return
         heading = _HEADING.search(text)
         title = heading[1] if heading else f"{path.stem} of {client}"
-        # The whole path: two agents have files of the same names.
+        # The whole path, because files of two agents have the same names.
         yield Document(str(path.absolute()), title, text, _day(path.name), changed)
 
     return read_document

@@ -1,7 +1,7 @@
-"""The pages of a conversation: Markdown with a heading a turn, and the place of each in the archive.
+"""The pages of a conversation: Markdown with a heading for each turn, and their places in the archive.
 
-A conversation is one page. One of more than PAGE_BYTES goes on in further ones: memd reads no note above
-4 MiB, and what was written stays as it is while the conversation grows. Pure.
+A conversation is one page, or several if it has more than PAGE_BYTES: memd reads no note above 4 MiB, and
+pages written earlier do not change while the conversation grows. Pure.
 """
 
 import hashlib
@@ -19,15 +19,15 @@ from memd.errors import InvalidError
 from memd.imports.conversation import RANK, USER, Conversation, Document, Turn, fenced, inside_turn, readable
 from memd.sources.privacy import is_private
 
-PAGE_BYTES = 1024 * 1024  # a quarter of what memd reads: one more turn does not take a page over that
-MAX_TURN_CHARS = 256 * 1024  # of one heading, so that a turn of any length fits on pages
-# What one says without a break is one turn; after a longer one its time is worth a heading. Arbitrary.
+PAGE_BYTES = 1024 * 1024  # a quarter of memd's limit: one more turn does not take a page over it
+MAX_TURN_CHARS = 256 * 1024  # below one heading, so that a turn of any length fits on pages
+# Consecutive texts of a speaker are one turn, unless the pause is longer than this. Arbitrary.
 SAME_TURN = timedelta(minutes=10)
-MAX_TITLE_CHARS = 80  # as long as a heading that people write
-MAX_TOOL_CHARS = 16 * 1024  # of one output: longer ones are logs
+MAX_TITLE_CHARS = 80  # the length of a heading that people write
+MAX_TOOL_CHARS = 16 * 1024  # of one output: a longer one is a log
 MAX_PARTICIPANTS = 50  # arbitrary; keeps the front matter of a busy channel short
-_LONGEST_SECRET = 8 * 1024  # what is cut is masked before, as far as a secret may reach over the cut
-_LINE_WIDTH = 1 << 16  # never folded: one line a value, for grep and for people
+_LONGEST_SECRET = 8 * 1024  # how far a secret may extend over a cut: so much is masked before cutting
+_LINE_WIDTH = 1 << 16  # never wrapped: one line per value, for grep and for people
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", re.DOTALL)
 _UNTITLED = "conversation"
 
@@ -37,22 +37,22 @@ class ArchivePage:
     """One file of the archive."""
 
     id: str  # 16 hex digits
-    folder: str  # the year, below the client's folder; "" for what has no date
+    folder: str  # the year, below the client's folder; "" without a date
     name: str
     raw: bytes
-    updated: datetime  # to the second, as the page says it
+    updated: datetime  # to the second, as on the page
 
 
 @dataclass(slots=True)
 class _Part:
-    """The turns of one page so far."""
+    """The turns collected for the current page."""
 
     blocks: list[str] = field(default_factory=list)
     size_bytes: int = 0
     speakers: dict[str, None] = field(default_factory=dict)
     first: datetime | None = None
     last: datetime | None = None  # of the last turn
-    latest: datetime | None = None  # what waited in a queue is written later than it was said
+    latest: datetime | None = None  # a queued message is written later than it was said
 
     def add(self, turn: Turn, block: str) -> None:
         self.blocks.append(block)
@@ -70,28 +70,28 @@ class Settings:
     """How the conversations of a client become pages."""
 
     client: str  # the name of its folder
-    with_tools: bool  # keep also what tools were asked for and said, and what the model thought
-    undated: datetime  # the time of a conversation that says none
+    with_tools: bool  # also keep tool calls, their output, and the model's reasoning
+    undated: datetime  # the time of a conversation without one
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A conversation that was read."""
+    """A conversation that was read to its end."""
 
     of: Conversation
-    turns: list[Turn]  # that are kept, each as it is written
-    opening: str  # a person's first words
+    turns: list[Turn]  # to be archived, each with its Markdown
+    opening: str  # the person's first words
 
 
 class Slot(NamedTuple):
-    """Which pages of the archive: of one id, one set for each branch of a conversation that split."""
+    """The set of pages for one branch of a conversation; a split conversation has several branches."""
 
     conversation: str  # the id
     branch: int = 1
 
 
 def transcript(of: Conversation, *, with_tools: bool) -> Transcript:
-    """Read a conversation to its end, and make its turns fit for a note."""
+    """Read a conversation to its end, and clean up its turns for a note."""
     opening: list[str] = []
     turns = list(_joined(_kept(of, opening, with_tools=with_tools)))
     return Transcript(of, turns, next(iter(opening), ""))
@@ -105,9 +105,9 @@ def pages(
     Args:
         of: the conversation.
         settings: of its client.
-        slot: where they belong.
-        turns: how many each page had that was written before, None where that is unknown: the pages end where
-            they ended then, whatever is masked by now.
+        slot: of the pages.
+        turns: the number of turns on each page when it was first written, None if unknown: the pages end at
+            the same turns again, even if more is masked now.
     """
     found: list[ArchivePage] = []
     part = _Part()
@@ -122,14 +122,14 @@ def pages(
 
 
 def page_id(client: str, slot: Slot, number: int) -> str:
-    """Return the id of a page: the same for the same client, conversation, branch and part."""
+    """Return the id of a page, which depends only on client, conversation, branch and part."""
     branch = f"\0{slot.branch}" if slot.branch > 1 else ""
     key = f"{client}\0{slot.conversation}\0{number}{branch}"
     return hashlib.sha256(key.encode(errors="replace")).hexdigest()[:16]
 
 
 def document_page(of: Document, settings: Settings) -> ArchivePage:
-    """Return the page of a note that another program keeps: its text as it is, but for secrets."""
+    """Return the page of a note that another program keeps: its text, with secrets masked."""
     front: dict[str, object] = {
         "title": _title(of.title),
         "updated": _stamp(of.changed),
@@ -137,14 +137,14 @@ def document_page(of: Document, settings: Settings) -> ArchivePage:
     }
     front |= {"private": True} if is_private(of.text) else {}
     own = _FRONT_MATTER.match(of.text)
-    # A second front matter is none: it stays to be read.
+    # A second front matter does not count as one, and remains as text.
     text = f"{fenced(own[1].rstrip())}\n\n{of.text[own.end() :]}" if own else of.text
     key = page_id(settings.client, Slot(of.id), 1)
     return _rendered(key, front, f"{readable(text)}\n", day=of.day, settings=settings)
 
 
 def _is_full(part: _Part, more_chars: int, turns: Sequence[int | None]) -> bool:
-    """Return whether a page ends before a turn; *turns*: how many this page and the later ones had before."""
+    """Return whether a page ends before a turn; *turns*: the earlier numbers for this page and later ones."""
     written = turns[0] if turns else None
     if written is not None and (len(turns) > 1 or len(part.blocks) < written):
         return len(part.blocks) >= written
@@ -152,7 +152,7 @@ def _is_full(part: _Part, more_chars: int, turns: Sequence[int | None]) -> bool:
 
 
 def _kept(of: Conversation, opening: list[str], *, with_tools: bool) -> Iterator[Turn]:
-    """Yield the turns that are kept, their text fit for a note; *opening* gets a person's first words."""
+    """Yield the turns to keep, their text cleaned up; the person's first words are added to *opening*."""
     for raw in of.turns:
         if raw.kind != "said" and not with_tools:
             continue
@@ -170,7 +170,7 @@ def _kept(of: Conversation, opening: list[str], *, with_tools: bool) -> Iterator
 
 
 def _pieces(said: str) -> Iterator[str]:
-    """Cut what is too long for one heading, where a line ends."""
+    """Split a text that is too long for one heading, at line ends."""
     begin = 0
     while len(said) - begin > MAX_TURN_CHARS:
         stop = said.rfind("\n", begin, begin + MAX_TURN_CHARS) + 1 or begin + MAX_TURN_CHARS
@@ -180,7 +180,7 @@ def _pieces(said: str) -> Iterator[str]:
 
 
 def _joined(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """Join the turns that one speaker has in a row."""
+    """Join consecutive turns of one speaker."""
     open_turn: Turn | None = None
     until: datetime | None = None
     for turn in turns:
@@ -203,7 +203,7 @@ def _goes_on(open_turn: Turn, until: datetime | None, turn: Turn) -> bool:
 
 
 def _heading(turn: Turn, before: datetime | None) -> str:
-    """Return a turn's heading: who, and when; with the day where that is not as in the turn before."""
+    """Return a turn's heading: speaker and time, with the date if it differs from the turn before."""
     name = turn.speaker + (" (thinking)" if turn.kind == "thinking" else "")
     if turn.at is None:
         return f"{'#' * RANK} {name}"
@@ -258,14 +258,14 @@ def _stamp(at: datetime) -> str:
     return at.isoformat(timespec="seconds")
 
 
-@lru_cache(maxsize=1024)  # a channel has few people, and each says much
+@lru_cache(maxsize=1024)  # a channel has few people, each with many messages
 def _name(given: str) -> str:
-    """Return a name of one line."""
+    """Return a name as one line."""
     return " ".join(readable(given).split())[:MAX_TITLE_CHARS] or "somebody"
 
 
 def _title(given: str) -> str:
-    """Return a title of one line: the first that says something."""
+    """Return a title as one line: the first one with text."""
     line = next((line for line in readable(given).split("\n") if line.strip(" #*>-`\t")), "")
     words = " ".join(line.lstrip("# ").split())
     if len(words) <= MAX_TITLE_CHARS:
@@ -276,5 +276,5 @@ def _title(given: str) -> str:
 def _slug(title: str) -> str:
     try:
         return slug(title.lstrip("./\\"), kind="title")
-    except InvalidError:  # nothing in it can name a file
+    except InvalidError:  # no character that a file name can use
         return _UNTITLED

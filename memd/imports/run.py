@@ -1,9 +1,9 @@
-"""One import: from the files of a client to the archive of a workspace, and the report of it.
+"""One import: from the files of a client to the archive of a workspace, with a report.
 
-A conversation is read, written and forgotten before the next one, so memory does not grow with their number.
+A conversation is read, written and dropped before the next one, so memory does not grow with their number.
 
-`follow` imports changed files again until the process is ended. It compares their stamps: events of the
-system would come sooner, but folders on network mounts have none, and a session needs no haste.
+`follow` imports changed files again until the process is ended. It polls their stamps: file system events
+would arrive sooner, but network mounts have none, and there is no hurry.
 """
 
 import itertools
@@ -30,7 +30,7 @@ ELSEWHERE = "session of an agent that did not work in"
 Told = Callable[[int, int], None]  # bytes read, bytes to read
 
 LOOK_EVERY_S = 2.0  # a turn of a conversation takes longer
-# A session is read from its beginning each time; it rests for so many times as long as that took.
+# A session is read from its beginning each time; the pause is this multiple of the time that it took.
 REST = 20
 
 Stamp = tuple[int, int]  # size, time of the last change
@@ -38,12 +38,12 @@ Stamp = tuple[int, int]  # size, time of the last change
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the user asked for."""
+    """The request of the user."""
 
     root: Path  # of the workspace
     client: str
-    paths: tuple[Path, ...] = ()  # of files or folders; none: where the client keeps its own
-    project: Path | None = None  # only conversations of an agent that worked in it or below it
+    paths: tuple[Path, ...] = ()  # of files or folders; (): the client's own folders
+    project: Path | None = None  # only conversations of an agent that worked in or below it
     with_tools: bool = False
     again: bool = False
     dry_run: bool = False
@@ -51,7 +51,7 @@ class Order:
 
 @dataclass(slots=True)
 class Outcomes:
-    """What became of the pages, and what was skipped."""
+    """The results for the pages, and what was skipped."""
 
     paths: dict[str, list[str]] = field(default_factory=lambda: {"new": [], "grown": []})
     counts: Counter[str] = field(default_factory=Counter)
@@ -69,7 +69,7 @@ class Found(NamedTuple):
     """A file of a client."""
 
     path: Path
-    folder: Path | None  # in which no link is followed; None: the user named the file itself
+    folder: Path | None  # in which no link is followed; None: the user named the file
 
     def status(self) -> os.stat_result:
         """Return its size and stamps."""
@@ -77,21 +77,21 @@ class Found(NamedTuple):
 
 
 class Reader(Protocol):
-    """Yields what a file of a client holds."""
+    """Yields the conversations or documents of a client's file."""
 
     def __call__(
         self, path: Path, problems: Problems, read: Read, folder: Path | None = None, /
     ) -> Iterator[Conversation | Document]:
-        """Below *folder*, in which the file was found, no link is followed."""
+        """Links below *folder*, in which the file was found, are not followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientReader:
     """One client."""
 
-    files: Callable[[Path], Iterator[Path]]  # below what the user names
+    files: Callable[[Path], Iterator[Path]]  # below a path that the user names
     read: Reader
-    default_folders: Callable[[], list[Path]] | None = None  # None: the user names an export
+    default_folders: Callable[[], list[Path]] | None = None  # None: the user must name an export
     follow: bool = False  # its files grow while a conversation goes on
 
 
@@ -116,8 +116,8 @@ def sources(order: Order) -> list[Found]:
     """Return the files of a client, in a stable order.
 
     Raises:
-        NotFoundError: a path that the user named is not there.
-        NothingToImportError: there is none.
+        NotFoundError: a path that the user named does not exist.
+        NothingToImportError: there are no files.
     """
     client = CLIENTS[order.client]
     named = order.paths or tuple(client.default_folders() if client.default_folders else ())
@@ -140,7 +140,7 @@ def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:
     """Import *files*.
 
     Raises:
-        WorkspaceError, UnsafeError, StorageError, NoSpaceError: as Archive says.
+        WorkspaceError, UnsafeError, StorageError, NoSpaceError: as in Archive.
     """
     outcomes = Outcomes()
     total = sum(map(_size, files))
@@ -170,7 +170,7 @@ def report(order: Order, outcomes: Outcomes) -> dict[str, object]:
 
 
 def follow(order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], None]) -> NoReturn:
-    """Import what is not as it was *seen*; *done* hears of each time."""
+    """Import every file that differs from *seen*, and again after each change; *done* gets each result."""
     rests_until_s: dict[Found, float] = {}
     while True:
         time.sleep(LOOK_EVERY_S)
@@ -189,19 +189,19 @@ def follow(order: Order, seen: dict[Found, Stamp], done: Callable[[Outcomes], No
 
 
 def stamps(order: Order) -> dict[Found, Stamp]:
-    """Return the files of a client as they are now."""
+    """Return the client's files with their current stamps."""
     found = {}
     try:
         for file in sources(order):
             status = file.status()
             found[file] = (status.st_size, status.st_mtime_ns)
     except (OSError, NotFoundError, NothingToImportError):
-        pass  # the next look finds it
+        pass  # the next round finds it
     return found
 
 
 def _folder_of(file: Path, named: Path, *, is_users: bool) -> Path | None:
-    """Return the folder below which no link to a file is followed: a hook names files that an agent wrote."""
+    """Return the folder below which links are not followed: hooks name files that an agent wrote."""
     if file == named:
         return None if is_users else file.parent
     return named if file.is_relative_to(named) else file.parent
@@ -239,7 +239,7 @@ def _import_file(
 
 
 def _put(archive: Archive, placed: Placed, outcomes: Outcomes) -> bool:
-    """Bring the pages of one conversation into the archive; tell whether there were any."""
+    """Write the pages of one conversation into the archive; return whether there were any."""
     for page in placed.pages:
         path, outcome = archive.put(page, older=placed.older)
         outcomes.counts[outcome] += 1
@@ -252,11 +252,11 @@ def _put(archive: Archive, placed: Placed, outcomes: Outcomes) -> bool:
 
 
 def _is_of_project(found: Conversation, project: Path | None) -> bool:
-    """Return whether an agent worked in *project*; the first turn is read for that, and kept."""
+    """Return whether an agent worked in *project*; this reads the first turn, which is kept."""
     if project is None:
         return True
     first = next(found.turns, None)
     if first is None:
-        return True  # it is empty, and said to be
+        return True  # it is empty, and reported as such
     found.turns = itertools.chain([first], found.turns)
     return bool(found.project) and Path(os.path.realpath(found.project)).is_relative_to(project)
