@@ -1,5 +1,5 @@
-"""Evaluation of search on a workspace's own notes: a program of its own, `python -m memd.eval`.
+"""Evaluation of search on a workspace's own notes: a separate program, `python -m memd.eval`.
 
-Questions come from a golden file or from the notes' own headings, which are then held out of what is
-searched; four arms answer them, and `scores` measures the answers. Nothing else of memd imports this package.
+Questions come from a golden file or from the notes' own headings, which are then removed from the indexed
+copy; four arms answer them, and `scores` measures the answers. No other package of memd imports this one.
 """

@@ -1,7 +1,6 @@
-"""The program `python -m memd.eval`, which `memctl eval` starts: measure once, write what happens to stdout.
+"""The program `python -m memd.eval`, started by `memctl eval`: runs one measurement, with progress on stdout.
 
-Its lines and its end are those of memd.process; at its end, whatever the reason, it has deleted what it
-wrote.
+Output and exit follow memd.process; at its end, for whatever reason, it has deleted all files that it wrote.
 """
 
 import argparse
@@ -15,8 +14,8 @@ from memd.process import Send
 
 
 def main() -> int:
-    """Measure; return 0 also where the last line says what went wrong."""
-    with process.running() as send:  # before all imports that take time
+    """Measure; return 0 even if the last line reports an error."""
+    with process.running() as send:  # before all slow imports
         _measure(_arguments(), send)
     return 0
 
@@ -35,13 +34,13 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measure(args: argparse.Namespace, send: Send) -> None:
-    import structlog  # noqa: PLC0415 - a signal during these imports must be heard already
+    import structlog  # noqa: PLC0415 - a signal during these imports must already be handled
 
     from memctl import paths  # noqa: PLC0415
     from memd.errors import MemdError  # noqa: PLC0415
     from memd.eval.run import NothingToAskError  # noqa: PLC0415
 
-    # What the daemon would log is for its own log; errors are told, too, as what they are.
+    # The messages of the daemon's modules belong into its log; errors are reported as the result.
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

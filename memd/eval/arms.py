@@ -1,6 +1,6 @@
-"""The arms that answer a question: memd in its three modes, and grep.
+"""The arms of a measurement, which answer each question: memd in its three modes, and grep.
 
-The times are what passed until the whole answer was there.
+Times are measured until the whole answer is available.
 """
 
 import time
@@ -14,10 +14,10 @@ from memd.eval.scores import DEPTH
 from memd.eval.temporary_index import TemporaryIndex
 from memd.records import Mode
 
-# memd shows three hits a source at most, so 30 hits hold ten sources. The answer for 10 is
-# the beginning of the answer for 30: what is measured is the order that a user sees.
+# memd returns at most three hits per source, so 30 hits contain ten sources or more. The first ten hits of
+# the answer are those of a search with limit 10: the measured order is the one that users see.
 HITS = 30
-WARM_UP = 3  # questions that are asked and not counted: first touches of pages and caches
+WARM_UP = 3  # questions that are not counted: they load pages and caches
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "keyword")
 
 
@@ -26,12 +26,12 @@ class Ranking:
     """The answer of one arm to one question."""
 
     ranking: tuple[str, ...]  # sources, best first, each once
-    hits: tuple[tuple[str, int, int], ...] | None  # path, first and last line of each; grep names no lines
+    hits: tuple[tuple[str, int, int], ...] | None  # path, first and last line; None for grep
     took_ms: float
-    degraded: tuple[str, ...] = ()  # why the answer is less than it could be
+    degraded: tuple[str, ...] = ()  # the reasons for which an answer is limited
 
     def found(self, place: Passage) -> bool:
-        """Return whether one of the first ten hits holds the line of *place*."""
+        """Return whether one of the first ten hits contains the line of *place*."""
         assert place.line is not None
         assert self.hits is not None
         return any(
@@ -45,12 +45,12 @@ Answers = dict[str, Ranking]  # by arm
 
 def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) -> Arm:
     """
-    Return memd in one of its modes.
+    Return an arm for one of memd's modes.
 
     Args:
-        index: of which notes.
+        index: of the notes.
         mode: hybrid, vector or keyword.
-        own_names: path in the index → path to report, where they differ.
+        own_names: path in the index → path to report, if they differ.
     """
 
     def ask(query: str) -> Ranking:
@@ -60,7 +60,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
         took_ms = (time.perf_counter() - started) * 1000
         hits: list[tuple[str, int, int]] = []
         for hit in answer.hits:
-            # A near-duplicate that was folded into a hit is named there, so it is found there.
+            # A near-duplicate that was folded into a hit is named in the hit, so it counts as found there.
             hits.append((hit.source.path, hit.passage.start_line, hit.passage.end_line))
             hits += [(place.path, place.start_line, place.end_line) for place in hit.folded]
         hits = [(own_names.get(path, path), first, last) for path, first, last in hits]
@@ -71,7 +71,7 @@ def memd_arm(index: TemporaryIndex, mode: Mode, own_names: Mapping[str, str]) ->
 
 
 def grep_arm(root: str, files: Sequence[str], own_names: Mapping[str, str]) -> Arm:
-    """Return grep over the sources *files* below *root*; its ranking ends where the others' would."""
+    """Return grep over the sources *files* below *root*; its ranking has the length of the others."""
 
     def ask(query: str) -> Ranking:
         started = time.perf_counter()
@@ -86,12 +86,12 @@ def ask_all(
     questions: Sequence[Topic], arms: Mapping[str, Arm], told: Callable[[int], None]
 ) -> list[Answers]:
     """
-    Ask every arm every question, one after the other, so that a busy machine slows all of them alike.
+    Ask each question of every arm in turn, so that other load on the machine slows all of them alike.
 
     Args:
-        questions: what is asked.
-        arms: who is asked.
-        told: is told how many questions are answered.
+        questions: to ask.
+        arms: by name.
+        told: called with the number of answered questions.
     """
     for question in questions[:WARM_UP]:
         for arm in arms.values():

@@ -1,8 +1,8 @@
-"""The grep arm of an evaluation: what somebody finds who has grep and nothing else.
+"""The grep arm of an evaluation: the results of a user who has only grep.
 
-A real `grep` as a process, over the same files: as many of the query's words as possible, then as many
-matching lines as possible (`grep -c`). Words are looked for as fixed text, in any case, also within words,
-so "test" finds "tests". Function words and single letters, which nobody would type, are left out.
+Runs a real `grep` process over the same files; ranks by the number of distinct query words, then by the
+number of matching lines (`grep -c`). Words are searched as fixed text, ignoring case, also within words, so
+that "test" finds "tests". Function words and single letters, which nobody would grep for, are left out.
 """
 
 import os
@@ -16,24 +16,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from memd.eval.questions import FUNCTION_WORDS
 from memd.search.filters import BY_KEY
 
-MAX_COMMAND_BYTES = 128 << 10  # of file names for one process; each system takes so much
-# Of the first words of a pasted page; each costs a process.
+MAX_COMMAND_BYTES = 128 << 10  # of file names for one process; within the limit of every system
+# Words used of a long query, such as a pasted page; each costs a process.
 MAX_WORDS = 32
-_EDGES = ".,;:!?()[]{}<>\"'`\u201c\u201d\u2018\u2019"  # punctuation that is not part of what is looked for
+_EDGES = ".,;:!?()[]{}<>\"'`\u201c\u201d\u2018\u2019"  # punctuation around a word that is not part of it
 _OPERATORS = tuple(f"{key}:" for key in BY_KEY)
 
-_COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")  # a line of -c with --null: names may have any other character
-# -a: a stray byte makes no note a binary file. -F: words, no patterns.
+_COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")  # a line of -c with --null: names may contain any other character
+# -a: a stray byte does not make a note a binary file. -F: fixed strings, not patterns.
 _GREP = ("grep", "-a", "-i", "-F", "-s")
 
 
 def is_there() -> bool:
-    """Return whether this system has grep."""
+    """Return whether grep is installed."""
     return shutil.which("grep") is not None
 
 
 def words_of(query: str) -> list[str]:
-    """Return what somebody would give to grep: each word once, without what says nothing."""
+    """Return the words of a query to grep for: each once, without function words."""
     typed = [word for word in query.replace("\0", " ").split() if not word.startswith(("-", *_OPERATORS))]
     bare = dict.fromkeys(word.strip(_EDGES).lower() for word in typed or query.replace("\0", " ").split())
     kept = [word for word in bare if len(word) > 1 or (word and not word.isascii())]
@@ -43,12 +43,12 @@ def words_of(query: str) -> list[str]:
 
 def ranked(root: str, files: Sequence[str], query: str) -> list[str]:
     """
-    Return the files that hold any word of *query*, best first, ties by path.
+    Return the files that contain any word of *query*, best first, ties by path.
 
     Args:
         root: the folder that *files* are relative to.
-        files: paths; a file that is gone or cannot be read does not match.
-        query: as it is typed for a search.
+        files: paths; a file that is missing or unreadable does not match.
+        query: as typed for a search.
 
     Raises:
         OSError: grep cannot be started.
@@ -65,7 +65,7 @@ def ranked(root: str, files: Sequence[str], query: str) -> list[str]:
 
 
 def _lines(root: str, files: Sequence[str], looked_for: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield each file that matches with how many of its lines have one of the words."""
+    """Yield each matching file with the number of lines that contain one of the words."""
     patterns = [argument for word in looked_for for argument in ("-e", word)]
     for output in _run(root, ["-c", "-H", "--null", *patterns], files):
         for path, count in _COUNT.findall(output):
@@ -74,13 +74,13 @@ def _lines(root: str, files: Sequence[str], looked_for: Sequence[str]) -> Iterat
 
 
 def _with(root: str, files: Sequence[str], word: str) -> Iterator[str]:
-    """Yield the files that have *word*."""
+    """Yield the files that contain *word*."""
     for output in _run(root, ["-l", "--null", "-e", word], files):
         yield from (os.fsdecode(path) for path in output.split(b"\0") if path)
 
 
 def _run(root: str, options: Sequence[str], files: Iterable[str]) -> Iterator[bytes]:
-    # In the C locale -i would know the case of ASCII alone.
+    # In the C locale -i would ignore the case of ASCII letters only.
     environment = os.environ | {"LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"}
     for batch in _batches(files):
         done = subprocess.run(  # noqa: S603 - a fixed command; names and words follow -- and -e
@@ -90,7 +90,7 @@ def _run(root: str, options: Sequence[str], files: Iterable[str]) -> Iterator[by
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            check=False,  # 1: nothing found, 2: a file could not be read; what the others hold counts
+            check=False,  # 1: no match, 2: a file could not be read; the matches in other files count
         )
         yield done.stdout
 

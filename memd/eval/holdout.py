@@ -1,9 +1,9 @@
-"""The notes without the headings that are asked for. Pure.
+"""Removal of the asked headings from the indexed notes. Pure.
 
-Asking for a heading that the indexed text holds measures nothing. So everything that gives it away is
-removed from all notes: the heading itself, every line that says nothing else (a title in front matter, an
-entry of a table of contents, the link of an index note), and the file's name. Line numbers stay. Sentences
-stay as well, even if they use the same words: they are the note.
+To search for a heading that the index contains would measure nothing. So everything that gives it away is
+removed from all notes: the heading itself, every line with no other content (a title in front matter, an
+entry of a table of contents, the link in an index note), and the file's name. Line numbers do not change.
+Sentences stay even if they use the same words, because they are the content of the note.
 """
 
 import re
@@ -12,18 +12,18 @@ from pathlib import PurePosixPath
 
 from memd.eval.questions import Choice, front_matter_end, visible, words
 
-# Quotes, items, task boxes, numbers and heading marks, in front of the text of a line.
+# Quotes, list items, task boxes, numbers and heading marks at the start of a line.
 _LEAD = re.compile(r"(?:[\s>]|[-*+](?=\s)|\d+[.)](?=\s)|#+(?=\s)|\[[ xX]\](?=\s))*")
 _KEY = re.compile(r"\s*[\w-]+:\s")  # of front matter
-_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")  # at the front of a name: such a note loses score with age
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")  # at the start of a name: such a note loses score with age
 
-MAX_LINE_CHARS = 1000  # a longer line says more than any heading; patterns need a hostile one's square
+MAX_LINE_CHARS = 1000  # longer than any heading; the patterns take quadratic time
 
-Title = tuple[str, ...]  # words, as they are compared
+Title = tuple[str, ...]  # normalized words
 
 
 def hold_out(texts: Mapping[str, Sequence[str]], choices: Iterable[Choice]) -> dict[str, list[str]]:
-    """Return the notes, path → lines, with blank lines where a chosen heading was or would show."""
+    """Return the notes, path → lines, with blank lines for chosen headings and lines that repeat them."""
     by_path = {choice.path: choice for choice in choices}
     titles = frozenset(choice.words for choice in by_path.values())
     first_words = frozenset(title[0] for title in titles)
@@ -37,7 +37,7 @@ def hold_out(texts: Mapping[str, Sequence[str]], choices: Iterable[Choice]) -> d
         if choice := by_path.get(path):
             heading = choice.heading
             held[path][heading.start : heading.end] = [""] * (heading.end - heading.start)
-            # Also "permalink: /git/undo-the-last-commit/" and a list of aliases.
+            # Covers "permalink: /git/undo-the-last-commit/" and lists of aliases, too.
             for number in range(1, head - 1):
                 if _contains(words(lines[number]), choice.words):
                     held[path][number] = ""
@@ -46,11 +46,11 @@ def hold_out(texts: Mapping[str, Sequence[str]], choices: Iterable[Choice]) -> d
 
 def neutral_names(asked: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
     """
-    Return other names for the notes that are asked for: path → path in the same folder.
+    Return new names for the asked notes: path → path in the same folder.
 
     Args:
-        asked: paths to rename; a day at the front of a name and the name's ending stay.
-        taken: all paths there are; no new name is among them, also where case does not count.
+        asked: paths to rename; a date at the start of a name and its suffix are kept.
+        taken: all existing paths; the new names differ from them even when case is ignored.
     """
     used = {path.casefold() for path in taken}
     names: dict[str, str] = {}
@@ -69,7 +69,7 @@ def neutral_names(asked: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
 
 
 def _says(line: str, titles: frozenset[Title], first_words: frozenset[str], *, keyed: bool) -> bool:
-    """Return whether a line holds one of *titles* and nothing else, markup and link targets aside."""
+    """Return whether a line consists of one of *titles*, apart from markup and link targets."""
     if len(line) > MAX_LINE_CHARS or first_words.isdisjoint(words(line)):
         return False
     bare = line[_LEAD.match(line).end() :]  # type: ignore[union-attr]  # it matches nothing, too

@@ -1,13 +1,13 @@
-"""The questions of a measurement: read from a golden file, or chosen from the headings of the notes.
+"""The questions of a measurement: read from a golden file, or made from headings of the notes.
 
-A golden file has one JSON object on each line; all wrong lines are reported at once, by their numbers:
+A golden file has one JSON object per line; all invalid lines are reported at once, with their numbers:
 
 {"query": "why did we leave kafka", "path": "decisions/queue.md", "line": 14}
 {"query": "flaky tests", "path": ["ci.md", "daily/2026-05-01.md"]}
 
-A heading is what its writer calls the text below it: a question with a known answer. It makes a question
-only if it has two words of its own, is in one note alone, and has text below it. The choice is the same for
-the same notes and the same seed. Everything but `load` is pure.
+A heading summarizes the text below it, so it is a question with a known answer. It is used only if it has two
+content words, occurs in one note only, and has text below it. The choice depends only on the notes and the
+seed. Everything except `load` is pure.
 """
 
 import hashlib
@@ -24,24 +24,24 @@ from memd.errors import InvalidError, NotFoundError
 from memd.search.filters import BY_KEY
 from memd.sources.markdown import MAX_TITLE_CHARS, Block, closing_line, plain_title, read_blocks, split_lines
 
-ERRORS_SHOWN = 5  # a page; who has more has the wrong file
-KEYS = ("query", "path", "line", "note")  # a note is the author's own and passed over
+ERRORS_SHOWN = 5  # a page; a user with more errors has the wrong file
+KEYS = ("query", "path", "line", "note")  # a note is the author's own comment and ignored
 EXAMPLE = '{"query": "why did we leave kafka", "path": "decisions/queue.md", "line": 14}'
 
-MIN_CONTENT_WORDS = 2  # one word alone is a label: "Postgres" is above a hundred different texts
+MIN_CONTENT_WORDS = 2  # a single word is a label: "Postgres" occurs above a hundred different texts
 MIN_BELOW = 40  # letters and digits below a heading; arbitrary: half a line is no answer
 
 _WIKI_LINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
-_ANCHOR = re.compile(r"\s*\{#[^}]*\}$")  # {#name}, which some renderers take as the heading's own name
+_ANCHOR = re.compile(r"\s*\{#[^}]*\}$")  # {#name}, an anchor that some renderers support
 _WORD = re.compile(r"[^\W_]+")
-# Scripts that put no spaces between words, and Hangul for its particles: two characters count as a word.
+# Scripts without spaces between words, and Hangul because of its particles: two characters count as a word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
 
 _OPERATOR = re.compile(rf"(?<!\S)({'|'.join(BY_KEY)}):(?=\S)")
 
-# What a question has for its grammar: nobody gives it to grep.
+# Function words of questions, which are not given to grep.
 FUNCTION_WORDS = frozenset(
     """
     a about all also an and any are as at be been but by can could did do does don for from had has have
@@ -50,7 +50,7 @@ FUNCTION_WORDS = frozenset(
     whom whose why will with would you your
     """.split()  # noqa: SIM905 (readable as words)
 )
-# What notes call their parts: a heading of these words alone may be above anything.
+# Usual names of a note's parts: a heading with only these words says nothing about the text below it.
 PART_WORDS = frozenset(
     """
     acknowledgements acknowledgments action actions after agenda appendix background before chapter
@@ -74,24 +74,24 @@ class Passage:
     """The place of an answer."""
 
     path: str  # of the source, relative to the workspace
-    line: int | None  # 1-based; None: wherever in the source
+    line: int | None  # 1-based; None: anywhere in the source
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One query with all that answers it."""
+    """One query with all its correct answers."""
 
     text: str
     places: tuple[Passage, ...]  # each path and line once, at least one
 
     @property
     def paths(self) -> frozenset[str]:
-        """The sources that answer it."""
+        """The sources that answer the query."""
         return frozenset(place.path for place in self.places)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """The answers of which the line is known."""
+        """The answers with a known line."""
         return tuple(place for place in self.places if place.line is not None)
 
 
@@ -100,14 +100,14 @@ class Heading:
     """One heading; lines are counted from 0."""
 
     level: int  # 1 to 6
-    text: str  # as a reader sees it, without markup
+    text: str  # as rendered, without markup
     start: int
-    end: int  # behind its last line: a Setext heading has two or more
+    end: int  # after its last line: a Setext heading has two or more
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One heading that is asked for."""
+    """One heading chosen as a question."""
 
     path: str
     heading: Heading
@@ -115,24 +115,24 @@ class Choice:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The heading's words, as `words` has them."""
+        """The heading's words, normalized by `words`."""
         return words(self.heading.text)
 
     @property
     def query(self) -> str:
-        """What is typed: the heading without anything that a search would take for an operator."""
+        """The query to type: the heading without characters that a search would take for operators."""
         text = re.sub(r"(?<!\S)-+(?=\w)", "", self.heading.text.replace('"', " "))
         return " ".join(_OPERATOR.sub(r"\1 ", text).split())
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The questions, and how many headings make none."""
+    """The questions, and the number of headings that were not used."""
 
-    choices: tuple[Choice, ...]  # ordered by path, one a note
+    choices: tuple[Choice, ...]  # ordered by path, at most one per note
     headings: int  # of all notes
-    left_out: Mapping[str, int]  # why → how many
-    notes: int  # with at least one heading that could be asked for
+    left_out: Mapping[str, int]  # reason → number
+    notes: int  # with at least one usable heading
 
 
 def load(file: Path, root: str) -> list[Topic]:
@@ -141,11 +141,11 @@ def load(file: Path, root: str) -> list[Topic]:
 
     Args:
         file: JSON lines, UTF-8.
-        root: of the workspace, absolute; a path in the file may be absolute below it.
+        root: of the workspace, absolute; a path in the file may be absolute if it is below.
 
     Raises:
-        InvalidError: it cannot be read, or with the number of each line that is wrong.
-        NotFoundError: it is not there.
+        InvalidError: it cannot be read, or has invalid lines, listed with their numbers.
+        NotFoundError: it does not exist.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -160,12 +160,12 @@ def load(file: Path, root: str) -> list[Topic]:
 
 def parse(text: str, name: str, root: str) -> list[Topic]:
     """
-    Return the questions of a golden file's *text*, in its order; lines that ask the same are one question.
+    Return the questions of a golden file's *text*, in order; lines with the same query are one question.
 
-    Blank lines and lines that begin with "#" are passed over.
+    Blank lines and lines that begin with "#" are ignored.
 
     Raises:
-        InvalidError: *name* and the number of each line that is wrong, with what was expected.
+        InvalidError: *name* and the number of each invalid line, with what was expected.
     """
     asked: dict[str, dict[Passage, None]] = {}
     faults = []
@@ -187,37 +187,37 @@ def parse(text: str, name: str, root: str) -> list[Topic]:
 
 
 def front_matter_end(lines: Sequence[str]) -> int:
-    """Return how many lines the front matter has, both fences included; 0 without one."""
+    """Return the number of lines of the front matter, with both fences; 0 without front matter."""
     end = closing_line(split_lines("\n".join(lines)))
     return 0 if end is None else end + 1
 
 
 def headings(lines: Sequence[str]) -> list[Heading]:
-    """Return the headings of a text, in its order: the outermost headings that have a text."""
+    """Return the outermost headings of a text that are not empty, in order."""
     blocks, _ = read_blocks(split_lines("\n".join(lines)), front_matter_end(lines))
     return [heading for block in blocks if block.level and (heading := _heading(block)).text]
 
 
 def visible(markup: str) -> str:
-    """Return what a reader sees of a line of Markdown."""
+    """Return a line of Markdown as rendered."""
     return _plain(plain_title(markup))
 
 
 def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Chosen:
     """
-    Choose at most one heading a note, and at most *wanted* of them.
+    Choose at most one heading per note, and at most *wanted* in total.
 
-    One, because each that is held out takes a part of the note's own words away, and two would take more
-    than a reader ever misses. A choice depends on the seed, the path and the heading alone, so another note
-    more or less changes one question and not all of them.
+    One, because removing a heading takes some of the note's own words away, and removing two would take more
+    than any real query lacks. A choice depends only on the seed, the path and the heading, so that adding or
+    deleting a note changes one question, not all of them.
 
     Args:
         texts: path → lines.
-        wanted: questions.
-        seed: another one chooses others.
+        wanted: number of questions.
+        seed: selects another sample.
     """
     found = {path: headings(lines) for path, lines in texts.items()}
-    # Counted by notes, not by places: a note may repeat a heading.
+    # Counted by notes, not by occurrences: a note may repeat a heading.
     spread = Counter(title for known in found.values() for title in {words(one.text) for one in known})
     left_out: Counter[str] = Counter()
     best: list[tuple[bytes, Choice]] = []
@@ -236,18 +236,18 @@ def choose(texts: Mapping[str, Sequence[str]], *, wanted: int, seed: int) -> Cho
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the words of *text* as they are compared: NFKC, case folded, punctuation aside."""
+    """Return the words of *text* normalized for comparison: NFKC, casefolded, without punctuation."""
     folded = text if text.isascii() else unicodedata.normalize("NFKC", text)
     return tuple(_WORD.findall(folded.casefold()))
 
 
 def content_words(text: str) -> int:
-    """Return how many of its words say something."""
+    """Return the number of words in *text* that carry meaning."""
     return sum(map(_weight, words(text)))
 
 
 class _BadLineError(Exception):
-    """What is wrong with one line."""
+    """A line of a golden file is invalid."""
 
 
 def _question(line: str, root: str) -> Topic:
@@ -288,7 +288,7 @@ def _paths(given: Any, root: str) -> list[str]:
 
 
 def _relative(path: str, root: str) -> str:
-    """Return *path* as memd names it: relative to the workspace, without "." and ".."."""
+    """Return *path* in the form used by memd: relative to the workspace, without "." and ".."."""
     pure = PurePosixPath(path)
     if pure.is_absolute() and pure.is_relative_to(root):
         pure = pure.relative_to(root)
@@ -302,14 +302,14 @@ def _heading(block: Block) -> Heading:
 
 
 def _plain(title: str) -> str:
-    """Return a title without what CommonMark does not know: links as wikis write them, and anchors."""
+    """Return a title without syntax unknown to CommonMark: wikilinks and anchors."""
     return " ".join(_ANCHOR.sub("", _WIKI_LINK.sub(r"\1", title)).split())
 
 
 def _judged(
     path: str, lines: Sequence[str], known: Sequence[Heading], spread: Mapping[tuple[str, ...], int]
 ) -> Iterator[tuple[Choice, str]]:
-    """Yield each heading with why it makes no question; "" where it makes one."""
+    """Yield each heading with the reason why it is not used; "" if it can be."""
     for position, heading in enumerate(known):
         first_line, amount = _below(lines, known, position)
         fault = ""
@@ -323,7 +323,7 @@ def _judged(
 
 
 def _below(lines: Sequence[str], known: Sequence[Heading], position: int) -> tuple[int, int]:
-    """Return the first line of the text below a heading, and how many letters and digits it has there."""
+    """Return the first line of the text below a heading, and the number of its letters and digits."""
     heading = known[position]
     later = [other for other in known if other.start >= heading.end]
     stop = next((other.start for other in later if other.level <= heading.level), len(lines))
@@ -334,7 +334,7 @@ def _below(lines: Sequence[str], known: Sequence[Heading], position: int) -> tup
 
 
 def _lot(seed: int, path: str, heading: str) -> bytes:
-    """Draw a lot that stays the same in each run."""
+    """Return a pseudo-random sort key that is the same in each run."""
     return hashlib.blake2b(f"{seed}\0{path}\0{heading}".encode(), digest_size=8).digest()
 
 

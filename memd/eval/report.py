@@ -1,4 +1,4 @@
-"""The report of a measurement: the one object that --json prints and that tables and plots show. Pure."""
+"""The report of a measurement: the one object behind --json, the tables and the plots. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,22 +14,22 @@ from memd.records import Mode
 Fields = dict[str, Any]
 
 DIGITS = 4  # of a figure: far finer than any interval
-OURS = "hybrid"  # what a user gets who asks for nothing else; gates and differences are about it
+OURS = "hybrid"  # the default mode, which gates and differences refer to
 PASSAGES = "passage@10"
-COMPARED: tuple[Mode, ...] = ("hybrid", "vector")  # modes in which a model has a say
+COMPARED: tuple[Mode, ...] = ("hybrid", "vector")  # the modes that use a model
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A model that was asked beside the workspace's own."""
+    """A model that was measured next to the workspace's own."""
 
     model: str
-    model_ms: float  # that a chunk takes
+    model_ms: float  # the time of one chunk
     own: str
-    own_ms: float | None  # None: it cannot be used
+    own_ms: float | None  # None: the workspace's model cannot be used
 
     def arm(self, mode: str) -> str:
-        """Return what the arm of a mode is called where this model answers."""
+        """Return the name of a mode's arm when this model answers."""
         return f"{mode}@{self.model}"
 
 
@@ -41,13 +41,13 @@ def summed_up(
     compared: Compared | None = None,
 ) -> Fields:
     """
-    Return all that was measured.
+    Return the whole report.
 
     Args:
         questions: at least one.
-        answers: to each of them, of the same arms.
-        about: where the questions come from; its `seed` is that of the resampling, too.
-        compared: the model whose arms are among them, if any.
+        answers: of each arm, one per question.
+        about: the origin of the questions; its `seed` is also that of the resampling.
+        compared: the model whose arms are included, if any.
     """
     seed = about["seed"]
     arms = list(answers[0])
@@ -67,7 +67,7 @@ def summed_up(
 
 
 def failures(report: Fields) -> list[Fields]:
-    """Return the results in which hybrid had no answer among the first ten."""
+    """Return the results in which hybrid had no correct answer among the first ten."""
     return [row for row in report["results"] if not row["arms"][OURS]["recall@10"]]
 
 
@@ -80,7 +80,7 @@ def _result(question: Topic, given: Answers) -> Fields:
 
 
 def _judged(question: Topic, answer: Ranking) -> Fields:
-    """Return what one answer is worth. Sources decide; a line is a judgement of its own, PASSAGES."""
+    """Return the scores of one answer. Scores count sources; the line is scored separately, in PASSAGES."""
     rank = scores.first_rank(answer.ranking[:DEPTH], question.paths)
     figures = scores.measures(answer.ranking, question.paths)
     passages = question.passages
@@ -113,7 +113,7 @@ def _arm(judged: Sequence[Fields], given: Sequence[Ranking], *, seed: int) -> Fi
 
 
 def _of_models(by_arm: Mapping[str, Sequence[Fields]], compared: Compared, *, seed: int) -> Fields:
-    """Return what the other model is worth, and what it costs."""
+    """Return the other model's scores, and its costs."""
     return {
         "model": compared.model,
         "own": compared.own,
@@ -125,7 +125,7 @@ def _of_models(by_arm: Mapping[str, Sequence[Fields]], compared: Compared, *, se
 
 
 def _difference(by_arm: Mapping[str, Sequence[Fields]], arm: str, over: str, *, seed: int) -> Fields:
-    """Return how much better *arm* is than another one, query by query."""
+    """Return the improvement of *arm* over another one, query by query."""
     pairs = zip(by_arm[arm], by_arm[over], strict=True)
     gains = [one["ndcg@10"] - other["ndcg@10"] for one, other in pairs]
     return {

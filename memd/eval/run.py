@@ -1,4 +1,4 @@
-"""One measurement, from the questions to the report: of a golden file, or of headings that are held out."""
+"""One measurement, from questions to report: with a golden file, or with headings that are held out."""
 
 import random
 import time
@@ -25,40 +25,40 @@ from memd.sources.markdown import split_lines
 from memd.sources.scan import Rules, look, read_source, walk
 
 NO_SOURCES_SHOWN = 5  # a page; --json has all
-TELL_EVERY = 50  # files between two words of progress; arbitrary
+TELL_EVERY = 50  # files between two progress reports; arbitrary
 
 Fields = dict[str, Any]
 Texts = Mapping[str, Sequence[str]]
 
 
 class NothingToAskError(Exception):
-    """No heading of the notes makes a question."""
+    """No heading of the notes can be used as a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What both kinds of measurement need."""
+    """The settings that both kinds of measurement share."""
 
     notes: Notes
-    folder: Path  # private; all that is written goes there
+    folder: Path  # private; all output goes there
     seed: int  # of the sample, the questions and the intervals
     with_grep: bool
-    note: Callable[[str], None]  # hears a sentence for the user
-    progress: Callable[[str, int, int], None]  # hears (stage, done, total)
-    compared: Notes | None = None  # the same notes with the model that is asked beside their own
+    note: Callable[[str], None]  # receives a sentence for the user
+    progress: Callable[[str, int, int], None]  # receives (stage, done, total)
+    compared: Notes | None = None  # the same notes with the model to compare
 
 
 def of_golden(run: Run, questions: Sequence[Topic], name: str) -> Fields:
     """
-    Ask an index of the notes as they are.
+    Measure with an index of the notes as they are.
 
     Args:
-        run: what is measured, and for whom.
+        run: the settings.
         questions: of a golden file.
         name: of that file.
 
     Raises:
-        NotFoundError: not one of the paths is a source.
+        NotFoundError: none of the paths is a source.
     """
     root = run.notes.place.root
     with temporary_index(run.notes, root, run.folder) as index:
@@ -89,15 +89,15 @@ def of_golden(run: Run, questions: Sequence[Topic], name: str) -> Fields:
 
 def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
     """
-    Ask an index of a copy of the notes that lacks the headings which are asked for.
+    Measure with an index of a copy of the notes that lacks the headings asked for.
 
     Args:
-        run: what is measured, and for whom; nothing is written to the notes.
-        wanted: questions, at most.
-        max_notes: copy a sample of so many; None: all.
+        run: the settings; nothing is written to the notes.
+        wanted: maximum number of questions.
+        max_notes: size of the sample to copy; None: all notes.
 
     Raises:
-        NothingToAskError: no heading makes a question.
+        NothingToAskError: no heading can be used as a question.
         StorageError: the notes cannot be read, or the copy cannot be written.
     """
     texts = _texts(run, max_notes)
@@ -137,7 +137,7 @@ def of_headings(run: Run, *, wanted: int, max_notes: int | None) -> Fields:
 
 @contextmanager
 def _compared_index(run: Run, root: Path, rules: Rules) -> Iterator[TemporaryIndex | None]:
-    """Give an index of the same notes by the model that is compared; None where none is.
+    """Yield an index of the same notes with the model to compare; None if there is none.
 
     Raises:
         UnavailableError: that model cannot be used.
@@ -158,7 +158,7 @@ def _compared_index(run: Run, root: Path, rules: Rules) -> Iterator[TemporaryInd
 
 
 def _texts(run: Run, max_notes: int | None) -> dict[str, list[str]]:
-    """Return path → lines of the sources; of a sample of them where that is asked for."""
+    """Return path → lines of the sources, or of a sample of them."""
     root = run.notes.place.root
     try:
         paths = sorted(one[0] for one in walk(root, run.notes.rules) if not isinstance(one, Skipped))
@@ -191,7 +191,7 @@ def _write(root: Path, texts: Texts) -> None:
 
 
 def _rules_of_a_copy(root: Path, texts: Texts) -> Rules:
-    """Return rules that take all of a copy: the workspace's own have chosen already."""
+    """Return rules that select all of a copy, because the workspace's own rules were applied before."""
     endings = {PurePosixPath(path).suffix for path in texts}
     plain = all(ending[1:].isalnum() for ending in endings)
     return Rules.load(root, [f"**/*{ending}" for ending in sorted(endings)] if plain else ["**/*"], [])
@@ -214,10 +214,10 @@ def _measured(
     *,
     other: TemporaryIndex | None,
 ) -> Fields:
-    """Ask all arms, sum up, and say of each failure what became of its note."""
+    """Ask all arms, make the report, and explain each failure."""
     own_names = {new: own for own, new in new_names.items()}
     modes = [mode for mode in arms.MODES if mode != "vector" or index.config.provider != "none"]
-    if len(modes) < len(arms.MODES):  # memd would answer by words, and the table would call that vectors
+    if len(modes) < len(arms.MODES):  # memd would use keywords, and the table call that vectors
         run.note("config.toml says provider = none: there are no vectors, and hybrid is keyword")
     asked: dict[str, arms.Arm] = {mode: arms.memd_arm(index, mode, own_names) for mode in modes}
     if run.with_grep and grep.is_there():
@@ -232,14 +232,14 @@ def _measured(
     run.note(f"asking {_counted(total, 'question')}: {', '.join(asked)}")
     answers = arms.ask_all(questions, asked, told=lambda done: run.progress("ask", done, total))
     measured = report.summed_up(questions, answers, about=about, compared=compared)
-    for result in report.failures(measured):  # a temporary index is gone when somebody asks later
+    for result in report.failures(measured):  # now, because the temporary index will be gone later
         with suppress(NumpyMissingError):
             result["why"] = _why(run, index, result["query"], result["answers"][0]["path"], new_names)
     return measured
 
 
 def _compared(run: Run, index: TemporaryIndex, other: TemporaryIndex) -> Compared:
-    """Return the names of both models, and how long a chunk takes each."""
+    """Return the names of both models, and the time that each takes per chunk."""
     assert run.compared is not None
     own_ms = None
     with suppress(UnavailableError):
@@ -253,14 +253,14 @@ def _compared(run: Run, index: TemporaryIndex, other: TemporaryIndex) -> Compare
 def _why(
     run: Run, index: TemporaryIndex, query: str, own_path: str, new_names: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return what became of a source in a search, as `memctl why` says it."""
+    """Return what happened to a source in a search, as in `memctl why`."""
     path = new_names.get(own_path, own_path)
     asked = index.decide(SearchParams(query=query))
     with index.index.view() as view:
         asked = index.respelled(view, asked)
         source = view.snapshot.source_at(path)
         verdict = why(view, asked, source, None) if source else None
-    # What is no source is looked for among the notes themselves; a copy has sources alone.
+    # A path that is not a source is explained from the notes themselves, because a copy has only sources.
     disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
     stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
     told = why_texts(
@@ -274,7 +274,7 @@ def _why(
             source=source,
             verdict=verdict,
             refusal=disk if isinstance(disk, Refusal) else None,
-            reason="failed",  # of "not-indexed": all others are waited for
+            reason="failed",  # of "not-indexed": the only cause left after indexing is complete
         )
     )
     return {"stage": told["stage"], "text": str(told["text"]).replace(path, own_path)}

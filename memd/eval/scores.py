@@ -1,21 +1,21 @@
-"""Measures of a ranking, as trec_eval and BEIR define them, and how sure their means are. Pure.
+"""Measures of a ranking, as defined by trec_eval and BEIR, and confidence intervals of their means. Pure.
 
-Eval and the benchmarks share them; so both can be compared with published figures of document rankings.
+Shared by eval and the benchmarks, so that both can be compared with published figures of document rankings.
 """
 
 import math
 import random
 from collections.abc import Collection, Mapping, Sequence
 
-Grades = Mapping[str, int]  # document → grade; 0 is judged and not relevant
+Grades = Mapping[str, int]  # document → grade; 0 means judged and not relevant
 
-DEPTH = 10  # what a person looks at: one page of hits
+DEPTH = 10  # what a user looks at: one page of hits
 MEASURES = ("ndcg@10", "recall@1", "recall@5", "recall@10", "mrr@10")
 
-# 2,000: the ends of a 95 % interval vary by about a hundredth of its width, in less than a second.
+# With 2,000, the ends of a 95 % interval vary by about a hundredth of its width, in less than a second.
 RESAMPLES = 2000
 TAIL = 0.025  # on each side of a 95 % interval
-MIN_FOR_INTERVAL = 10  # arbitrary: of fewer queries, resampling knows too little to say anything
+MIN_FOR_INTERVAL = 10  # arbitrary: with fewer queries, resampling shows too little
 
 
 def measures(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
@@ -24,7 +24,7 @@ def measures(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, floa
 
     Args:
         ranking: documents, best first, each once.
-        relevant: those that answer; at least one.
+        relevant: the correct documents; at least one.
     """
     grades = dict.fromkeys(relevant, 1)
     return {
@@ -37,9 +37,9 @@ def measures(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, floa
 
 
 def ndcg(ranking: Sequence[str], grades: Grades, *, depth: int) -> float:
-    """Return the discounted gain over that of the best possible ranking.
+    """Return the discounted gain divided by that of the best possible ranking (nDCG).
 
-    Järvelin & Kekäläinen, ACM TOIS 20(4), 2002, in trec_eval's form: all documents are discounted, the
+    Järvelin & Kekäläinen, ACM TOIS 20(4), 2002, in trec_eval's form: all documents are discounted, and the
     gain is the grade.
     """
     best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
@@ -47,7 +47,7 @@ def ndcg(ranking: Sequence[str], grades: Grades, *, depth: int) -> float:
 
 
 def recall(ranking: Sequence[str], grades: Grades, *, depth: int) -> float:
-    """Return the share of the relevant documents that is among the first *depth*."""
+    """Return the share of the relevant documents that occur among the first *depth*."""
     relevant = {document for document, grade in grades.items() if grade > 0}
     return len(relevant.intersection(ranking[:depth])) / len(relevant)
 
@@ -59,7 +59,7 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, *, depth: int) -> fl
 
 
 def first_rank(ranking: Sequence[str], relevant: Collection[str]) -> int | None:
-    """Return the rank of the first relevant document, from 1; None where there is none."""
+    """Return the rank of the first relevant document, from 1; None if there is none."""
     return next((rank for rank, one in enumerate(ranking, 1) if one in relevant), None)
 
 
@@ -76,10 +76,10 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 def interval(values: Sequence[float], *, seed: int) -> tuple[float, float] | None:
     """
-    Return where the mean lies with 95 % confidence, None for fewer than MIN_FOR_INTERVAL values.
+    Return the 95 % confidence interval of the mean, None for fewer than MIN_FOR_INTERVAL values.
 
-    Percentile bootstrap over the queries (Efron, Annals of Statistics 7(1), 1979). For a difference of two
-    arms give the differences query by query: that is the paired comparison, and far narrower.
+    Percentile bootstrap over the queries (Efron, Annals of Statistics 7(1), 1979). To compare two arms, pass
+    their differences query by query: this paired interval is much narrower.
     """
     if len(values) < MIN_FOR_INTERVAL:
         return None

@@ -1,7 +1,7 @@
-"""The temporary index of one measurement: made in this process, asked without a daemon.
+"""The temporary index of one measurement: built and searched in this process, without the daemon.
 
-It begins as a copy of the workspace's own index where that lies still, so that only what differs is read and
-embedded; the live database itself is never opened. A question is decided by the same code as the daemon's.
+It starts as a copy of the workspace's own index if that is not being written, so that only differences are
+read and embedded; the live database itself is never opened. Searches run the same code as in the daemon.
 """
 
 import math
@@ -40,13 +40,13 @@ from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.sources.scan import Rules
 
-COMMIT_S = 1.0  # of work in one commit; nobody waits for a single file of it
-EMBED_BATCH = 64  # texts between two commits: about a second of the shipped model on two cores
-PURGE_BATCH = 1000  # sources in one commit; arbitrary
-# An index whose files were changed so short ago may be changing now; clocks of file systems tick in steps of
-# up to 10 ms, so that a change within a second before the first look leaves a trace in the second.
+COMMIT_S = 1.0  # of work per commit; no search waits for a single file
+EMBED_BATCH = 64  # texts per commit: about a second of the shipped model on two cores
+PURGE_BATCH = 1000  # sources per commit; arbitrary
+# If files of an index changed so recently, a write may be in progress. File systems have clocks with steps of
+# up to 10 ms, so that a change within a second before the first check is visible in the second check.
 STILL_NS = 1_000_000_000
-FIRST_BATCH = 16  # texts that show how long the others will take: they differ in length
+FIRST_BATCH = 16  # texts to estimate the remaining time from: they differ in length
 
 Told = Callable[[str, int, int], None]  # (stage, done, total)
 Announce = Callable[[int, float], None]  # (chunks without a vector, seconds)
@@ -54,7 +54,7 @@ Announce = Callable[[int, float], None]  # (chunks without a vector, seconds)
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """A workspace that is measured."""
+    """The workspace to measure."""
 
     place: Workspace
     config: WorkspaceConfig
@@ -63,14 +63,14 @@ class Notes:
 
     @property
     def model_name(self) -> str:
-        """What its model is called: a folder by its own name."""
+        """The displayed name of its model; for a folder, the folder's name."""
         return "none" if self.config.provider == "none" else Path(self.config.model).name
 
     def with_model(self, folder: str) -> "Notes":
-        """Return the same workspace with the model in *folder*, or the shipped one by its name.
+        """Return the same workspace with the model in *folder*, or with the shipped one by its name.
 
         Raises:
-            InvalidError: it has that model.
+            InvalidError: it has that model already.
         """
         config = structs.replace(self.config, provider="onnx", model=folder)
         if config == self.config:
@@ -79,11 +79,11 @@ class Notes:
 
 
 def registered(path: str, state_dir: Path, user_config_path: Path) -> Notes:
-    """Return the registered workspace that *path* is in, with its settings.
+    """Return the registered workspace that contains *path*, with its settings.
 
     Raises:
-        WorkspaceError: none is.
-        ConfigError: its configuration is wrong, or not allowed to choose what it chooses.
+        WorkspaceError: there is none.
+        ConfigError: its configuration is invalid, or chooses something that it is not allowed to.
     """
     root = folders.choose(path, Registry(state_dir).known())
     place = folders.workspace_at(root, state_dir)
@@ -97,7 +97,7 @@ def registered(path: str, state_dir: Path, user_config_path: Path) -> Notes:
 
 
 class TemporaryIndex:
-    """An index that is up to date with a folder, and the model that its vectors are of."""
+    """An index that can be brought up to date with a folder, and the model of its vectors."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class TemporaryIndex:
         return frozenset(source.path for source in self.index.snapshot.sources.values())
 
     def decide(self, question: params.SearchParams) -> PreparedQuery:
-        """Return a question with everything decided, its vector included."""
+        """Return a query ready to run, including its vector."""
         limit = question.limit or self.config.max_results
         with self.index.view() as view:
             excludes = excludes_in(view)
@@ -130,12 +130,12 @@ class TemporaryIndex:
             return embedded(self, plain)
 
     def answer(self, asked: PreparedQuery) -> Answer:
-        """Return the hits."""
+        """Return the hits of a query."""
         with self.index.view() as view:
             return search(view, self.respelled(view, asked))
 
     def respelled(self, view: View, asked: PreparedQuery) -> PreparedQuery:
-        """Return a question with its words corrected, as the daemon does once it has read the vocabulary."""
+        """Return a query with spelling corrections, as the daemon does after it has read the vocabulary."""
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
         return respelled(self, asked, looked_up(self, view, asked))
 
@@ -143,26 +143,26 @@ class TemporaryIndex:
         """Bring words and vectors up to date with the folder.
 
         Args:
-            rules: which of its files are sources.
-            told: hears how far it is.
-            announce: hears between words and vectors of which there are many, and what these will take.
+            rules: select the sources among its files.
+            told: receives the progress.
+            announce: called before many vectors are computed, with the expected time.
 
         Raises:
-            StorageError: the folder cannot be looked through, the index cannot be written.
-            EmbedderError: the model failed meanwhile. One that is not there from the start is no error: each
-                answer says so.
+            StorageError: the folder cannot be scanned, or the index cannot be written.
+            EmbedderError: the model failed meanwhile. A model that is missing from the start is not an error:
+                each answer reports it.
         """
         try:
             compared = self._indexer.comparison(rules).step(math.inf)
         except OSError as error:
             raise StorageError(f"{self.workspace.root} cannot be looked through: {error.strerror}") from error
-        assert compared is not None  # it had all the time it wanted
+        assert compared is not None  # there was no time limit
         paths = compared.differing
         total = len(paths)
         while paths:
             paths = paths[self._indexer.apply(paths, budget_s=COMMIT_S).handled :]
             told("index", total - len(paths), total)
-        # What a copied index knows of sources that are gone must not be found, nor correct a word.
+        # Sources that a copied index has but that are gone must neither be found nor correct a word.
         while self.index.purge(None, PURGE_BATCH):
             pass
         embedder = self._embedder()
@@ -175,13 +175,13 @@ class TemporaryIndex:
         self._embed(embedder, waiting, told)
 
     def model(self) -> Embedder:
-        """Return the model. Raises UnavailableError: it cannot be used, and why."""
+        """Return the model. Raises UnavailableError with the reason if it cannot be used."""
         if self.embedding is None:
             raise UnavailableError(MODEL_FAILED, "config.toml says provider = none: there is no model")
         return self.embedding.ready()
 
     def close(self) -> None:
-        """Close the index; who asks later gets IndexClosedError."""
+        """Close the index; later calls raise IndexClosedError."""
         self.index.close()
 
     def _embedder(self) -> Embedder | None:
@@ -191,7 +191,7 @@ class TemporaryIndex:
             return None
 
     def _embedding_s(self, model_id: str) -> float:
-        """Embed some of the chunks, and return how long the model took for one."""
+        """Embed some of the chunks, and return the seconds per chunk."""
         started = time.perf_counter()
         first = self.index.pending(FIRST_BATCH)
         if vectors := self._vectors(first, model_id):
@@ -199,7 +199,7 @@ class TemporaryIndex:
         return (time.perf_counter() - started) / len(first)
 
     def _embed(self, embedder: Embedder, total: int, told: Told) -> None:
-        refused: set[bytes] = set()  # texts that the model does not take
+        refused: set[bytes] = set()  # texts that the model rejects
         while True:
             found = self.index.pending(EMBED_BATCH + len(refused))
             batch = {digest: text for digest, text in found.items() if digest not in refused}
@@ -214,7 +214,7 @@ class TemporaryIndex:
             self.index.finish_building(refused)
 
     def _vectors(self, batch: dict[bytes, str], model_id: str) -> dict[bytes, bytes]:
-        """Return the vectors of texts; without those of texts that the model refuses."""
+        """Return the vectors of texts, except those of texts that the model rejects."""
         assert self.embedding is not None
         try:
             found = self.embedding.embed_documents(list(batch.values()), model_id=model_id)
@@ -226,7 +226,7 @@ class TemporaryIndex:
                 return {}
             if self.embedding.state != "ready":
                 raise
-        # The model lives, so one of the texts is at fault: it alone goes without a vector.
+        # The model works, so one of the texts is the cause: only that one remains without a vector.
         parts = (self._vectors({digest: text}, model_id) for digest, text in batch.items())
         return {digest: vector for part in parts for digest, vector in part.items()}
 
@@ -235,20 +235,20 @@ class TemporaryIndex:
 def temporary_index(
     notes: Notes, root: Path, folder: Path, *, fresh: bool = False
 ) -> Iterator[TemporaryIndex]:
-    """Give an index of the notes in *root*, with the settings of *notes*; `update` fills it.
+    """Yield an index of the notes in *root*, with the settings of *notes*; `update` fills it.
 
     Args:
         notes: the workspace.
-        root: its own root, or that of an altered copy.
-        folder: a private one, which the index's own goes into.
-        fresh: begin with nothing, not with a copy of the workspace's own index.
+        root: of the workspace, or of an altered copy.
+        folder: a private folder, in which the index is created.
+        fresh: start empty rather than with a copy of the workspace's own index.
     """
     config, providers = notes.config, Providers()
     with closing(providers):
-        embedding = providers.queue_for(config, notes.user)  # it loads while the rest is made
+        embedding = providers.queue_for(config, notes.user)  # it loads in the background
         tokenizer, max_tokens = providers.tokenizer_for(config, notes.user)
         live = notes.place.index_dir
-        target = folder / live.name  # an index knows the name of its folder
+        target = folder / live.name  # an index stores the name of its folder
         index = Index(target) if fresh else _index(live, target)
         indexer = Indexer(
             index,
@@ -265,7 +265,7 @@ def temporary_index(
 
 
 def _index(live: Path, folder: Path) -> Index:
-    """Open a copy of the *live* index; an empty one where there is none that can be read."""
+    """Open a copy of the *live* index; an empty one if there is none, or it cannot be read."""
     if _copied(live, folder):
         try:
             return Index(folder)
@@ -276,9 +276,9 @@ def _index(live: Path, folder: Path) -> Index:
 
 
 def _copied(live: Path, folder: Path) -> bool:
-    """Copy an index, unless it is being written; tell whether that went well.
+    """Copy an index unless it is being written; return whether that succeeded.
 
-    Only the files' bytes are read: a process that opened the database would take part in its locks.
+    Reads only the bytes of its files: opening the database would take part in its locks.
     """
     try:
         before = _stamps(live)
@@ -293,7 +293,7 @@ def _copied(live: Path, folder: Path) -> bool:
 
 
 def _stamps(live: Path) -> dict[str, tuple[int, int]]:
-    """Return name → time of the last change and size of each file that the index consists of."""
+    """Return name → modification time and size of each file of the index."""
     found = {}
     with os.scandir(live) as entries:
         for entry in entries:
