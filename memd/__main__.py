@@ -1,4 +1,4 @@
-"""Entry point of the daemon: ``memd`` or ``python -m memd``, as systemd and memctl start it."""
+"""Entry point of the daemon: ``memd`` or ``python -m memd``, as started by systemd and memctl."""
 
 import argparse
 import gc
@@ -10,22 +10,22 @@ from memd import __version__
 
 
 def main() -> int:
-    """Run the daemon in the foreground until it is told to stop."""
+    """Run the daemon in the foreground until it is stopped."""
     parser = argparse.ArgumentParser(
         prog="memd",
         description="Keep memory searchable. Runs in the foreground until stopped; talk to it with memctl.",
-        epilog="exit codes: 0 stopped when asked, 1 a second signal or something hung, 73 already running, "
-        "75 its socket or its lock was taken away, 78 a folder or path must be mended. SIGHUP reads the "
-        "configuration again",
+        epilog="exit codes: 0 stopped as requested, 1 second signal or a hang while stopping, "
+        "73 already running, 75 its socket or lock was removed, 78 a folder or path must be fixed. "
+        "SIGHUP reads the configuration again",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"memd {__version__}")
     parser.add_argument("--verbose", action="store_true", help="log each connection and request, too")
     parser.add_argument("--ready-fd", type=int, metavar="N", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    gc.disable()  # until all is loaded, which stays: to look for garbage in it is a tenth of a start
-    # structlog loads rich where it finds it, for tracebacks that memd never draws: a fifth of all imports.
-    # asyncio does so with OpenSSL, for which a Unix socket has no use.
+    gc.disable()  # until everything is loaded: collecting objects that all stay takes a tenth of the start
+    # structlog would import rich for tracebacks that memd never prints: a fifth of all import time. asyncio
+    # would import OpenSSL, which a Unix socket does not need.
     with _without("rich"), _without("ssl"):
         from memd import daemon, logs  # noqa: PLC0415 - --help and --version load no libraries
 
@@ -35,11 +35,11 @@ def main() -> int:
 
 @contextmanager
 def _without(library: str) -> Iterator[None]:
-    """Hide a library from what is imported meanwhile, unless it is loaded."""
+    """Make imports of a library fail within the block, unless it is already loaded."""
     if library in sys.modules:
         yield
         return
-    sys.modules[library] = None  # type: ignore[assignment]  # so Python marks what is not to be found
+    sys.modules[library] = None  # type: ignore[assignment]  # makes imports fail
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
 """The configuration: its structs, defaults and checks; the only reader of TOML.
 
-Two files: a workspace's ``memory/config.toml``, which may arrive with a git clone and is therefore
-trusted with little, and the user's own ``config.toml``, which alone names model folders and addresses.
+There are two files: a workspace's ``memory/config.toml``, which may come with a git clone and is therefore
+hardly trusted, and the user's own ``config.toml``, which alone may allow model folders and addresses.
 """
 
 import os
@@ -23,24 +23,24 @@ MAX_CONFIG_BYTES = 1024 * 1024  # arbitrary; far above any real configuration
 
 
 class Weights(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much each arm's score counts; renormalised over the arms that saw a chunk."""
+    """The weights of the arms' scores; renormalized over the arms that scored a chunk."""
 
     vector: Share = 0.7
     keyword: Share = 0.3
 
     def __post_init__(self) -> None:
-        """Reject weights that would score everything 0."""
+        """Reject weights that would make every score 0."""
         if self.vector + self.keyword == 0:
             raise ValueError("vector and keyword are both 0: give one of them a weight")
 
 
 class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``memory/config.toml``: everything optional, defaults as ``memctl init`` writes them."""
+    """``memory/config.toml``: all keys are optional, with the defaults that ``memctl init`` writes."""
 
     sources: tuple[str, ...] = ("**/*.md", "**/*.markdown")
     ignore: tuple[str, ...] = ()
     agents_ignore: tuple[str, ...] = ()
-    # 20: below that a chunk has no context. 1,000: far above what any shipped model reads at once.
+    # 20: a shorter chunk has no context. 1,000: far more than any shipped model reads at once.
     chunk_words: Annotated[int, Meta(ge=20, le=1000)] = 200
     chunk_overlap: Annotated[int, Meta(ge=0, le=500)] = 50
     provider: Literal["onnx", "ollama", "openai", "none"] = "onnx"
@@ -50,14 +50,14 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     fusion: Literal["weighted", "rrf"] = "weighted"
     weights: Weights = Weights()
     half_life_days: Annotated[float, Meta(gt=0, le=36500)] = 30.0
-    # Half: an old diary note that alone has all the words comes before new ones that have half of them.
+    # Half: an old diary note that alone has all the words ranks before new ones that have half of them.
     decay_floor: Share = 0.5
     min_score: Share = 0.1
     max_results: Annotated[int, Meta(ge=1, le=1000)] = 10
-    core: tuple[str, ...] = ("MEMORY.md", "memory/MEMORY.md")  # at the head of each recall
+    core: tuple[str, ...] = ("MEMORY.md", "memory/MEMORY.md")  # at the start of each recall
 
     def __post_init__(self) -> None:
-        """Reject an overlap that would never let a chunk advance."""
+        """Reject an overlap with which a chunk would never advance."""
         if self.chunk_overlap * 2 > self.chunk_words:
             raise ValueError(
                 f"chunk_overlap = {self.chunk_overlap} is more than half of chunk_words = "
@@ -66,32 +66,32 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class OpenAIServer(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How one server that speaks the OpenAI embeddings API is asked, and the model behind it."""
+    """Access to one server with the OpenAI embeddings API, and its model."""
 
     api_key: str = ""
-    api_key_env: str = ""  # the environment variable that holds it; goes before api_key
+    api_key_env: str = ""  # the environment variable of the key; takes precedence over api_key
     query_prefix: str = ""
     document_prefix: str = ""
-    # Word pieces of one text. 254: the shortest of the models in wide use, as for an unknown one of Ollama.
+    # Word pieces of one text. 254: the shortest of the common models, as for an unknown model of Ollama.
     max_tokens: Annotated[int, Meta(ge=20, le=100_000)] = 254
 
     def __repr__(self) -> str:
-        """Return a text without the key: whoever prints a configuration must not print that."""
+        """Return a text without the key, so that a printed configuration does not show it."""
         return f"OpenAIServer(query_prefix={self.query_prefix!r}, document_prefix={self.document_prefix!r})"
 
 
 class UserConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``~/.config/memd/config.toml``: what workspaces may choose among."""
+    """``~/.config/memd/config.toml``: what workspaces may choose from."""
 
     models: tuple[str, ...] = ()  # folders of ONNX exports
-    addresses: tuple[str, ...] = ("http://127.0.0.1:11434",)  # Ollama servers, and such as speak as OpenAI's
-    openai: dict[str, OpenAIServer] = {}  # address → how it is asked; names the address as well
-    allow_remote: bool = False  # addresses beyond loopback
-    # What the models read of which memd does not know it; None: everything.
+    addresses: tuple[str, ...] = ("http://127.0.0.1:11434",)  # of Ollama and OpenAI-compatible servers
+    openai: dict[str, OpenAIServer] = {}  # address → settings; also allows the address
+    allow_remote: bool = False  # addresses other than loopback
+    # Scripts of the models that do not declare theirs; None: all scripts.
     scripts: Annotated[tuple[Script, ...], Meta(min_length=1)] | None = None
 
 
-SERVED = frozenset({"ollama", "openai"})  # providers that ask a server
+SERVED = frozenset({"ollama", "openai"})  # providers on a server
 BUILTIN_MODEL = "all-MiniLM-L6-v2"
 Config = TypeVar("Config", WorkspaceConfig, UserConfig)
 
@@ -100,27 +100,27 @@ def load_workspace_config(path: Path) -> WorkspaceConfig:
     """Read a workspace's configuration.
 
     Raises:
-        ConfigError: one line with the file, the key, its value's fault and what is allowed.
+        ConfigError: one line with the file, the key, what is wrong with its value, and what is allowed.
     """
     return _load(path, WorkspaceConfig)
 
 
 def load_user_config(path: Path) -> UserConfig:
-    """Read the user's configuration; a missing file means the defaults."""
+    """Read the user's configuration; a missing file means defaults."""
     return _load(path, UserConfig) if path.exists() else UserConfig()
 
 
 def with_settings(path: Path, settings: dict[str, Any]) -> WorkspaceConfig:
-    """Return the configuration in *path* with some keys replaced; nothing is written."""
+    """Return the configuration in *path* with some keys replaced; write nothing."""
     table = _table(path) | settings
     return _convert(path, table, WorkspaceConfig)
 
 
 def check_allowed(path: Path, config: WorkspaceConfig, user: UserConfig, user_path: Path) -> None:
-    """Refuse a model folder or an address that the user's own configuration does not name.
+    """Reject a model folder or an address that the user's own configuration does not allow.
 
     Raises:
-        ConfigError: with the line that the user would have to write.
+        ConfigError: with the line to add to the user's configuration.
     """
     if config.provider == "onnx" and config.model != BUILTIN_MODEL:
         folder = Path(config.model).expanduser()
@@ -157,7 +157,7 @@ def _load(path: Path, kind: type[Config]) -> Config:
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        # A FIFO would wait for somebody who writes.
+        # Non-blocking, because opening a FIFO would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -193,7 +193,7 @@ def _explain(message: str, table: dict[str, Any], kind: type[Struct]) -> str:
         return _one_line(message)
     key = place.removeprefix("$.")
     if key.startswith("openai"):
-        return f"openai: {_one_line(fault)}"  # no value: it may be a key of an API
+        return f"openai: {_one_line(fault)}"  # without the value, which may be an API key
     value: Any = table
     for step in key.replace("[", ".").replace("]", "").split("."):
         value = value[int(step)] if isinstance(value, list) else value[step]
@@ -208,16 +208,16 @@ def _one_line(error: object) -> str:
 
 
 def write_settings(root: Path, path: Path, settings: dict[str, Any]) -> None:
-    """Set top-level keys; comments, order and all else stay. The file is replaced as a whole, durably.
+    """Set top-level keys; comments, order and other keys stay. The file is replaced atomically and durably.
 
     Raises:
-        NoSpaceError, StorageError: it cannot be written, and is as it was.
-        UnsafeError: *path* links out of *root*: the file it names was not made for this.
+        NoSpaceError, StorageError: it cannot be written; the old content remains.
+        UnsafeError: *path* is a link out of *root*, to a file that may belong to something else.
     """
     target = path.resolve()
     if not target.is_relative_to(root):
         raise UnsafeError(f"{path} links to {target}, out of the workspace: change that file yourself")
-    import tomlkit  # noqa: PLC0415 - settings are written seldom, and each start would load it
+    import tomlkit  # noqa: PLC0415 - settings are rarely written, and the daemon's start does not need it
 
     document = tomlkit.parse(target.read_text(encoding="utf-8-sig"))
     for key, value in settings.items():

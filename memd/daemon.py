@@ -1,8 +1,8 @@
-"""The life of the daemon in reading order: lock, listen, load, ready, watch over itself, stop.
+"""The lifecycle of the daemon, in order: lock, listen, load, ready, monitor, stop.
 
-A daemon whose socket or lock was deleted or replaced looks alive and serves nobody, and a second one may
-write to the same index. So it ends itself, and the next client starts one that can be reached
-(facebook/watchman and gpg-agent look each minute, too).
+A daemon whose socket or lock was deleted or replaced looks alive but cannot be reached, and a second one may
+write to the same index. So it ends itself, and the next client starts a reachable one (facebook/watchman and
+gpg-agent check every minute, too).
 """
 
 import asyncio
@@ -35,11 +35,11 @@ from memd.sources.filesystem import unsafe_for_database
 if TYPE_CHECKING:
     from memd.workspace.workspaces import Workspaces
 
-PING_S = 5.0  # a loop so slow is the watchdog's business; it is no sign of another daemon
+PING_S = 5.0  # a slower loop is left to the watchdog; it is no sign of another daemon
 
 
 class Reachability:
-    """What was true of socket and lock when the daemon began to listen."""
+    """The state of socket and lock when the daemon began to listen."""
 
     def __init__(
         self, listeners: Sequence[socket.socket], *, lock: int, lock_path: Path, instance_id: str
@@ -50,7 +50,7 @@ class Reachability:
         self._instance_id = instance_id
 
     async def lost(self) -> str:
-        """Return what is not as it was; "" while all is well."""
+        """Return what has changed; "" if nothing has."""
         held = os.fstat(self._lock)
         if _identity(self._lock_path) != (held.st_dev, held.st_ino):
             return "lock"
@@ -60,7 +60,7 @@ class Reachability:
         return ""
 
     async def _is_ours(self, path: str) -> bool:
-        """Tell whether this daemon answers at *path*; True also where nobody says anything in time."""
+        """Return whether this daemon answers at *path*; True also without an answer in time."""
         try:
             async with asyncio.timeout(PING_S):
                 answer = await _asked(path)
@@ -68,21 +68,22 @@ class Reachability:
             return True
         except (OSError, ProtocolError):
             return False
-        # Closed unheard, or an error: that is this daemon as well, with too many clients or on its way down.
+        # Closed without an answer, or an error: this daemon, too, with too many clients or while stopping.
         if answer is None or answer.error is not None:
             return True
         return isinstance(answer.result, dict) and answer.result.get("instance_id") == self._instance_id
 
 
 async def _asked(path: str) -> Response | None:
-    """Ping whoever listens at *path*; None where the connection is closed without an answer, or must wait."""
+    """Ping the daemon at *path*; None if the connection is closed without an answer, or must wait."""
     connected = socket.socket(socket.AF_UNIX)
     connected.settimeout(0)
     try:
         connected.connect(path)
     except OSError as error:
         connected.close()
-        # Its queue is full. asyncio would wait for what Linux never tells, and take the socket for connected.
+        # The queue is full. asyncio would wait for an event that Linux never sends, and believe it is
+        # connected.
         if isinstance(error, BlockingIOError):
             return None
         raise
@@ -109,7 +110,7 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-# Less than that is the drift between two readings, or NTP at work.
+# Smaller differences are drift between readings, or NTP.
 SUSPENDED_S = 2.0
 SET_S = 60.0
 
@@ -117,20 +118,20 @@ Reading = tuple[float, float, float]  # wall clock, time awake, time since boot;
 
 
 def read_clocks() -> Reading:
-    """Read the three clocks; where the system does not count sleep (macOS does in both) two are one."""
+    """Read the three clocks; two are equal where both count sleep (macOS), or neither does."""
     since_boot = time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
     return time.time(), time.monotonic(), since_boot
 
 
 class Clocks:
-    """Compares the clocks with what they said before."""
+    """Detects changes between the system's clocks."""
 
     def __init__(self, read: Callable[[], Reading] = read_clocks) -> None:
         self._read = read
         self._asleep_s, self._offset_s = self._differences()
 
     def jumped(self) -> bool:
-        """Tell whether the machine slept, or its clock was set, since the last call."""
+        """Return whether the machine slept, or its clock was set, since the last call."""
         asleep_s, offset_s = self._differences()
         slept = abs(asleep_s - self._asleep_s) > SUSPENDED_S
         was_set = abs(offset_s - self._offset_s) > SET_S
@@ -145,22 +146,22 @@ class Clocks:
 log = structlog.get_logger()
 
 EXIT_OK = 0
-EXIT_HURRIED = 1  # a second signal, or something hung while it stopped
-EXIT_RUNNING = 73  # another daemon holds the lock; a client just connects
-EXIT_LOST = 75  # clients do not reach it any more; the next one starts another (EX_TEMPFAIL)
-EXIT_UNSAFE = 78  # a folder or socket path that must be mended first (EX_CONFIG)
-LOOK_S = 20.0  # between two looks at clocks, socket and faults; a status line is as old at most. Arbitrary
-# Python threads let each other run after so long: with 5 ms, its default, a ping waits for each search.
+EXIT_HURRIED = 1  # a second signal, or a hang while stopping
+EXIT_RUNNING = 73  # another daemon holds the lock; clients should just connect
+EXIT_LOST = 75  # clients cannot reach it any more; the next one starts another (EX_TEMPFAIL)
+EXIT_UNSAFE = 78  # a folder or socket path must be fixed first (EX_CONFIG)
+LOOK_S = 20.0  # between checks of clocks, socket and faults; also the maximum age of a status line. Arbitrary
+# The interval at which Python threads switch: with 5 ms, the default, a ping waits for each search.
 SWITCH_S = 0.0005
-STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the stores survive it
+STOP_HARD_S = 10.0  # after that the process ends whatever still runs; the stores are crash-safe
 
 
 def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
-    """Live; return the exit code.
+    """Run the daemon; return the exit code.
 
     Args:
-        tell_starter: gets "READY" or why there is no daemon.
-        by_memctl: a memctl started it, which may restart it after an update.
+        tell_starter: receives "READY", or the reason why there is no daemon.
+        by_memctl: started by memctl, which may restart it after an update.
     """
     os.umask(0o077)
     sys.setswitchinterval(SWITCH_S)
@@ -183,8 +184,8 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
         tell_starter(str(error))
         return EXIT_UNSAFE
     finally:
-        # All is written and closed by now. asyncio begins a thread to end its own; a bounded address
-        # space (ulimit -v) may have no room for it.
+        # All data is written and closed. asyncio would start a thread to shut down its own threads, for which
+        # a bounded address space (ulimit -v) may have no room.
         with suppress(RuntimeError, MemoryError):
             runner.close()
         os.close(lock)
@@ -195,7 +196,7 @@ async def _live(
 ) -> int:
     end: asyncio.Future[int] = asyncio.get_running_loop().create_future()  # the exit code
     logs.catch_the_rest(asyncio.get_running_loop())
-    _on_signals(end)  # before any slow work: a stop during the start is a stop
+    _on_signals(end)  # before any slow work, so that a stop during the start works
     listeners, bound = _listen()
     holder = holder._replace(socket=str(listeners[0].getsockname()))
     try:
@@ -205,8 +206,8 @@ async def _live(
             telemetry_disabled=diagnostics.telemetry_disabled(),
             **diagnostics.all_of_them(),
         )
-        # Only now: they load numpy and SQLite, which takes a fifth of a second. Who connects meanwhile waits
-        # in the socket, for that alone.
+        # Only now, because they import numpy and SQLite, which takes a fifth of a second. Clients that
+        # connect in the meantime wait in the socket.
         from memd.api.dispatch import Dispatcher  # noqa: PLC0415
         from memd.api.methods import deadline_s  # noqa: PLC0415
         from memd.workspace.workspaces import Workspaces  # noqa: PLC0415
@@ -220,7 +221,7 @@ async def _live(
         )
 
         def shut_down(*, if_idle: bool) -> bool:
-            """End, or, *if_idle*, only where nobody would miss it; tell whether it ends."""
+            """End, or, with *if_idle*, only if the daemon is unused; return whether it ends."""
             if if_idle and (server.in_flight > 1 or not workspaces.is_idle):
                 return False
             _soon(lambda: _finish(end, EXIT_OK))
@@ -229,10 +230,10 @@ async def _live(
         dispatcher = Dispatcher(workspaces, shut_down=shut_down)
         server = await serve(listeners, dispatcher.handle, deadline_s=deadline_s)
         systemd.ready(_summary(workspaces))
-        lock_file.write(lock, holder)  # not before the socket answers
+        lock_file.write(lock, holder)  # only after the socket is open
         tell_starter("READY")
         log.info("ready", workspaces=len(workspaces.roots))
-        if not sys.stderr.isatty():  # there it means that the terminal is gone
+        if not sys.stderr.isatty():  # on a terminal it means that the terminal was closed
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, workspaces.reload)
         beats = [
             asyncio.create_task(beat)
@@ -257,10 +258,10 @@ async def _live(
 
 
 async def _beat(workspaces: "Workspaces") -> None:
-    """Tell systemd's watchdog that loop and writing thread still turn; a hang in either is a restart.
+    """Notify systemd's watchdog while event loop and writer thread run; a hang of either causes a restart.
 
-    A model that hangs costs meaning alone, which each answer says, and what a blind watch misses is found by
-    scans: a restart for one of them would cost the words as well.
+    A hanging model only loses search by meaning, which each answer reports, and scans find what a watch
+    misses: a restart because of these would also interrupt keyword search.
     """
     pause_s = systemd.beat_s()
     while pause_s is not None:
@@ -270,14 +271,14 @@ async def _beat(workspaces: "Workspaces") -> None:
 
 
 async def _tell_status(workspaces: "Workspaces") -> None:
-    """Keep the line of `systemctl status` up to date."""
+    """Keep the status line of `systemctl status` up to date."""
     while True:
         systemd.status(_summary(workspaces))
         await asyncio.sleep(LOOK_S)
 
 
 def _summary(workspaces: "Workspaces") -> str:
-    """Return a line for `systemctl status`: how many workspaces are in which state, and how much waits."""
+    """Return the status line for `systemctl status`: workspaces by state, and the size of the backlog."""
     opened = Counter(opened.sync.state for opened in workspaces.opened)
     starting = len(workspaces.roots) - opened.total() - len(workspaces.faults)
     states = opened + Counter(error=len(workspaces.faults), starting=starting)
@@ -287,7 +288,7 @@ def _summary(workspaces: "Workspaces") -> str:
 
 
 async def _look_around(workspaces: "Workspaces") -> None:
-    """Notice lost time, and try again to open what could not be opened."""
+    """Detect lost time, and retry workspaces that could not be opened."""
     clocks = Clocks()
     while True:
         await asyncio.sleep(LOOK_S)
@@ -298,7 +299,7 @@ async def _look_around(workspaces: "Workspaces") -> None:
 
 
 async def _look_at_itself(reach: Reachability, end: asyncio.Future[int]) -> None:
-    """End this daemon once its socket or its lock is not its own any more."""
+    """End this daemon when its socket or its lock no longer belongs to it."""
     while True:
         await asyncio.sleep(LOOK_S)
         if lost := await reach.lost():
@@ -312,15 +313,15 @@ def _finish(end: asyncio.Future[int], code: int) -> None:
 
 
 def _soon(end: Callable[[], None]) -> None:
-    """End a moment from now: the reply to the request that asked for it leaves first."""
+    """End after a moment, so that the reply to the request can be sent first."""
     asyncio.get_running_loop().call_later(0.05, end)
 
 
 async def _stop(server: Server, workspaces: "Workspaces") -> None:
     log.info("stopping")
     systemd.stopping()
-    # A thread of its own, in C: the loop may be what hangs. It tells places in the code, and no values.
-    with suppress(RuntimeError):  # no room for a thread: then without that guard
+    # A C thread, because the event loop may be what hangs. It prints places in the code, but no values.
+    with suppress(RuntimeError):  # no room for a thread: continue without it
         faulthandler.dump_traceback_later(STOP_HARD_S, exit=True)
     server.stop_accepting()
     workspaces.let_nobody_wait()
@@ -330,7 +331,7 @@ async def _stop(server: Server, workspaces: "Workspaces") -> None:
 
 
 def _on_signals(end: asyncio.Future[int]) -> None:
-    """SIGTERM and SIGINT stop; the second one at once: what is on the disk is consistent at any moment."""
+    """Stop on SIGTERM and SIGINT, on the second one at once: the data on the disk is always consistent."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
 
@@ -338,7 +339,7 @@ def _on_signals(end: asyncio.Future[int]) -> None:
         _finish(end, EXIT_OK)
         for number in numbers:
             loop.remove_signal_handler(number)
-            # Not by the loop: it may be waiting for the thread that hangs.
+            # Not by the event loop, which may be waiting for the thread that hangs.
             signal.signal(number, lambda *_: os._exit(EXIT_HURRIED))
 
     for number in numbers:
@@ -346,7 +347,7 @@ def _on_signals(end: asyncio.Future[int]) -> None:
 
 
 def _refuse_shared_disk(state_dir: Path) -> None:
-    """Refuse a file system that other machines share: SQLite's log in shared memory would tear there."""
+    """Reject a file system that is shared with other machines: SQLite's shared-memory log is unsafe there."""
     kind = unsafe_for_database(state_dir)
     if kind:
         raise UnsafeError(
@@ -356,9 +357,10 @@ def _refuse_shared_disk(state_dir: Path) -> None:
 
 
 def _lock(state_dir: Path, holder: lock_file.Holder) -> int:
-    """Take the lock of this state directory, for life.
+    """Take the lock of this state directory, held until the process ends.
 
-    It stands beside the data and not beside the socket: two runtime directories must not share an index.
+    It is in the data directory rather than next to the socket: two runtime directories must not share an
+    index.
     """
     path = state_dir / LOCK_NAME
     descriptor = paths.open_own(path, os.O_RDWR | os.O_CREAT)
@@ -377,19 +379,19 @@ def _lock(state_dir: Path, holder: lock_file.Holder) -> int:
 
 
 def _listen() -> tuple[list[socket.socket], tuple[Path, int] | None]:
-    """Return the listening sockets, systemd's or our own, and (path, inode) of our own."""
+    """Return the listening sockets, from systemd or new, and (path, inode) of a new one."""
     passed = systemd.listen_sockets()
     if passed:
         return passed, None
     path = paths.socket_path()
     paths.make_private_dir(path.parent)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-    # We hold the lock, so a socket at our path that nobody answers is one that a killed daemon left.
+    # With the lock held, a socket at this path that does not answer was left by a killed daemon.
     if path.is_socket() and _answers(path):
         raise UnsafeError(
             f"{path} belongs to another living process. Stop it, or choose another path with MEMD_SOCKET"
         )
-    paths.check_socket(path)  # a file at the path of a wrong MEMD_SOCKET is somebody's
+    paths.check_socket(path)  # with a wrong MEMD_SOCKET the file there may be a user's
     try:
         path.unlink(missing_ok=True)
         listener.bind(str(path))
@@ -410,14 +412,14 @@ def _answers(path: Path) -> bool:
 
 
 def _unlink(path: Path, inode: int) -> None:
-    """Remove our socket, unless somebody has put another one there."""
+    """Remove this daemon's socket, unless another one has replaced it."""
     with suppress(OSError):
         if path.lstat().st_ino == inode:
             path.unlink()
 
 
 def starter(descriptor: int | None) -> Callable[[str], None]:
-    """Return what tells the process that started us, once, over its readiness pipe, or else stderr."""
+    """Return a function that reports once to the starting process, by its readiness pipe or stderr."""
 
     def tell(message: str) -> None:
         nonlocal descriptor

@@ -1,9 +1,9 @@
-"""The format of a daily file, memory/YYYY-MM-DD.md: blocks of Markdown, each behind a mark with its id.
+"""The format of a daily file, memory/YYYY-MM-DD.md: blocks of Markdown, each after a mark with its id.
 
-A mark is an HTML comment in a line of its own. It says how many bytes of Markdown follow and holds their
-checksum, so a block ends where its writer ended it, whatever Markdown it holds, and a changed block can be
-told from a block that memd wrote. Like an entry's, the checksum is no signature. Text outside of blocks is a
-person's. Pure; must not look at the disk.
+A mark is an HTML comment on its own line, with the size and the checksum of the Markdown that follows. So a
+block ends where its writer ended it, whatever Markdown it contains, and later changes are detectable. As in
+an entry, the checksum is not a signature. Text outside of blocks was written by people. Pure; no access to
+the disk.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from urllib.parse import quote, unquote
 
-# A daily file is named by its day alone: a session log "2026-05-01-standup.md" is somebody else's.
+# The name of a daily file is only the date: a session log "2026-05-01-standup.md" has another writer.
 PATH = re.compile(r"memory/\d{4}-\d{2}-\d{2}\.md")
 ID = re.compile(r"[0-9a-f]{16}")
 _MARK = re.compile(
@@ -22,22 +22,22 @@ _MARK = re.compile(
     rb" sha256=(?P<digest>[0-9a-f]{64}) -->\r?$",
     re.MULTILINE,
 )
-# In a value of a mark: not "-->", which quoting keeps from being there, nor white space.
+# Allowed in a value of a mark: neither "-->", which quoting prevents, nor white space.
 _SAFE = ":/@+."
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One entry of a daily file, by offsets in its bytes."""
+    """One entry of a daily file; offsets are in the file's bytes."""
 
     id: str
-    at: str  # when it was written, ISO 8601 with offset
+    at: str  # the time of writing, ISO 8601 with offset
     origin: str  # "agent" or "human"
     client: str
     start: int  # of its mark
     body: int  # of its Markdown
     stop: int
-    is_whole: bool  # it is as memd wrote it; else it ends at the next mark, or with the file
+    is_whole: bool  # it is unchanged; otherwise it ends at the next mark, or with the file
 
 
 def path_of(day: date) -> str:
@@ -46,7 +46,7 @@ def path_of(day: date) -> str:
 
 
 def marked(entry_id: str, body: str, *, origin: Mapping[str, str], at: datetime) -> bytes:
-    """Return a block as it is written: its mark, and *body*, which ends with a line break."""
+    """Return the bytes of a block: its mark, and *body*, which must end with a line break."""
     raw = body.encode()
     client, session = (quote(origin.get(key, ""), safe=_SAFE) for key in ("client", "session"))
     fields = (
@@ -57,15 +57,15 @@ def marked(entry_id: str, body: str, *, origin: Mapping[str, str], at: datetime)
 
 
 def has_mark(text: str) -> bool:
-    """Return whether a line of *text* would be taken for a mark."""
+    """Return whether a line of *text* looks like a mark."""
     return _MARK.search(text.encode(errors="replace")) is not None
 
 
 def blocks(raw: bytes) -> list[Block]:
-    """Return the blocks of a daily file's bytes, in their order."""
+    """Return the blocks in a daily file's bytes, in order."""
     marks = list(_MARK.finditer(raw))
     ends = [mark.start() for mark in marks[1:]]
-    # Of no mark there is one end too many.
+    # zip would need as many ends as marks; there is one more end.
     return [_block(raw, mark, end) for mark, end in zip(marks, [*ends, len(raw)], strict=False)]
 
 
@@ -73,7 +73,7 @@ def _block(raw: bytes, mark: re.Match[bytes], end: int) -> Block:
     body = min(mark.end() + 1, end)
     stop = body + int(mark["size"])
     fields = raw[mark.start() : mark.start("digest") - len(b" sha256=")]
-    # No block has another mark in it, so no byte is hashed twice.
+    # Blocks do not contain marks, so no byte is hashed twice.
     is_whole = stop <= end and _digest(fields, raw[body:stop]) == mark["digest"]
     return Block(
         id=mark["id"].decode(),

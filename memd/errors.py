@@ -1,14 +1,14 @@
-"""The errors that reach a caller: each with its code, its text and whether the caller is at fault.
+"""The errors that reach a caller, each with its code, text, and whether the caller is at fault.
 
-One tree. Every error that reaches a caller has a code out of a documented list; the text says what
-failed, with which value, and what to do.
+One class hierarchy. Every error that reaches a caller has a documented code; its text says what failed, with
+which value, and what to do.
 """
 
 import errno
 
 
 class MemdError(Exception):
-    """A mistake of memd's own, which its log names; each subclass is another case with a code of its own."""
+    """A bug in memd, whose place is in the log; each subclass is a specific error with its own code."""
 
     code = "MEMD_INTERNAL"
     callers_fault = False
@@ -36,7 +36,7 @@ class WorkspaceError(MemdError):
 
 
 class NestedError(MemdError):
-    """The folder's notes are in another workspace's index, and would leave it: say that this is meant."""
+    """The folder's notes are in another workspace's index, which would lose them: confirmation is needed."""
 
     code = "MEMD_NESTED"
     callers_fault = True
@@ -50,28 +50,28 @@ class ConfigError(MemdError):
 
 
 class NotFoundError(MemdError):
-    """What the request names (a source, a chunk, an entry) is not in this workspace."""
+    """A source, chunk or entry in the request does not exist in this workspace."""
 
     code = "MEMD_NOT_FOUND"
     callers_fault = True
 
 
 class UnsafeError(MemdError):
-    """A path leaves its folder, or a folder is open to other users: refused."""
+    """A path leads out of its folder, or a folder is open to other users."""
 
     code = "MEMD_UNSAFE"
     callers_fault = True
 
 
 class ChangedError(MemdError):
-    """The entry is not what memd wrote, or not what the caller has seen; a person may `force` a deletion."""
+    """The entry is not as memd wrote it, or not as the caller saw it; a person may `force` a deletion."""
 
     code = "MEMD_CHANGED"
     callers_fault = True
 
 
 class SecretError(MemdError):
-    """The text holds a secret of a known shape and was not written."""
+    """The text contains a secret of a known shape and was not written."""
 
     code = "MEMD_SECRET"
     callers_fault = True
@@ -84,7 +84,7 @@ class BusyError(MemdError):
 
 
 class InterruptedParseError(Exception):
-    """Something from outside ended the parsing of a note: it is worth another try. Names no word of it."""
+    """Parsing a note was interrupted from outside and should be retried. Contains no text of the note."""
 
 
 class IndexClosedError(BusyError):
@@ -98,19 +98,19 @@ class DeadlineError(MemdError):
 
 
 class StoppingError(MemdError):
-    """The daemon is on its way down."""
+    """The daemon is stopping."""
 
     code = "MEMD_STOPPING"
 
 
 class NoSpaceError(MemdError):
-    """The disk is full. What was indexed before still answers."""
+    """The disk is full. Searches still work on what was indexed before."""
 
     code = "MEMD_NOSPACE"
 
 
 class StorageError(MemdError):
-    """Reading or writing failed below us (EIO, permissions)."""
+    """The operating system failed to read or write (EIO, permissions)."""
 
     code = "MEMD_IO"
 
@@ -122,21 +122,21 @@ class IndexDamagedError(MemdError):
 
 
 class SchemaError(IndexDamagedError):
-    """The index on disk has the tables of another release; it is set aside and rebuilt."""
+    """The index on disk was written by another release; it is set aside and rebuilt."""
 
 
 class EmbedderError(MemdError):
-    """The model could not be loaded or did not answer; searches go on by keyword."""
+    """The model could not be loaded or did not answer; searches continue by keyword."""
 
     code = "MEMD_EMBEDDER"
 
 
 class ModelMismatchError(EmbedderError):
-    """Vectors of one model were offered to an index of another."""
+    """Vectors of one model were given to an index of another model."""
 
 
 class NumpyMissingError(EmbedderError):
-    """What was asked for needs numpy; searches go on without it."""
+    """The request needs numpy, which is missing; searches continue without it."""
 
 
 class AlreadyRunningError(MemdError):
@@ -146,12 +146,12 @@ class AlreadyRunningError(MemdError):
 
 
 def is_full(error: OSError) -> bool:
-    """Tell whether an error only means that there is no space: no blocks, no inodes, or a quota reached."""
+    """Return whether an error means a lack of space: no blocks, no inodes, or a quota reached."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 def storage_error(what: str, error: OSError) -> NoSpaceError | StorageError:
-    """Return the error of ours that says that *what* failed, and why."""
+    """Return the MemdError for an OSError; *what* names the failed operation."""
     if is_full(error):
         return NoSpaceError(f"{what}: no space or no inodes left on the device. Free some and try again")
     return StorageError(f"{what}: {error.strerror or error}")

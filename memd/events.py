@@ -1,7 +1,7 @@
-"""The event bus: what happens in workspaces, handed to each listener as it happens.
+"""The event bus: passes events of workspaces to listeners as they happen.
 
-Publishers are the workspaces, listeners are connections and whoever else gives it a function. Nothing is
-kept: a listener hears what comes after it subscribed. For the event loop's thread.
+Workspaces publish; connections and other functions listen. Nothing is stored: a listener gets the events
+after its subscription. For the event loop's thread.
 """
 
 import time
@@ -14,21 +14,21 @@ Unlisten = Callable[[], None]
 
 
 class EventBus:
-    """Hands events on as they happen. For the event loop's thread."""
+    """Passes events to listeners at once. For the event loop's thread."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, tuple[Listener, str | None]] = {}
 
     def publish(self, root: str, fields: Event) -> None:
         """
-        Tell everyone who follows *root*.
+        Pass an event to all listeners of *root*.
 
         Args:
-            root: of the workspace that it is about.
-            fields: `event`, its kind; `generation`; what else belongs to it, of kinds that travel.
+            root: of the workspace that the event is about.
+            fields: `event`, its kind; `generation`; further fields of serializable types.
         """
         event = {"workspace": root, "at": round(time.time(), 3), **fields}
-        for listener, followed in list(self._listeners.values()):  # one that hears it may leave
+        for listener, followed in list(self._listeners.values()):  # a listener may unsubscribe when called
             if followed in (None, root):
                 listener(event)
 
@@ -37,11 +37,11 @@ class EventBus:
         Call *listener* with every event from now on; it must not raise.
 
         Args:
-            listener: called on the event loop's thread, and gets a dict that others get, too.
-            root: hear of this workspace alone; None: of all.
+            listener: called on the event loop's thread, with a dict that all listeners share.
+            root: only events of this workspace; None: of all.
 
         Returns:
-            What ends it; a second call does nothing.
+            A function that ends the subscription; a second call does nothing.
         """
         key = object()
         self._listeners[key] = (listener, root)

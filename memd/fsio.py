@@ -1,10 +1,9 @@
 """Durable writes of files, whole or in place, and the errors of a full or failing disk.
 
-A file that is written whole goes through `replace_own`, `replace_users` or `unnamed`: a temporary name, the
-bytes on the disk, the name, the folder on the disk. The rest is the one seam of the index for its own I/O:
-everything else calls these as ``fsio.sync(…)``, so that a test can record, count or fail each of them. It
-knows nothing of rows or of SQLite, which has I/O of its own. What has no other error in its docstring raises
-OSError.
+A file that is written whole goes through `replace_own`, `replace_users` or `unnamed`: temporary name, fsync,
+rename, fsync of the folder. The other functions are the single seam for the index's own I/O: callers write
+``fsio.sync(…)``, so that a test can record, count or fail each call. Knows nothing of rows or of SQLite,
+which does its own I/O. A function raises OSError unless its docstring names another error.
 """
 
 import errno
@@ -23,24 +22,25 @@ from memd.errors import StorageError, is_full, storage_error
 _OWN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-PRIVATE = 0o600  # the mode of a file that holds what somebody wrote
-# Names that no person and no other program gives: a killed process leaves them, the next one clears them.
+PRIVATE = 0o600  # the mode of files that contain users' texts
+# Names that no person or other program uses: a killed process leaves such files, and the next one deletes
+# them.
 UNFINISHED = re.compile(r"\.memd-write-[0-9a-f]{16}\.tmp")
 _EXCHANGE = 2  # Linux' RENAME_EXCHANGE and macOS' RENAME_SWAP
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
-_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync alone does not reach the disk
+_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync leaves data in the disk's cache
 
 
 def replace_own(path: Path, raw: bytes) -> None:
-    """Replace a file in a folder of memd's own; it is whole on the disk when this returns.
+    """Replace a file in a folder of memd's own; it is complete on the disk when this returns.
 
     Raises:
-        NoSpaceError, StorageError: it cannot be written, with the command that mends it; what was there is
-            as it was.
+        NoSpaceError, StorageError: it cannot be written, with a command that fixes that; the old content
+            remains.
     """
     fresh = path.with_name(f"{path.name}.new")
     try:
-        remove(fresh)  # of a daemon that was killed; what else stands there is not followed
+        remove(fresh)  # left by a killed daemon; creating the file follows no link
         _replace(path, fresh.name, raw, mode=PRIVATE)
     except OSError as error:
         if is_full(error):
@@ -50,10 +50,10 @@ def replace_own(path: Path, raw: bytes) -> None:
 
 
 def replace_users(path: Path, raw: bytes) -> None:
-    """Replace a file in a user's folder, which keeps its mode; it is whole on the disk when this returns.
+    """Replace a file in a user's folder, keeping its mode; it is complete on the disk when this returns.
 
     Raises:
-        NoSpaceError, StorageError: it cannot be written; what was there is as it was.
+        NoSpaceError, StorageError: it cannot be written; the old content remains.
     """
     try:
         _replace(path, unfinished_name(), raw, mode=path.stat().st_mode & 0o777)
@@ -62,15 +62,15 @@ def replace_users(path: Path, raw: bytes) -> None:
 
 
 def unfinished_name() -> str:
-    """Return a name for what is being written: nobody can have put a link to somewhere else there before."""
+    """Return a temporary name that cannot be predicted, so that no link can be prepared under it."""
     return f".memd-write-{secrets.token_hex(8)}.tmp"
 
 
 @contextmanager
 def unnamed(folder: int, temporary: str, raw: bytes, *, mode: int = PRIVATE) -> Iterator[None]:
-    """Write a whole file into an open folder, on the disk when the block begins; the block names it.
+    """Write a whole file into an open folder, durable when the block begins; the block gives it its name.
 
-    The file is locked for as long as it is no leftover. What has the temporary name at the end goes.
+    The file stays locked, so that it does not look like a leftover. The temporary name is removed at the end.
 
     Raises:
         FileExistsError: the temporary name is taken.
@@ -80,27 +80,28 @@ def unnamed(folder: int, temporary: str, raw: bytes, *, mode: int = PRIVATE) -> 
         with os.fdopen(descriptor, "wb") as file:
             with suppress(OSError):  # some file systems have no locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if mode != PRIVATE:  # some file systems refuse even what changes nothing
+            if mode != PRIVATE:  # some file systems reject even a chmod that changes nothing
                 os.fchmod(descriptor, mode)
             file.write(raw)
             file.flush()
-            # Before the name: a name that is durable before its bytes is an empty file after a power cut.
+            # Before the rename: a name that becomes durable before its bytes is an empty file after a power
+            # cut.
             _sync_new(descriptor)
             yield
     finally:
-        with suppress(FileNotFoundError):  # a rename took it
+        with suppress(FileNotFoundError):  # it was renamed
             os.unlink(temporary, dir_fd=folder)
 
 
 def exchange(folder: int, one: str, other: str) -> None:
-    """Exchange the files of two names in an open folder in one step: neither name is ever without one.
+    """Exchange the files of two names in an open folder atomically: neither name is ever missing.
 
-    Python's os has no name for it, and rename() loses what somebody saved under the name a moment before.
+    Python's os lacks this call, and rename() would lose a file that was saved a moment before.
 
     Raises:
-        OSError: with `is_unsupported`: neither this system nor this file system can do it.
+        OSError: with `is_unsupported`, if the system or the file system cannot do it.
     """
-    import ctypes  # noqa: PLC0415 - only for a revision: a start answers without it
+    import ctypes  # noqa: PLC0415 - only for a revision: the daemon's start does not need it
 
     libc = ctypes.CDLL(None, use_errno=True)
     swap = getattr(libc, "renameat2", None) or getattr(libc, "renameatx_np", None)
@@ -112,7 +113,7 @@ def exchange(folder: int, one: str, other: str) -> None:
 
 
 def is_unsupported(error: OSError) -> bool:
-    """Tell whether a file system, or the system, does not know what was asked for."""
+    """Return whether an error means that the system or the file system lacks an operation."""
     return error.errno in _UNSUPPORTED
 
 
@@ -127,7 +128,7 @@ def _replace(path: Path, temporary: str, raw: bytes, *, mode: int) -> None:
 
 
 def _sync_new(descriptor: int) -> None:
-    """As `sync`, with the owner and the mode."""
+    """Sync data like `sync`, including owner and mode."""
     if _FULL_SYNC is not None:
         fcntl.fcntl(descriptor, _FULL_SYNC)
     else:
@@ -135,33 +136,33 @@ def _sync_new(descriptor: int) -> None:
 
 
 class Failure:
-    """Remembers that the disk failed. Shared by all parts of one index that write; never forgets.
+    """Remembers that the disk failed. Shared by all writing parts of an index; never reset.
 
-    After a failed fsync the kernel may have dropped what was to be written and say "done" the next time
-    (LMDB, PostgreSQL 2018), so nothing may be acknowledged any more until all is read anew.
+    After a failed fsync the kernel may have dropped the data and report success the next time (LMDB,
+    PostgreSQL 2018), so nothing may be acknowledged until everything was read again.
     """
 
     def __init__(self) -> None:
         self.error: StorageError | None = None
 
     def keep(self, error: StorageError) -> StorageError:
-        """Remember *error*, and return it to be raised."""
+        """Store *error*, and return it to be raised."""
         self.error = self.error or error
         return error
 
     def check(self) -> None:
-        """Raise what was remembered."""
+        """Raise an error if one was stored."""
         if self.error is not None:
             raise StorageError(f"{self.error}. Nothing is written until the index is opened again")
 
 
 def create(path: Path) -> int:
-    """Make a file that is not there yet, for its owner alone; FileExistsError where something is."""
+    """Create a file for its owner alone; FileExistsError if the name is taken."""
     return os.open(path, _OWN | os.O_CREAT | os.O_EXCL, PRIVATE)
 
 
 def open_existing(path: Path) -> int:
-    """Open a file of ours; a link, a folder or a pipe in its place is refused."""
+    """Open an existing file of memd's own; a link, a folder or a pipe is an error."""
     descriptor = os.open(path, _OWN)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -175,18 +176,18 @@ def size(descriptor: int) -> int:
 
 
 def reserve(descriptor: int, size_bytes: int) -> None:
-    """Make sure that writing cannot fail for want of space: a clean error now, not SIGBUS later."""
+    """Allocate space, so that later writes cannot fail for lack of it: an error now, not SIGBUS later."""
     have = size(descriptor)
     if size_bytes <= have:
         return
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size_bytes)
-    else:  # macOS has no posix_fallocate: zeros do the same
+    else:  # macOS has no posix_fallocate: write zeros
         write_at(descriptor, b"\0" * (size_bytes - have), have)
 
 
 def write_at(descriptor: int, block: bytes | memoryview, offset: int) -> None:
-    """Write all of *block*."""
+    """Write all of *block* at *offset*."""
     view = memoryview(block)
     while view:
         written = os.pwrite(descriptor, view, offset)
@@ -194,7 +195,7 @@ def write_at(descriptor: int, block: bytes | memoryview, offset: int) -> None:
 
 
 def read_at(descriptor: int, into: memoryview, offset: int) -> int:
-    """Fill *into* from *offset* on; return how many bytes there were."""
+    """Fill *into* from *offset* on; return the number of bytes read."""
     done = 0
     while done < len(into) and (got := os.preadv(descriptor, [into[done:]], offset + done)):
         done += got
@@ -202,7 +203,7 @@ def read_at(descriptor: int, into: memoryview, offset: int) -> int:
 
 
 def sync(descriptor: int) -> None:
-    """Return when what was written is on the disk."""
+    """Wait until the written data is on the disk."""
     if _FULL_SYNC is not None:
         fcntl.fcntl(descriptor, _FULL_SYNC)
     else:
@@ -210,7 +211,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Return when the names in a folder are on the disk."""
+    """Wait until the entries of a folder are on the disk."""
     descriptor = os.open(path, _FOLDER)
     try:
         os.fsync(descriptor)
@@ -219,7 +220,7 @@ def sync_folder(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file; it may be gone already. A mapping in use keeps its bytes."""
+    """Remove a file if it exists. Existing mappings of it stay valid."""
     path.unlink(missing_ok=True)
 
 
@@ -229,9 +230,9 @@ def close(descriptor: int) -> None:
 
 
 def lacks_inodes(path: Path | str) -> bool:
-    """Tell whether no file can be made beside *path* for want of inodes. Some file systems have no limit."""
+    """Return whether no file can be created next to *path* for lack of inodes; some systems have no limit."""
     try:
-        space = os.statvfs(os.path.dirname(path))  # noqa: PTH120 - it may be no path but a word
+        space = os.statvfs(os.path.dirname(path))  # noqa: PTH120 - it may be a word and not a path
     except OSError:
         return False
     return space.f_files > 0 and space.f_favail == 0

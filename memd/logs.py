@@ -1,7 +1,7 @@
 """Logging: JSON lines for the journal, readable lines on a terminal; always on stderr.
 
-Events carry names, numbers and codes. Note text, queries and paths inside a workspace are never given to a
-logger, so there is nothing to filter here.
+Events contain names, numbers and codes. Note text, queries and paths inside a workspace are never passed to a
+logger, so this module does not filter them.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from memd.errors import MemdError
 
 log = structlog.get_logger()
 
-# Of one event; a peer that breaks the protocol as fast as it can must not fill a disk.
+# Per kind of event; a peer that constantly breaks the protocol must not fill a disk.
 MOST_ALIKE = 20
 ALIKE_S = 60.0
 
 
 def configure(stream: TextIO, *, terminal: bool, verbose: bool = False) -> None:
-    """Set structlog up for this process, to write to *stream*; *verbose*: with connections and requests."""
+    """Configure structlog for this process to write to *stream*; *verbose* adds connections and requests."""
     structlog.configure(
         processors=[
             _Throttle(),
@@ -46,7 +46,7 @@ def configure(stream: TextIO, *, terminal: bool, verbose: bool = False) -> None:
 
 @dataclass(slots=True)
 class _Alike:
-    """What was logged of one event."""
+    """The recent log lines of one kind of event."""
 
     since: float = field(default_factory=time.monotonic)
     count: int = 0
@@ -54,7 +54,7 @@ class _Alike:
 
 
 class _Throttle:
-    """Drops a complaint that was written often; the next one that is written says how many there were."""
+    """Drops an event that was logged often; the next one logged says how many were dropped."""
 
     def __init__(self) -> None:
         self._alike: defaultdict[str, _Alike] = defaultdict(_Alike)
@@ -76,7 +76,7 @@ class _Throttle:
 
 
 def _frames(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Say where an exception came from, and not its message: that may quote a note."""
+    """Log the place of an exception instead of its message, which may quote a note."""
     if event.pop("exc_info", None):
         error = sys.exc_info()[1]
         event["exception"] = type(error).__name__
@@ -85,7 +85,7 @@ def _frames(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMappi
 
 
 def catch_the_rest(loop: asyncio.AbstractEventLoop) -> None:
-    """Log what nobody caught by class and place; Python would print its text, too."""
+    """Log uncaught exceptions by class and place; Python would print their texts, too."""
 
     def in_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -110,7 +110,7 @@ def _places(error: BaseException | None) -> list[str]:
 
 
 def log_unforeseen(error: BaseException, method: str) -> None:
-    """Log where an error came from, without its text and without any parameter."""
+    """Log the place of an error, without its text and without any parameter."""
     if isinstance(error, MemdError):
         return
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,6 +1,6 @@
-"""A cache of bounded size that drops what was used longest ago. For any thread.
+"""A thread-safe cache of bounded size that evicts the least recently used value.
 
-Not functools.lru_cache: what is kept has a size, goes when its file does, and is put there by who made it.
+Unlike functools.lru_cache, values have sizes, can be removed, and are added by the caller.
 """
 
 import threading
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """key → value, up to a size in all."""
+    """A map with a limit on the total size of its values."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -22,7 +22,7 @@ class LruCache(Generic[K, V]):
         self._size = 0
 
     def get(self, key: K) -> V | None:
-        """Return what is kept for *key*, which is the newest then."""
+        """Return the value of *key*, which becomes the most recently used one, or None."""
         with self._lock:
             if key not in self._kept:
                 return None
@@ -30,7 +30,7 @@ class LruCache(Generic[K, V]):
             return self._kept[key][0]
 
     def put(self, key: K, value: V, size: int = 1) -> None:
-        """Keep *value*, which is kept however large it is; what was used longest ago makes room."""
+        """Store *value*, even if it exceeds the capacity alone; evict the least recently used values."""
         with self._lock:
             self._remove(key)
             self._kept[key] = (value, size)
@@ -39,7 +39,7 @@ class LruCache(Generic[K, V]):
                 self._size -= self._kept.popitem(last=False)[1][1]
 
     def drop(self, key: K) -> None:
-        """Forget one key."""
+        """Remove one key."""
         with self._lock:
             self._remove(key)
 

@@ -1,12 +1,12 @@
-"""Private folders of one process, and the life of a program that memctl starts beside the daemon.
+"""Private folders of one process, and the lifecycle of a program that memctl starts next to the daemon.
 
-The state folder is 0700, on a disk and never synced. A folder in it is locked while its process lives, so
-that the leftover of a killed process can be told from a folder in use; `remove_abandoned` deletes it.
+The state folder is 0700, on a local disk and never synced. A folder in it is locked while its process lives,
+so that `remove_abandoned` can recognize and delete those of killed processes.
 
 Such a program writes lines of JSON to stdout. Each line is an object with one key: `note` (a sentence),
 `progress` (stage, done, total), and at the end `report`, `nothing` (why there is none) or `error` (code,
-message). The program ends at a signal and when stdin is closed: then whoever started it is gone, even by
-kill -9. This module imports little, so that a signal is heard while what is heavy loads.
+message). The program ends at a signal and when stdin is closed, which means that its parent is gone, even by
+kill -9. This module imports little, so that signals are handled while the heavy imports run.
 """
 
 import fcntl
@@ -26,25 +26,25 @@ from typing import Any
 
 from memd.errors import StorageError
 
-PREFIX = "eval-"  # of a folder's name; the indexes of workspaces have hexadecimal ones
+PREFIX = "eval-"  # of a folder's name; the indexes of workspaces have hexadecimal names
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-# For cleaning up, once nobody waits: a model server that hangs is given up first. What a signal raises in a
-# finalizer is lost: then this is the end.
+# Limit of the cleanup after a signal; calls to a hanging model server time out earlier. If the signal's
+# exception was lost in a finalizer, the process ends after this time.
 LEAVE_S = 60.0
 
 
 @contextmanager
 def private_folder(state_dir: Path) -> Iterator[Path]:
-    """Make a folder in *state_dir*, 0700; delete it at the end, whatever ends the block.
+    """Create a folder in *state_dir*, 0700; delete it when the block ends in any way.
 
     Raises:
-        StorageError: it cannot be made, or not be deleted.
+        StorageError: it cannot be created or deleted.
     """
     try:
         remove_abandoned(state_dir)
-        with _locked(state_dir):  # else its lock could be taken before it is ours
+        with _locked(state_dir):  # otherwise another process could lock it first
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=state_dir)).resolve()
             lock = os.open(folder, _FOLDER)
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -60,7 +60,7 @@ def private_folder(state_dir: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(state_dir: Path) -> None:
-    """Delete the folders whose process was killed: nobody holds their lock."""
+    """Delete the folders of killed processes, which are not locked."""
     with _locked(state_dir):
         for folder in sorted(state_dir.glob(f"{PREFIX}*")):
             if _is_free(folder):
@@ -80,7 +80,7 @@ def _locked(folder: Path) -> Iterator[None]:
 def _is_free(folder: Path) -> bool:
     try:
         descriptor = os.open(folder, _FOLDER)
-    except OSError:  # a link or a file: none of ours
+    except OSError:  # a link or a file: not one of these folders
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,10 +98,10 @@ Send = Callable[[dict[str, Any]], None]
 
 @contextmanager
 def running() -> Iterator[Send]:
-    """Make this process one that memctl can follow and end, and yield what writes a line.
+    """Make this process one that memctl can follow and end; yield the function that writes a line.
 
-    Files that it makes are for their owner alone. Behind the block nothing is left to be cleaned up, and a
-    signal would only interrupt Python's own end.
+    Files that it creates are private. After the block everything is cleaned up, and signals are ignored,
+    because they would only interrupt Python's shutdown.
     """
     _leave_at_signals()
     os.umask(0o077)
@@ -114,7 +114,7 @@ def running() -> Iterator[Send]:
 
 
 def _events() -> Send:
-    """Return what writes a line to stdout; what anybody else prints goes to stderr."""
+    """Return a function that writes a line to stdout; other output to stdout goes to stderr."""
     stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
@@ -122,24 +122,24 @@ def _events() -> Send:
         try:
             stream.write(json.dumps(event) + "\n")
             stream.flush()
-        except BrokenPipeError:  # nobody reads any more
+        except BrokenPipeError:  # the reader is gone
             raise SystemExit(1) from None
 
     return send
 
 
 def _leave_at_signals() -> None:
-    """Let the first signal end the process orderly; later ones would interrupt the cleaning up."""
+    """End the process in order on the first signal; ignore later ones, which would interrupt the cleanup."""
     is_leaving = False
 
     def leave(number: int, _: FrameType | None) -> None:
         nonlocal is_leaving
         if not is_leaving:
             is_leaving = True
-            raise SystemExit(128 + number)  # as shells report it
+            raise SystemExit(128 + number)  # the exit code that shells use
 
     for number in _SIGNALS:
-        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:  # nohup's stays
+        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:  # keep nohup's setting
             signal.signal(number, leave)
 
 

@@ -1,6 +1,6 @@
 """The records that packages exchange: sources, chunks, file stamps, limits.
 
-Frozen records and nothing else: no I/O, no clock, no defaults that hide a decision.
+Frozen records only: no I/O, no clock, no defaults that hide a decision.
 """
 
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from memd.text import normalized
 
 
 class FileStamp(NamedTuple):
-    """What lstat says of a file; equal stamps of an old file mean "unchanged".
+    """The fields of lstat that show a change; equal stamps of an old file mean "unchanged".
 
-    A tuple: a scan makes two of them for each file there is, and compares them.
+    A tuple, for speed: a scan makes and compares two for each file.
     """
 
     mtime_ns: int
@@ -24,18 +24,18 @@ class FileStamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A source as it was read: decoded, without its BOM, line ends as in the file."""
+    """A source as read: decoded, without BOM, with the line ends of the file."""
 
     path: str  # relative to the workspace, "/" on every platform
     stamp: FileStamp
     text: str
     hash: bytes  # blake2b-128 of the file's bytes
-    settled: bool  # False: it changed while it was read, or less than 100 ms before
+    settled: bool  # False: it changed during the read, or less than 100 ms before
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that the patterns select and that is not indexed."""
+    """A file that matches the patterns of sources but cannot be indexed."""
 
     path: str
     reason: str  # one of memd.sources.scan.REASONS
@@ -43,44 +43,42 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
-    """How long a chunk may be."""
+    """The limits of a chunk's length."""
 
-    words: int  # about as many in a chunk
-    overlap_words: int  # repeated from the end of the one before
-    max_tokens: int  # word pieces the model reads, its special tokens not counted
+    words: int  # the target
+    overlap_words: int  # repeated from the end of the previous chunk
+    max_tokens: int  # word pieces that the model reads, without special tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of one source."""
+    """A part of one source."""
 
     start_line: int  # 1-based, inclusive, of the file
     end_line: int
-    heading: str  # the headings above and of it, outermost first, joined by " > "; "" without
-    text: str  # a contiguous stretch of those lines; only the last one may be cut, or the only one
-    start_byte: int  # of the first line, that the text begins at: not 0 only in a line too long for one chunk
-    context: str  # what the model reads in front of it: title, aliases, tags, headings the text does not show
-    entry: str = ""  # id of the daily entry that it is from; "" where it is from none
-    origin: str = ""  # who wrote that entry, "human" or "agent"; "" where its source says so
+    heading: str  # the headings above it and its own, outermost first, joined by " > "; "" without
+    text: str  # contiguous text of those lines; only the last or the only line may be cut
+    start_byte: int  # offset of the text in its first line; not 0 only in a line too long for one chunk
+    context: str  # precedes the text in the model's input: title, aliases, tags, headings that the text lacks
+    entry: str = ""  # id of its daily entry; "" if it is from none
+    origin: str = ""  # who wrote that entry, "human" or "agent"; "" for that of the source
 
     @property
     def embed_text(self) -> str:
-        """What the model reads."""
+        """The model's input."""
         return normalized("NFC", self.context + self.text).replace("\r\n", "\n")
 
 
-# Where a link stands: in the text, or under a key of the front matter.
+# Where a link occurs: in the text, or under a key of the front matter.
 LinkKind = Literal["text", "related", "supersedes"]
 
 
 class Link(NamedTuple):
-    """What a note says of another one."""
+    """A link from one note to another."""
 
     kind: LinkKind
-    target: (
-        str  # the other's path, name, alias or id, as it is written; without alias and heading of the link
-    )
-    line: int | None  # 1-based; None where it stands in the front matter
+    target: str  # the other's path, name, alias or id, as written; without the link's alias and heading
+    line: int | None  # 1-based; None in front matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,42 +86,42 @@ class Document:
     """One parsed source."""
 
     title: str  # front matter, else the first heading of level 1, else ""
-    tags: tuple[str, ...]  # of the front matter, then those that stand in the text
-    front_matter: dict[str, object]  # every key as text, lists and maps of text; {} without
+    tags: tuple[str, ...]  # of the front matter, then the inline tags of the text
+    front_matter: dict[str, object]  # every key as text, lists and maps of text; {} without front matter
     chunks: tuple[Chunk, ...]
     warnings: tuple[str, ...] = field(default=())
     aliases: tuple[str, ...] = field(
         default=()
-    )  # other names of the note: what its front matter says is one, and its title there
+    )  # other names of the note: aliases and title in its front matter
     entry_id: str = ""  # of the front matter
-    links: tuple[Link, ...] = field(default=())  # each target once a kind
+    links: tuple[Link, ...] = field(default=())  # each target once per kind
 
 
 class Tokenizer(Protocol):
-    """How the model cuts a text into word pieces."""
+    """The model's division of a text into word pieces."""
 
     @property
     def parts_at_spaces(self) -> bool:
-        """Whether no piece depends on what is behind an ASCII space or line break: counts add up there."""
+        """Whether no piece extends over an ASCII space or line break, so that counts can be added there."""
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return [start, end) character offsets of each word piece, special tokens excluded."""
 
     def count(self, text: str) -> int:
-        """Return how many word pieces *text* has, special tokens excluded."""
+        """Return the number of word pieces of *text*, special tokens excluded."""
 
 
 Mode = Literal["hybrid", "keyword", "vector"]  # the arms of a search that answer
 PER_SOURCE = 3  # hits of one source in an answer; a long file must not fill it
 Confidence = Literal["strong", "weak", "none"]  # how good the best match is, see memd.search.ranking
-Action = Literal["write", "revise", "supersede", "forget", "unindex"]  # what was done with an entry
-# Where a source's day is from: its name, a key of its front matter, or the file's last change.
+Action = Literal["write", "revise", "supersede", "forget", "unindex"]  # on an entry
+# The origin of a source's date: its name, a key of its front matter, or the file's modification time.
 DayOf = Literal["name", "updated", "created", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One indexed file as the store knows it."""
+    """One indexed file as stored in the index."""
 
     id: int
     path: str
@@ -135,5 +133,5 @@ class Source:
 
     @property
     def dated(self) -> bool:
-        """Whether its name starts with the day: then it decays."""
+        """Whether its name starts with its date: then its score decays with age."""
         return self.day_of == "name"

@@ -1,8 +1,8 @@
-"""The registry of workspaces: the roots, and the index folder of each.
+"""The registry of workspaces: their roots, and the index folder of each.
 
-A workspace is a directory with ``memory/config.toml``. The registry is a list of roots in the state
-directory, and holds nothing that is not elsewhere: ``memctl init`` writes it again, and each index has its
-root beside it. A damaged registry is read back from there, and what was there is kept to be looked at.
+A workspace is a directory with ``memory/config.toml``. The registry is a list of roots in the state directory
+and has no unique data: ``memctl init`` can write it again, and each index folder stores its root. A damaged
+registry is restored from there, and the damaged file is kept for inspection.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ CONFIG_TEMPLATE = """\
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where one workspace's files are."""
+    """The places of one workspace's files."""
 
     root: Path  # real path
     index_dir: Path  # in the machine's state directory, never in the synced tree
@@ -80,22 +80,22 @@ class Workspace:
 
     @property
     def journal_path(self) -> Path:
-        """The journal of its entries: beside the index, which may be made anew."""
+        """The journal of its entries; next to the index, which may be rebuilt."""
         return self.index_dir.parent / "journal" / f"{self.index_dir.name}.jsonl"
 
     def is_there(self) -> bool:
-        """Tell whether the workspace can be seen: without its configuration the disk may not be mounted."""
+        """Return whether the workspace exists; without its configuration, its disk may not be mounted."""
         return os.path.isfile(self.config_path)  # noqa: PTH113 - as is_folder
 
 
 def workspace_at(root: Path, state_dir: Path) -> Workspace:
-    """Return the workspace whose real root is *root*; its index folder is named by the root's hash."""
+    """Return the workspace with the real root *root*; its index folder is named by the root's hash."""
     digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
     return Workspace(root, state_dir / digest)
 
 
 def root_for(folder: str | Path) -> Path:
-    """Return the root that ``memctl init FOLDER`` means: the parent of a folder named ``memory``.
+    """Return the root for ``memctl init FOLDER``: the parent if the folder is named ``memory``.
 
     Raises:
         WorkspaceError: *folder* is not absolute, or not a path at all.
@@ -110,16 +110,16 @@ def root_for(folder: str | Path) -> Path:
 
 
 def is_folder(path: str | Path) -> bool:
-    """Tell whether *path* is a folder; no where that cannot be seen, which Path.is_dir raises for."""
+    """Return whether *path* is a folder; False if access is denied, where Path.is_dir raises."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
 def create(root: Path, *, force: bool) -> bool:
-    """Make ``memory/config.toml`` below *root*; True where it was not there before.
+    """Create ``memory/config.toml`` below *root*; return False if it existed.
 
     Raises:
         WorkspaceError: *root* is not a folder.
-        UnsafeError: *root* is ``/`` or a home folder, and not *force*; ``memory`` links out of it.
+        UnsafeError: *root* is ``/`` or a home folder, without *force*; ``memory`` is a link out of it.
         StorageError: it cannot be written.
     """
     if not is_folder(root):
@@ -144,17 +144,17 @@ def create(root: Path, *, force: bool) -> bool:
 
 
 def _refuse_outside(root: Path, memory: Path) -> None:
-    """Refuse a link out of the folder: a clone may bring one, and settings and vectors would go there."""
+    """Reject a link out of the folder: a clone may bring one, and settings and vectors would go there."""
     real = Path(os.path.realpath(memory))
     if not real.is_relative_to(root):
         raise UnsafeError(f"{memory} is a link to {real}, out of the workspace. Move it away, then try again")
 
 
 def choose(path: str | None, roots: Iterable[Path]) -> Path:
-    """Return the root that a request means: the nearest one at or above *path*, or the only one.
+    """Return the root for a request: the nearest one at or above *path*, or the only one.
 
     Raises:
-        WorkspaceError: with the registered roots and the call to make.
+        WorkspaceError: with the registered roots, and advice.
     """
     known = sorted(roots)
     if path is None:
@@ -171,10 +171,10 @@ def choose(path: str | None, roots: Iterable[Path]) -> Path:
 
 
 def exactly(path: str, roots: Iterable[Path]) -> Path:
-    """Return the root that *path* is; by its registered name also where the folder is gone or a link now.
+    """Return the root that equals *path*, also if the folder is gone or has become a link.
 
     Raises:
-        WorkspaceError: *path* is none of the roots; the message names the root that it lies in.
+        WorkspaceError: *path* is not a root; the message names the root that contains it.
     """
     known = list(roots)
     if Path(path) in known:
@@ -198,25 +198,25 @@ def _advice(fault: str, known: list[Path]) -> str:
 log = structlog.get_logger()
 
 REGISTRY_NAME = "workspaces.json"
-ROOT_NAME = "root"  # in the folder of an index: whose it is, as the system names it
-KEPT_DAMAGED = 2  # damaged registries that are kept to be looked at
-MAX_BYTES = 16 << 20  # a registry of 100,000 long paths is shorter: what is longer is none
-_READ_BYTES = 1 << 16  # at once; arbitrary
+ROOT_NAME = "root"  # file in an index folder with its workspace's root, as encoded by the system
+KEPT_DAMAGED = 2  # damaged registries that are kept for inspection
+MAX_BYTES = 16 << 20  # a registry of 100,000 long paths is shorter: a longer file is not one
+_READ_BYTES = 1 << 16  # size of a read; arbitrary
 
 
 class Registry:
-    """The file; for one thread at a time."""
+    """The registry file; for one thread at a time."""
 
     def __init__(self, state_dir: Path) -> None:
-        self.trouble = ""  # what was wrong with it, for a person; "" mostly
+        self.trouble = ""  # what was wrong with the file, for users; "" if nothing was
         self._state_dir = state_dir
         self._path = state_dir / REGISTRY_NAME
 
     def read(self) -> list[Path]:
-        """Return the registered roots; where the file is damaged or gone, those of the indexes.
+        """Return the registered roots; if the file is damaged or missing, those of the index folders.
 
         Raises:
-            StorageError: it is there and cannot be read; then it is left as it is.
+            StorageError: it exists but cannot be read; it is not changed then.
         """
         roots, fault = self._found()
         if fault and (os.path.lexists(self._path) or roots):
@@ -224,16 +224,16 @@ class Registry:
         return roots
 
     def known(self) -> list[Path]:
-        """Return the same and change nothing: for who does not hold the lock of the state directory."""
+        """Return the same without changing anything, for callers without the lock of the state directory."""
         return self._found()[0]
 
     def write(self, roots: Iterable[Path]) -> None:
-        """Replace the registry: a new file, durable, then a rename."""
+        """Replace the registry atomically and durably."""
         text = json.dumps({"workspaces": [{"root": str(root)} for root in roots]}, indent=1) + "\n"
         fsio.replace_own(self._path, text.encode())
 
     def _found(self) -> tuple[list[Path], str]:
-        """Return the roots, and what is wrong with the file: "" mostly."""
+        """Return the roots, and what is wrong with the file, "" if nothing is."""
         try:
             raw = self._raw()
         except FileNotFoundError:
@@ -243,7 +243,7 @@ class Registry:
         return (list(dict.fromkeys([*roots, *self._roots_of_indexes()])) if fault else roots), fault
 
     def _raw(self) -> bytes | None:
-        """Return what is in the file, or in the one that it is a link to; None where it is none."""
+        """Return the content of the file, or of a link's target; None if it is not a file."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -263,7 +263,7 @@ class Registry:
             os.close(descriptor)
 
     def _roots_of_indexes(self) -> list[Path]:
-        """Return the roots that indexes are of; the name of each folder proves it."""
+        """Return the roots of the index folders, each verified by the folder's name."""
         folders = sorted(self._state_dir.iterdir()) if self._state_dir.is_dir() else []
         return [root for folder in folders if (root := root_of(folder)) is not None]
 
@@ -281,9 +281,9 @@ class Registry:
         )
 
     def _keep(self, aside: Path) -> None:
-        """Keep what is damaged beside; a file also stays where it is, until another one takes its place."""
+        """Keep a copy of the damaged file next to it; the file itself stays until it is replaced."""
         for old in sorted(self._state_dir.glob(f"{REGISTRY_NAME}.damaged-*"))[: 1 - KEPT_DAMAGED]:
-            if _is_file(old):  # a folder may hold something
+            if _is_file(old):  # a folder may have other content
                 old.unlink()
         try:
             if _is_file(self._path):
@@ -297,13 +297,13 @@ class Registry:
 
 
 def remember_root(place: Workspace) -> None:
-    """Leave in the folder of an index which root it is of."""
+    """Store the root of a workspace in its index folder."""
     if root_of(place.index_dir) != place.root:
         fsio.replace_own(place.index_dir / ROOT_NAME, os.fsencode(place.root))
 
 
 def root_of(folder: Path) -> Path | None:
-    """Return the root that the index in *folder* is of; None where that is not to be known."""
+    """Return the root of the index in *folder*; None if it is unknown."""
     try:
         descriptor = open_own(folder / ROOT_NAME, os.O_RDONLY)
     except (PathError, FileNotFoundError):
@@ -319,7 +319,7 @@ def root_of(folder: Path) -> Path | None:
 
 
 def _parsed(raw: bytes) -> tuple[list[Path], str]:
-    """Return the roots in a registry, and what is wrong with it; with a fault, those that are right."""
+    """Parse a registry; return its valid roots, and what is wrong with it."""
     try:
         entries = json.loads(raw)["workspaces"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:

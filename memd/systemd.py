@@ -1,6 +1,6 @@
 """The protocols of sd_listen_fds(3) and sd_notify(3): socket activation, readiness, watchdog.
 
-Without systemd there is nothing to take and nobody to tell: every function does nothing then.
+Without systemd every function does nothing.
 """
 
 import os
@@ -9,7 +9,7 @@ import socket
 from contextlib import suppress
 
 _FIRST_FD = 3  # SD_LISTEN_FDS_START
-_NO_INTERVAL_US = (0, 2**64 - 1)  # as sd_watchdog_enabled(3) refuses them: nothing, and for ever
+_NO_INTERVAL_US = (0, 2**64 - 1)  # values that sd_watchdog_enabled(3) rejects: zero and infinity
 _LISTEN_VARIABLES = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 
@@ -17,10 +17,10 @@ def listen_sockets() -> list[socket.socket]:
     """
     Return the listening Unix sockets that systemd passed to this process, each once.
 
-    The variables are removed, so that no child takes them for its own.
+    The variables are removed, so that child processes do not use them.
 
     Raises:
-        ValueError: systemd passed something that is no listening Unix socket: memd.socket is wrong.
+        ValueError: systemd passed a file that is not a listening Unix socket: memd.socket is wrong.
     """
     variables = {name: os.environ.pop(name, "") for name in _LISTEN_VARIABLES}
     if variables["LISTEN_PID"] != str(os.getpid()):
@@ -30,34 +30,34 @@ def listen_sockets() -> list[socket.socket]:
 
 
 def ready(status: str = "") -> None:
-    """Tell that requests are served."""
+    """Report that requests are served."""
     _notify("READY=1", f"STATUS={_line(status)}")
 
 
 def status(text: str) -> None:
-    """Tell in a line what goes on, for `systemctl status`."""
+    """Set the status line of `systemctl status`."""
     _notify(f"STATUS={_line(text)}")
 
 
 def stopping(text: str = "") -> None:
-    """Tell that the service is on its way down."""
+    """Report that the service is stopping."""
     _notify("STOPPING=1", f"STATUS={_line(text)}")
 
 
 def watchdog() -> None:
-    """Tell that the service is well; needed at each `beat_s`."""
+    """Report that the service works; needed every `beat_s`."""
     _notify("WATCHDOG=1")
 
 
 def beat_s() -> float | None:
-    """Return how often to tell the watchdog, a third of its interval; None where none waits for this process.
+    """Return the interval of watchdog reports, a third of systemd's; None if there is no watchdog.
 
-    As sd_watchdog_enabled(3): WATCHDOG_PID, where it is set, names the process that is meant.
+    As in sd_watchdog_enabled(3), WATCHDOG_PID, if set, names the process that must report.
     """
     interval_us = os.environ.get("WATCHDOG_USEC", "")
     if os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
-    # Of 20 digits or none: longer is no number of systemd's.
+    # At most 20 digits: systemd writes no longer number.
     if not re.fullmatch("[0-9]{1,20}", interval_us) or int(interval_us) in _NO_INTERVAL_US:
         return None
     return int(interval_us) / 1e6 / 3
@@ -80,8 +80,8 @@ def _notify(*assignments: str) -> None:
     if not address.startswith(("/", "@")):
         return
     if address.startswith("@"):
-        address = "\0" + address[1:]  # Linux's abstract names
-    # A manager that is gone, or full, must not take the service with it.
+        address = "\0" + address[1:]  # an abstract socket name on Linux
+    # A manager that is gone or busy must not stop the service.
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.settimeout(0)
         manager.sendto("\n".join(assignments).encode(), address)

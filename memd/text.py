@@ -1,20 +1,19 @@
-"""Text as it is indexed and asked for: normal forms, terms, and the scripts it is written in. Pure.
+"""Text normalization for indexing and searching: normal forms, terms, and the scripts of a text. Pure.
 
-Scripts that put no spaces between words (Han, kana, Thai …, and Hangul, whose words carry their
-particles) are written as overlapping pairs of characters, so that FTS5's ``unicode61`` tokenizer sees
-every word of one, two or more characters, and Latin glued to them. Where a word ends is said here: FTS5
-takes every character that is younger than its tables (an emoji, a currency) for a letter. What it makes of
-a word that it is given is the only truth about its terms.
+Scripts without spaces between words (Han, kana, Thai …, and Hangul, whose words include their particles) are
+written as overlapping pairs of characters, so that FTS5's ``unicode61`` tokenizer sees every word of one, two
+or more characters, and Latin words next to them. Word boundaries are set here, because FTS5 treats every
+character newer than its tables (an emoji, a currency) as a letter. FTS5 alone decides which terms a word
+becomes.
 
-Unicode's normal forms join what is written alike. This module also joins what is written otherwise and meant
-alike: points and accents that most writers leave out, letters that keyboards exchange, characters that nobody
-sees. The choice is that of Lucene's analysers (ASCIIFolding, GreekLowerCase, ArabicNormalization,
-PersianNormalization, HindiNormalization, DecimalDigit) and of Unicode's Default_Ignorable_Code_Point. What
-tells words apart stays: Thai tones, Cyrillic short i, the dot of Bengali rra, the voice marks of kana,
-variants of Han. The case of ASCII and the accents of Latin letters are left to FTS5, whose tables know no
-younger letters.
+Unicode's normal forms unify equivalent spellings. This module also unifies different spellings of the same
+word: points and accents that most writers omit, letters that differ by keyboard, invisible characters. The
+choice is that of Lucene's analyzers (ASCIIFolding, GreekLowerCase, ArabicNormalization, PersianNormalization,
+HindiNormalization, DecimalDigit) and of Unicode's Default_Ignorable_Code_Point. Marks that distinguish words
+stay: Thai tones, Cyrillic short i, the dot of Bengali rra, the voice marks of kana, variants of Han. ASCII
+case and the accents of Latin letters are left to FTS5, whose tables lack newer letters.
 
-A script has the name that Unicode gives it ("Latin", "Han"), which the names of its letters begin with.
+A script has its Unicode name ("Latin", "Han"), with which the names of its letters begin.
 """
 
 import functools
@@ -24,7 +23,7 @@ from collections import Counter
 from functools import cache
 from typing import Literal
 
-# Default_Ignorable_Code_Point, which unicodedata does not tell, without the zero width space: it parts words.
+# Default_Ignorable_Code_Point, which unicodedata lacks, without the zero width space, which separates words.
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -34,49 +33,49 @@ _UNSEEN = re.compile(
     f"[{_IGNORABLE}"
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew vowels and accents
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic vowels
-    "\u0640\u093c"  # tatweel, which stretches an Arabic word; nukta of Devanagari
+    "\u0640\u093c"  # tatweel, which stretches an Arabic word; Devanagari nukta
     "]"
 )
 _EXCHANGED = {
-    # Latin letters that are no letter with an accent, but are typed as one without.
+    # Latin letters that do not decompose into letter and accent, but are typed as a plain letter.
     "\u00df": "ss", "\u1e9e": "SS", "\u00e6": "ae", "\u00c6": "AE", "\u0153": "oe", "\u0152": "OE",
     "\u00f8": "o", "\u00d8": "O", "\u0142": "l", "\u0141": "L", "\u0111": "d", "\u0110": "D",
     "\u00f0": "d", "\u00d0": "D", "\u00fe": "th", "\u00de": "TH", "\u0127": "h", "\u0126": "H",
-    "\u0131": "i", "\u0130": "I",  # Turkish: KAPI is the capitals of kap\u0131
-    "\u02bc": "'",  # the apostrophe as a letter; as a sign it parts a word
-    "\u0451": "\u0435", "\u0401": "\u0435",  # Cyrillic io is mostly written ie
+    "\u0131": "i", "\u0130": "I",  # Turkish: KAPI is the upper case of kap\u0131
+    "\u02bc": "'",  # the apostrophe as a letter; as punctuation it separates words
+    "\u0451": "\u0435", "\u0401": "\u0435",  # Cyrillic io is usually written as ie
     "\u0622": "\u0627", "\u0623": "\u0627", "\u0625": "\u0627", "\u0671": "\u0627",  # alef with its signs
     "\u0649": "\u064a", "\u06cc": "\u064a", "\u06a9": "\u0643",  # yeh and kaf of Persian keyboards
     "\u0629": "\u0647", "\u06c0": "\u0647", "\u06d5": "\u0647",  # teh marbuta, other forms of heh
     "\u0901": "\u0902",  # candrabindu, anusvara
-    "\u0929": "\u0928", "\u0931": "\u0930", "\u0934": "\u0933",  # Devanagari with a nukta inside
+    "\u0929": "\u0928", "\u0931": "\u0930", "\u0934": "\u0933",  # Devanagari letters that include a nukta
 }  # fmt: skip
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
-# Persian joins morphemes by a zero width non-joiner where others write a space.
+# Persian joins morphemes by a zero width non-joiner, often written as a space.
 _MORPHEMES = re.compile("(?<=[\u0600-\u06ff])\u200c(?=[\u0600-\u06ff])")
 _LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
 _OTHERS = "\u0400-\u10ff\u1200-\u1cff"  # Greek is not one: the beta of TGF\u03b2 is a letter of that word
 _SEAM = re.compile(f"(?<=[{_LATIN}])(?=[{_OTHERS}])|(?<=[{_OTHERS}])(?=[{_LATIN}])")
 _OTHER = re.compile(f"[{_OTHERS}]")
 
-# Marks in a row from which on they are put in order before; no script writes so many. Arbitrary.
+# Longer runs of marks are put in order first; no script needs as many. Arbitrary.
 LONG_RUN = 32
-# Every so many characters one is looked at; a long run has three of those in a row.
+# Every so many characters one is examined; a long run has three of those in a row.
 _STRIDE = LONG_RUN // 4
-_LAST_MARK = 0x1FFFF  # no plane behind this has any
+_LAST_MARK = 0x1FFFF  # no later plane has marks
 CJK_SCRIPTS = frozenset({"Han", "Hiragana", "Katakana", "Hangul"})
-# How many Latin letters say as much as one of them.
+# How many Latin letters carry as much meaning as one of them.
 SCRIPT_WEIGHTS = {"Han": 3, "Hiragana": 2, "Katakana": 2, "Hangul": 2}
-# Of a text's letters, for a script to be one of the text's: below a half, since half of a text is well worth
-# a vector (.85 of nDCG@10 against .61 in abstracts mixed with Chinese). Less would be as well, down to a
-# tenth (.82 against .51), but costs time: of the chunks of Chinese, Japanese and Korean notes a tenth is
-# embedded now, a sixth would be with 0.2.
+# The minimum share of a text's letters for a script to count as one of the text's: below a half, because half
+# of a text is well worth a vector (.85 of nDCG@10 against .61 in abstracts mixed with Chinese). Less would
+# also help, down to a tenth (.82 against .51), but costs time: with this value a tenth of the chunks of
+# Chinese, Japanese and Korean notes is embedded, with 0.2 a sixth.
 LEAST_SHARE = 0.4
 FEW_LETTERS = (
     0.1  # for each Latin letter: a sign of mathematics in code, or a word, says nothing of the language
 )
 _LATIN_LETTER = re.compile("[A-Za-z]")
-# A word of Latin letters as prose has it. Code, addresses and markup are in Latin letters in every language.
+# A Latin word of prose. Code, addresses and markup are in Latin letters in every language.
 _LATIN_WORD = re.compile(
     r"""(?<![^\s"'(\[*\u201c\u2018])[A-Za-z\u00c0-\u024f]+(?:['\u2019-][A-Za-z]+)*"""
     r"""(?=[.,;:!?)\]"'*\u201d\u2019]*(?:\s|$))"""
@@ -84,15 +83,15 @@ _LATIN_WORD = re.compile(
 
 
 def is_ignorable(character: str) -> bool:
-    """Tell whether nobody sees a character: joiners, directions, variation selectors, Hangul fillers."""
+    """Return whether a character is invisible: joiners, directions, variation selectors, Hangul fillers."""
     return _IGNORED.match(character) is not None
 
 
 def alike(text: str) -> str:
-    """Return *text*, which is in NFKC, with everything that is meant alike written alike.
+    """Return *text*, which must be in NFKC, with spelling variants unified.
 
-    What is neither ASCII nor a part of a word becomes a space. Where Latin touches letters of another script
-    is a seam between two words (the Hebrew article before "API").
+    Characters that are neither ASCII nor part of a word become spaces. Between Latin letters and letters of
+    another script is a word boundary (as between the Hebrew article and "API").
     """
     if "\u200c" in text:
         text = _MORPHEMES.sub(" ", text)
@@ -101,7 +100,7 @@ def alike(text: str) -> str:
 
 
 class _Alike(dict[int, int | str | None]):
-    """What stands for each character that was seen so far; asked for the others as they come."""
+    """Maps characters to their unified forms; filled on demand."""
 
     def __missing__(self, code: int) -> int | str | None:
         self[code] = found = _instead(chr(code))
@@ -112,7 +111,7 @@ _ALIKE = _Alike({code: code for code in range(0x80)})
 
 
 def _instead(character: str) -> int | str | None:
-    """Return what stands for a character: itself, others, None for nothing."""
+    """Return the replacement of a character: itself, others, or None to delete it."""
     category = unicodedata.category(character)
     if character in _EXCHANGED:
         return _EXCHANGED[character]
@@ -138,26 +137,28 @@ CJK = (
 SPACELESS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _CJK = re.compile(f"[{CJK}]")
 _RUN = re.compile(f"[{SPACELESS}]+")
-# A word of a text as it is searched: beyond ASCII that has letters, digits and their marks only.
+# A word of a normalized text: beyond ASCII it has only letters, digits and their marks.
 _PIECE = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}][^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]*")
 
 _TRIGRAM = re.compile(f"(?=([^\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]{{3}}))")
-_ACCENT = re.compile("[\u0300-\u0331]")  # as FTS5 has them: those that Latin letters are joined with
-_ASCII_SIGNS = {code: " " for code in range(0x80) if not chr(code).isalnum()}  # what no word of ASCII has
+_ACCENT = re.compile("[\u0300-\u0331]")  # FTS5's accents: the marks that combine with Latin letters
+_ASCII_SIGNS = {
+    code: " " for code in range(0x80) if not chr(code).isalnum()
+}  # ASCII characters outside of words
 
 
 def fold(text: str) -> str:
-    """Return *text* as substrings of it are counted: as it is searched, case folded away."""
+    """Return *text* in the form in which substrings are counted: normalized and casefolded."""
     return searched_text(text).casefold()
 
 
 def prepare(text: str) -> str:
-    """Return *text* as the words table is given it: as it is searched, spaceless runs as pairs."""
+    """Return *text* for the words table: normalized, with runs of scripts without spaces as pairs."""
     return paired(searched_text(text))
 
 
 def paired(text: str) -> str:
-    """Return the words of a text that is written as it is searched, its spaceless runs as pairs."""
+    """Return the words of a normalized text, with runs of scripts without spaces as pairs."""
     if text.isascii():
         return text
     return " ".join(
@@ -167,43 +168,43 @@ def paired(text: str) -> str:
 
 
 def searched_text(text: str) -> str:
-    """Return *text* as it is searched: NFKC, letters that are meant alike, spaces between words.
+    """Return *text* normalized for search: NFKC, spelling variants unified, spaces between words.
 
-    Notes and queries go through it alike. What FTS5 folds by itself may stay: case, the accents of Latin.
+    Used for notes and queries alike. Case and Latin accents may stay, because FTS5 folds them.
     """
     text = clean(text)
     return text if text.isascii() else alike(text)
 
 
 def clean(text: str) -> str:
-    """Return *text* in NFKC, with a space for every character that FTS5 or SQLite would trip over."""
+    """Return *text* in NFKC, with spaces for characters that FTS5 or SQLite cannot handle."""
     return normalized("NFKC", text.replace("\0", " ").encode(errors="replace").decode())
 
 
 def pairs_of(run: str) -> list[str]:
-    """Return the overlapping pairs of a run; none where it has one character.
+    """Return the overlapping pairs of a run; none if it has only one character.
 
-    In the index each run ends with its last character alone, so every character starts exactly one
-    term: a one-character word is found as a prefix, and counted once each time it stands there.
+    In the index each run also has its last character as a term, so every character starts exactly one term: a
+    word of one character is found as a prefix, and each of its occurrences counts once.
     """
     return [run[i : i + 2] for i in range(len(run) - 1)]
 
 
 def trigrams(searched: str) -> set[str]:
-    """Return every three characters inside of a word of a text that is written as it is searched.
+    """Return the trigrams within the words of a normalized text.
 
-    Runs of spaceless scripts have none: their pairs, one behind the other, say where a part of them stands.
+    Runs of scripts without spaces have none, because the order of their pairs locates a part of them.
     """
     return set(_TRIGRAM.findall(bare(searched)))
 
 
 def bare(searched: str) -> str:
-    """Return a text that is written as it is searched without case, and Latin letters without accents."""
+    """Return a normalized text without case, and without the accents of Latin letters."""
     return searched.lower() if searched.isascii() else searched.translate(_BARE)
 
 
 class _Bare(dict[int, str]):
-    """What each character is without case and accent; asked for as they come."""
+    """Maps characters to their forms without case and accent; filled on demand."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -221,25 +222,25 @@ _BARE = _Bare()
 
 
 def pieces_of(text: str) -> list[str]:
-    """Return the spaceless runs and the words of *text*, in order, as they are searched."""
-    if text.isascii():  # nothing of it is searched otherwise than it stands there
+    """Return the words of *text*, and its runs without spaces, in order and normalized."""
+    if text.isascii():  # ASCII needs no normalization
         return text.translate(_ASCII_SIGNS).split()
     text = searched_text(text)
     return text.translate(_ASCII_SIGNS).split() if text.isascii() else _PIECE.findall(text)
 
 
 def is_spaceless(piece: str) -> bool:
-    """Tell whether a piece is a run of a script that is written without spaces."""
+    """Return whether a piece is a run of a script without spaces."""
     return _RUN.match(piece) is not None
 
 
 def has_cjk(text: str) -> bool:
-    """Tell whether *text* has a Chinese, Japanese or Korean character."""
+    """Return whether *text* has a Chinese, Japanese or Korean character."""
     return _CJK.search(clean(text)) is not None
 
 
 def normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """Return what `unicodedata.normalize` returns."""
+    """Return the same as `unicodedata.normalize`, in linear time for long runs of marks."""
     if text.isascii():
         return text
     looked_at = "".join("m" if unicodedata.combining(one) else "." for one in text[::_STRIDE])
@@ -257,7 +258,7 @@ def _runs() -> re.Pattern[str]:
     return re.compile(f"[{marks}]{{{LONG_RUN},}}")
 
 
-# Those in everyday use (UAX #31, table 5): what a configuration may name.
+# Scripts in everyday use (UAX #31, table 5), allowed in a configuration.
 Script = Literal[
     "Arabic", "Armenian", "Bengali", "Bopomofo", "Cyrillic", "Devanagari", "Ethiopic", "Georgian", "Greek",
     "Gujarati", "Gurmukhi", "Han", "Hangul", "Hebrew", "Hiragana", "Kannada", "Katakana", "Khmer", "Lao",
@@ -266,10 +267,11 @@ Script = Literal[
 
 
 def is_readable(text: str, scripts: frozenset[str] | None) -> bool:
-    """Tell whether a model of those *scripts* can read a query.
+    """Return whether a model for *scripts* can read a query.
 
-    Most letters must be of them (a Greek letter in an English term does no harm), and none Chinese, Japanese
-    or Korean unless the model reads that: one such word carries as much as a dozen Latin letters around it.
+    Most letters must be in these scripts (a Greek letter in an English term is no problem), and none may be
+    Chinese, Japanese or Korean unless the model reads it: one such word has as much meaning as a dozen Latin
+    letters.
     """
     if scripts is None:
         return True
@@ -281,10 +283,10 @@ def is_readable(text: str, scripts: frozenset[str] | None) -> bool:
 
 
 def scripts_of(text: str) -> tuple[str, ...]:
-    """Return the scripts that a text is written in, in order; none where it has no letters.
+    """Return the scripts of a text, in order; none if it has no letters.
 
-    Letters count by what they say: a Chinese word is one or two, an English one is five. Latin letters count
-    in words of prose alone, unless there are hardly any others.
+    Letters count by the meaning they carry: a Chinese word has one or two, an English one five. Latin letters
+    count only in words of prose, unless there are hardly any others.
     """
     if text.isascii():
         return ("Latin",) if _LATIN_LETTER.search(text) else ()
