@@ -1,1 +1,1 @@
-"""One open workspace, kept in step with its folder."""
+"""Open workspaces, whose indexes are kept in step with their folders."""

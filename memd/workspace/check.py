@@ -1,4 +1,4 @@
-"""The check of one workspace: index against folder, on request and once a day; repair of what differs."""
+"""The check of one workspace: compares index and folder, on request and once a day, and repairs."""
 
 import asyncio
 import time
@@ -20,12 +20,12 @@ from memd.workspace.threads import FolderWriter, Run
 
 log = structlog.get_logger()
 
-# About files: what was saved or made while the folder was walked looks wrong, and is found twice only if it
-# is. A file of vectors stands there a moment before the database names it.
+# About files: one that is saved during the walk looks wrong, but only once; only real faults are found twice.
+# A file of vectors exists for a moment before the database names it.
 OF_FILES = frozenset({"stale", "unindexed", "absent", "stray", "unfinished"})
-REPAIR_BUDGET_S = 0.05  # of the writing thread at a time
+REPAIR_BUDGET_S = 0.05  # of the writer thread at a time
 REPORT_EVERY_S = 1.0
-SETTLED_S = 60.0  # how long to wait for what is being saved, before its files are compared
+SETTLED_S = 60.0  # how long to wait for pending saves before files are compared
 
 Fields = dict[str, Any]
 Report = Callable[[Fields], None]
@@ -52,10 +52,10 @@ class WorkspaceCheck:
         self._counts: Counter[str] = Counter()
 
     async def compare(self, *, repair: bool) -> Fields:
-        """Return what is wrong; with *repair* it is mended, as far as a new index is not the only way.
+        """Return the faults found; with *repair*, they are repaired unless only a new index would help.
 
         Raises:
-            DeadlineError: so much was saved meanwhile that the moment it looks at had to be let go.
+            DeadlineError: so much was saved meanwhile that the snapshot being checked had to be given up.
         """
         started = time.perf_counter()
         found = await self._found_twice()
@@ -106,14 +106,14 @@ class WorkspaceCheck:
                 reporting.cancel()
 
     def _sidecars(self) -> list[Finding]:
-        """Return the damaged sidecars; in another thread, so by an object of its own."""
+        """Return the damaged sidecars; runs in another thread, and therefore uses its own reader."""
         if self._sync.vectors.sidecars is None:
             return []
         damaged = SidecarFolder(self._sync.place.root).damaged()
         return [Finding("sidecar", f"{name} is no usable sidecar ({why})", (name,)) for name, why in damaged]
 
     def _unfinished(self) -> list[Finding]:
-        """Return what killed processes left of entries."""
+        """Return the leftovers of killed processes among the entries."""
         left = leftovers(self._sync.place.root)
         return [
             Finding("unfinished", f"{path} is the rest of a write that was killed", (path,)) for path in left
@@ -130,7 +130,7 @@ class WorkspaceCheck:
 
     async def _mend(self, found: list[Finding]) -> set[Finding]:
         if any(finding.kind == "database" for finding in found):
-            self._sync.context.reopen(ReopenReason.DAMAGED)  # all else in it goes with it
+            self._sync.context.reopen(ReopenReason.DAMAGED)  # replaces everything else in it, too
             return {finding for finding in found if finding.kind != "foreign"}
         await self._sync.vectors.discard(
             [name for finding in found if finding.kind == "sidecar" for name in finding.names]
@@ -144,7 +144,7 @@ class WorkspaceCheck:
         self._sync.index_loop.hint(repair.paths)
         await self._sync.vectors.count()
         self._sync.vectors.wake()
-        with suppress(MemdError):  # a model that fails now embeds later
+        with suppress(MemdError):  # if the model fails now, the embedding is done later
             await self._sync.caught_up()
         if repair.mended:
             log.warning("index_mended", findings=len(repair.mended))

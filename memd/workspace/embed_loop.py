@@ -1,7 +1,7 @@
-"""The embed loop: chunks without vectors get them, newest first, in small commits.
+"""The embed loop: computes vectors for chunks without one, newest first, in small commits.
 
-Where sidecars are kept, vectors that another machine has made are taken from them first, and what was
-embedded here is left in them.
+If sidecars are in use, vectors of other machines are taken from them first, and new vectors are written to
+them.
 """
 
 import asyncio
@@ -25,50 +25,50 @@ from memd.workspace.context import WorkspaceContext
 
 log = structlog.get_logger()
 
-# Texts between two commits: about 0.2 s of the shipped model on two cores. Two batches are under way: the
-# model has the next one while the last one is committed.
+# Texts per commit: about 0.2 s of the shipped model on two cores. Two batches are in progress: the model
+# computes the next one while the last one is committed.
 EMBED_BATCH = 16
 FIRST_BATCH = 4  # one piece of work for one thread: the chunks of a note
-LOADING_POLL_S = 0.05  # how soon a model that has loaded is noticed
-MODEL_POLL_S = 5.0  # how soon one that took its place is, while nothing is to be embedded
-# While many files wait for their words, vectors wait: two cores that embed make the words twice as late.
+LOADING_POLL_S = 0.05  # how soon a loaded model is noticed
+MODEL_POLL_S = 5.0  # how soon a changed model is noticed while there is nothing to embed
+# While many files wait to be indexed, embedding pauses: on two busy cores it would double their delay.
 BULK_POLL_S = 0.1
-SIDECARS_AT_ONCE = 32  # between two turns of the writing thread: some 50 ms
-MAX_FIRST = 256  # paths of saves whose chunks go ahead of a long run
+SIDECARS_AT_ONCE = 32  # between two turns of the writer thread: some 50 ms
+MAX_FIRST = 256  # saved paths whose chunks take precedence over a long run
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Texts that the model has."""
+    """Texts that the model is embedding."""
 
     texts: dict[bytes, str]  # by hash
-    vectors: asyncio.Task[dict[bytes, bytes]]  # without those that it refused
+    vectors: asyncio.Task[dict[bytes, bytes]]  # without those that it rejected
 
 
 class EmbedLoop:
-    """Keeps the vectors of one workspace true to its chunks. For the event loop's thread."""
+    """Keeps the vectors of one workspace in step with its chunks. For the event loop's thread."""
 
     def __init__(self, context: WorkspaceContext, backlog: Backlog) -> None:
-        self.pending = 0  # chunks that wait for a vector; 0 without a model: then none does
-        self.unreadable = 0  # chunks that get none: in a script that the model does not read
-        self.beyond = 0  # chunks that get none: beyond the first ones of a long source
-        self.total = 0  # the most there were since the last time there were none
+        self.pending = 0  # chunks that wait for a vector; 0 without a model
+        self.unreadable = 0  # chunks without a vector: in a script that the model does not read
+        self.beyond = 0  # chunks without a vector: after the first ones of a long source
+        self.total = 0  # the maximum of *pending* since it was last 0
         self.fault: MemdError | None = None  # why vectors cannot be stored
-        self.failing = False  # who waits for vectors must not wait for ever
+        self.failing = False  # a caller that waits for vectors must not wait forever
         self.throughput = Throughput()  # in chunks
         self.sidecars = context.sidecars
-        self.old: OldVectors | None = None  # of another release's index, until this one is whole
+        self.old: OldVectors | None = None  # of another release's index, until this one is complete
         self._context = context
         self._index = context.index
         self._embedding = context.embedding
         self._backlog = backlog
         self._pause = context.daemon.pause
         self._first: set[str] = set()  # paths saved a moment ago
-        self._tried: set[str] = set()  # sources that have no usable sidecar, so that none is looked for twice
-        self._kept: set[str] = set()  # sources that have one
+        self._tried: set[str] = set()  # sources without a usable sidecar, which are not tried again
+        self._kept: set[str] = set()  # sources with a usable sidecar
         self._work = asyncio.Event()
-        self._refused: set[bytes] = set()  # texts that the model does not take, until the next start
-        self._next: _Batch | None = None  # begun while the one before it was still under way
+        self._refused: set[bytes] = set()  # texts that the model rejected, until the next start
+        self._next: _Batch | None = None  # started while the previous one was in progress
 
     @property
     def wanted(self) -> bool:
@@ -77,56 +77,56 @@ class EmbedLoop:
 
     @property
     def left_out(self) -> int:
-        """How many chunks get no vector."""
+        """The number of chunks that get no vector."""
         return self.unreadable + self.beyond
 
     @property
     def held(self) -> bool:
-        """Whether chunks wait for vectors because somebody paused embedding."""
+        """Whether chunks wait for vectors because embedding is paused."""
         return self.pending > 0 and self._pause.left_s > 0
 
     async def count(self) -> None:
-        """Look how many chunks wait, and how many get no vector."""
+        """Count the chunks that wait, and those that get no vector."""
         if self._embedding is not None:
             self._note_counts(*await self._context.write(self._counts))
 
     def expect(self, chunks: int) -> None:
-        """Take note that about so many are to wait in a moment; `count` follows, and knows."""
+        """Assume that about this many chunks will wait in a moment; `count` then corrects the number."""
         if self.wanted:
             self.pending += chunks
             self.total = max(self.total, self.pending)
 
     def wake(self, first: Iterable[str] = ()) -> None:
-        """Say that there are new chunks; those of the *first* paths were saved a moment ago."""
+        """Signal new chunks; those of the *first* paths were saved a moment ago."""
         self._first |= set(first)
         if len(self._first) > MAX_FIRST:
             self._first.clear()
         self._work.set()
 
     def forgive(self) -> None:
-        """Forget that it failed: it goes well, or is about to be tried again."""
+        """Clear the failure, after a success or before another attempt."""
         self.failing = False
         self.fault = None
 
     @property
     def building(self) -> dict[str, Any] | None:
-        """How far the vectors of another model are, that are made beside the old ones."""
+        """The progress of another model's vectors, which are computed next to the old ones."""
         if not self.wanted or not self._index.building:
             return None
         total = self._index.snapshot.columns.count - self.left_out
         return {"model_id": self._index.building, "done": max(total - self.pending, 0), "total": total}
 
     async def run(self, note_complete: Callable[[], Awaitable[None]]) -> None:
-        """Embed what waits, for ever. Raises what the model raises; call it again later."""
+        """Embed what waits, for ever. Raises the model's errors; call it again later."""
         try:
             embedder = await self._loaded()
-            self._note_counts(*await self._context.write(self._begin, embedder))  # `building` goes by it
+            self._note_counts(*await self._context.write(self._begin, embedder))  # needed by `building`
             while True:
-                self._work.clear()  # before the look: what comes during it is seen by the next one
+                self._work.clear()  # cleared first: chunks that arrive from now on are seen next time
                 if self._backlog.is_bulk and not self._first:
                     await asyncio.sleep(BULK_POLL_S)
                     continue
-                if self.held and self._next is None:  # what the model had is committed first
+                if self.held and self._next is None:  # the batch in progress is committed first
                     await self._pause.over()
                     continue
                 if await self._adopt_some(embedder) or await self._embed_some(embedder):
@@ -147,10 +147,10 @@ class EmbedLoop:
                 self._next = None
 
     async def _wait_for_work(self, embedder: Embedder) -> None:
-        """Wait for new chunks, or for another model: a server may come back with one.
+        """Wait for new chunks, or for another model: a restarted server may have one.
 
         Raises:
-            ModelMismatchError: there is another one now.
+            ModelMismatchError: the model has changed.
         """
         assert self._embedding is not None
         while not self._work.is_set():
@@ -163,7 +163,7 @@ class EmbedLoop:
 
     async def _loaded(self) -> Embedder:
         assert self._embedding is not None
-        while self._embedding.state == "loading":  # noqa: ASYNC110 - it is loaded by a thread that knows no loop
+        while self._embedding.state == "loading":  # noqa: ASYNC110 - a thread without an event loop loads it
             await asyncio.sleep(LOADING_POLL_S)
         return self._embedding.embedder()
 
@@ -184,11 +184,11 @@ class EmbedLoop:
         return self._counts()
 
     async def _adopt_some(self, embedder: Embedder) -> bool:
-        """Take vectors that need no model; False when there are none to take."""
+        """Take vectors that need no model; return False if there are none."""
         return await self._adopt_old(embedder) or await self._adopt_sidecars(embedder)
 
     async def _adopt_old(self, embedder: Embedder) -> bool:
-        """Take vectors from the index of another release; False when all that waits was looked for there."""
+        """Take vectors from the index of another release; return False if all chunks were looked up there."""
         old = self.old
         if old is None or not self.pending:
             return False
@@ -199,7 +199,7 @@ class EmbedLoop:
         return looked_at
 
     async def _adopt_sidecars(self, embedder: Embedder) -> bool:
-        """Take vectors from sidecars; False when there are none to take."""
+        """Take vectors from sidecars; return False if there are none."""
         sidecars = self.sidecars
         if sidecars is None or not self.pending:
             return False
@@ -213,7 +213,7 @@ class EmbedLoop:
         return bool(adopted)
 
     async def _finish(self, embedder: Embedder) -> None:
-        """Switch to a model that is complete now; leave what was embedded in sidecars."""
+        """Switch to a model whose vectors are complete now; write new vectors to sidecars."""
         refused = frozenset(self._refused)
         if self._index.building and await self._context.write(self._index.finish_building, refused):
             log.info("model_switched")
@@ -232,7 +232,7 @@ class EmbedLoop:
             )
 
     async def discard(self, names: Collection[str]) -> None:
-        """Remove damaged sidecars; what needs them leaves them anew."""
+        """Remove damaged sidecars; they are written again when needed."""
         if self.sidecars is None or not names:
             return
         for name in names:
@@ -251,7 +251,7 @@ class EmbedLoop:
             )  # fmt: skip
 
     async def _embed_some(self, embedder: Embedder) -> bool:
-        """Commit the vectors of one batch, while the model has the next one; False when none is left."""
+        """Commit one batch of vectors while the model computes the next one; return False if none is left."""
         began, before = time.monotonic(), self.pending
         at_hand, self._next = self._next or await self._begun(embedder, ()), None
         if at_hand is None:
@@ -275,15 +275,15 @@ class EmbedLoop:
         return True
 
     async def _begun(self, embedder: Embedder, under_way: Collection[bytes]) -> _Batch | None:
-        """Give the model the next texts but those *under_way*; None where there are none, or in a pause."""
+        """Start embedding the next texts except *under_way*; None if there are none, or during a pause."""
         if self._pause.left_s:
             return None
-        # In a long run only what was saved a moment ago is embedded, and little with it.
+        # During a long run, only chunks that were just saved are embedded, in small batches.
         limit = FIRST_BATCH if self._backlog.is_bulk else EMBED_BATCH
         limit += len(self._refused) + len(under_way)
         first, self._first = self._first, set()
         found: dict[bytes, str] = await self._context.write(self._index.pending, limit, first)
-        if len(found) < limit:  # all that waits: a refused text whose note is gone waits no more
+        if len(found) < limit:  # these are all: rejected texts of deleted notes no longer matter
             self._refused &= found.keys()
         texts = {
             digest: text
@@ -293,7 +293,7 @@ class EmbedLoop:
         if not texts:
             return None
         vectors = asyncio.create_task(self._vectors(texts, embedder.model_id))
-        vectors.add_done_callback(_note_seen)  # after a failure nobody looks at the next one
+        vectors.add_done_callback(_note_seen)  # after a failure, the next one is not awaited
         return _Batch(texts, vectors)
 
     async def _vectors(self, batch: dict[bytes, str], model_id: str) -> dict[bytes, bytes]:
@@ -301,12 +301,12 @@ class EmbedLoop:
         try:
             found = await self._embedded(list(batch.values()), model_id)
             return dict(zip(batch, found, strict=True))
-        except ModelMismatchError:  # no text is at fault: begin again with the model that there is now
+        except ModelMismatchError:  # no text is at fault: start again with the new model
             raise
         except EmbedderError:
-            # Where it does not take any text, no text is at fault.
+            # If it rejects every text, no text is at fault.
             await self._embedded([PROBE], model_id)
-        # The model lives, so one of the texts is at fault: it alone goes without a vector.
+        # The model works, so one of the texts is at fault: only that one remains without a vector.
         vectors = {}
         for digest, text in batch.items():
             try:
@@ -324,7 +324,7 @@ class EmbedLoop:
         try:
             done = await asyncio.gather(*(asyncio.wrap_future(piece) for piece in pieces))
         finally:
-            for piece in pieces:  # after a failure nobody waits for the rest
+            for piece in pieces:  # after a failure the rest is not needed
                 piece.cancel()
         return [vector for piece in done for vector in piece]
 

@@ -1,7 +1,7 @@
-"""The index loop: dirty files from the backlog into the index, in slices, each a commit that a query sees.
+"""The index loop: takes changed files from the backlog and indexes them, one commit per slice.
 
-Small files are parsed in this process. Large ones wait apart and go one by one through a lane of their own,
-whose parsing is done by a process that can be ended, so that neither a save nor a ping waits for them.
+Small files are parsed in this process. Large ones are queued separately and parsed one by one in a separate
+process that can be ended, so that neither a save nor a ping waits for them.
 """
 
 import asyncio
@@ -16,23 +16,24 @@ from memd.workspace.context import LoopListener, WorkspaceContext
 from memd.workspace.scanner import Scanner
 from memd.workspace.threads import Lane
 
-SLICE_PATHS = 256  # taken at once; the indexer stops earlier, when its time is up
-SETTLE_S = 0.2  # until a file that was still being written is looked at again
-# Until a note is parsed again whose parsing somebody ended: where memory is short that takes a while to pass.
+SLICE_PATHS = 256  # taken at once; the indexer stops earlier when its time is over
+SETTLE_S = 0.2  # before a file that was still being written is read again
+# Before a note whose parsing was ended from outside is parsed again: a shortage of memory takes a while to
+# pass.
 INTERRUPTED_S = 60.0
-MISSING_POLL_S = 0.5  # while the folder is away nothing is read from it
-TOLD_PATHS = 100  # named in one event; its count counts all
+MISSING_POLL_S = 0.5  # while the folder is missing nothing is read from it
+TOLD_PATHS = 100  # named in one event; its count includes all
 
 
 class IndexLoop:
-    """Indexes what waits in one workspace's backlog. For the event loop's thread."""
+    """Indexes the files in one workspace's backlog. For the event loop's thread."""
 
     def __init__(
         self, context: WorkspaceContext, backlog: Backlog, scanner: Scanner, listener: LoopListener
     ) -> None:
-        self.fault: MemdError | None = None  # why the last slice was not committed
+        self.fault: MemdError | None = None  # the error of the last commit, if it failed
         self.throughput = Throughput()  # in files
-        self.warnings: dict[str, str] = {}  # path → what is indexed not as it is written
+        self.warnings: dict[str, str] = {}  # path → why it is not indexed as Markdown
         self._context = context
         self._indexer = context.indexer
         self._lanes = context.lanes
@@ -43,27 +44,27 @@ class IndexLoop:
         self._large_work = asyncio.Event()
 
     def hint(self, paths: Iterable[str]) -> None:
-        """Take paths, relative to the root, that may have changed."""
+        """Add paths, relative to the root, that may have changed."""
         self._backlog.hint(paths, time.monotonic())
         self.wake()
         self._listener.note_hinted()
 
     @property
     def in_hand(self) -> list[str]:
-        """Paths that may have been read, and are in no index yet."""
+        """Paths that may have been read but are not in the index yet."""
         return self._backlog.in_hand
 
     def waits(self, path: str) -> bool:
-        """Tell whether a path is in line to be looked at."""
+        """Return whether a path is queued or in hand."""
         return path in self._backlog
 
     def wake(self) -> None:
-        """Say that there may be something in the backlog."""
+        """Signal that the backlog may have work."""
         self._work.set()
         self._large_work.set()
 
     async def index_now(self, path: str) -> None:
-        """Index one file before anything else; returns when its words are searchable."""
+        """Index one file before all others; return when its words are searchable."""
         with self._backlog.at_once(path):
             done = await self._through([path], self._lanes.small)
             if done.put_off:
@@ -71,10 +72,10 @@ class IndexLoop:
         await self._record(done, saved=True)
 
     async def run(self) -> None:
-        """Index what waits, for ever."""
+        """Index the backlog, for ever."""
         while True:
-            self._work.clear()  # before the look: what comes during it is seen by the next one
-            if not self._context.place.is_there():  # no file is gone because the disk is away
+            self._work.clear()  # cleared first: work that arrives from now on is seen next time
+            if not self._context.place.is_there():  # a missing disk must not look like deleted files
                 await asyncio.sleep(MISSING_POLL_S)
                 continue
             paths = self._backlog.take(SLICE_PATHS)
@@ -85,7 +86,7 @@ class IndexLoop:
             await self._index(paths)
 
     async def run_large(self) -> None:
-        """Index the large files that were put off, one after the other, for ever."""
+        """Index the large files that were postponed, one by one, for ever."""
         while True:
             self._large_work.clear()
             if not self._context.place.is_there():
@@ -109,7 +110,7 @@ class IndexLoop:
             handled = done.handled
             self.throughput.note(handled, time.monotonic() - began)
         except MemdError as error:
-            if self._context.place.is_there():  # else it went away meanwhile, which is no failure
+            if self._context.place.is_there():  # the folder went away meanwhile, which is not a failure
                 self.fault = error
                 raise
         finally:
@@ -147,7 +148,7 @@ class IndexLoop:
 
         if any(one.wanted for one in readings):
             await lane.run(prepare)
-            while not await self._context.write(indexer.stage, readings):  # saves go between two slices
+            while not await self._context.write(indexer.stage, readings):  # saves run between slices
                 pass
         done: Applied = await self._context.write(commit)
         return done

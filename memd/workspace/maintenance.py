@@ -1,7 +1,7 @@
 """Maintenance of one workspace while it is idle: purge, compaction, derived files, the daily check.
 
-Damaged rows are handled here, too: a scrub compares every row with its checksum after the start, and again
-where a query meets a damaged one, since what overwrote one row rarely stopped there. Runs beside queries and
+Handles damaged rows, too: a scrub compares every row with its checksum after the start, and again when a
+query meets a damaged one, because damage is rarely limited to one row. Runs concurrently with queries and
 saves. For the event loop's thread.
 """
 
@@ -23,22 +23,22 @@ from memd.workspace.embed_loop import EmbedLoop
 
 log = structlog.get_logger()
 
-# Of one core at a time, and as long a pause after it: of two cores a quarter is used for a minute or two.
+# Of one core at a time, followed by an equal pause: of two cores a quarter is used for a minute or two.
 BUILD_BUDGET_S = 0.1
-RETRY_S = 3600.0  # after one that failed: the disk is full, or worse
+RETRY_S = 3600.0  # after a failure, such as a full disk
 
 
 class DerivedFile(Generic[D]):
-    """The file of one kind of one workspace's index. For the event loop's thread."""
+    """The derived file of one kind for one workspace's index. For the event loop's thread."""
 
     def __init__(self, context: WorkspaceContext, keeper: DerivedFileKeeper[D]) -> None:
         self._context = context
         self._keeper = keeper
-        self._working = asyncio.Lock()  # one at a time
+        self._working = asyncio.Lock()  # one operation at a time
         self._not_before = 0.0
 
     async def load(self) -> None:
-        """Read what is there into memory, where that is needed; until then queries do without."""
+        """Read the existing file into memory if needed; until then queries work without it."""
         async with self._working:
             found = self._keeper.current
             if found is None or found.is_loaded:
@@ -52,14 +52,14 @@ class DerivedFile(Generic[D]):
                 await self._context.write(self._keeper.loaded, found)
 
     async def renew_if_due(self, *, is_idle: bool) -> None:
-        """Make it anew if that is worth it by now; *is_idle*: nothing else is to be done."""
+        """Rebuild the file if that is worthwhile now; *is_idle*: there is no other work."""
         await self.load()
         async with self._working:
             if time.monotonic() > self._not_before and await self._context.write(self._is_due, is_idle):
                 await self._renew(pauses=True)
 
     async def clean(self) -> None:
-        """Leave nothing in it of what was purged."""
+        """Remove everything that was purged from it."""
         async with self._working:
             if await self._context.write(self._is_outdated):
                 await self._renew(pauses=False)
@@ -97,20 +97,21 @@ class DerivedFile(Generic[D]):
         return self._keeper.is_outdated
 
 
-# An unmounted disk or a wrong checkout must not cost a new index; a note that was deleted must not stay.
+# An unmounted disk or a wrong checkout must not cost the index; a deleted note must not stay.
 KEEP_GONE_S = 24 * 3600
-# More than this at once is an accident until somebody says otherwise (as syncthing's folder marker has it).
+# Deleting more than this at once counts as an accident until it is confirmed (like syncthing's folder
+# marker).
 HELD_FILES = 20
 HELD_SHARE = 0.5
-LOOK_S = 60.0  # between two looks at whether there is something to do: a wake-up a minute
-PURGE_S = 3600.0  # so that a compaction, which takes seconds of a large index, comes once for many deletions
-CHECK_S = 24 * 3600  # a bit that flips in the database is found within a day
-PURGE_AT_ONCE = 64  # sources a commit, some 50 ms
-COMPACT_BUDGET_S = 0.1  # of the writing thread at a time
+LOOK_S = 60.0  # between two checks for work: a wake-up a minute
+PURGE_S = 3600.0  # so that one compaction, which takes seconds for a large index, serves many deletions
+CHECK_S = 24 * 3600  # a flipped bit in the database is found within a day
+PURGE_AT_ONCE = 64  # sources per commit, some 50 ms
+COMPACT_BUDGET_S = 0.1  # of the writer thread at a time
 
 
 def held(gone: int, live: int) -> str:
-    """Return why deleted sources are kept beyond their day; "" where they are not."""
+    """Return why deleted sources are kept for longer than a day; "" if they are not."""
     if gone < HELD_FILES or gone <= HELD_SHARE * (gone + live):
         return ""
     return (
@@ -120,10 +121,10 @@ def held(gone: int, live: int) -> str:
 
 
 class Maintenance:
-    """The slow work of one workspace. For the event loop's thread."""
+    """The background work of one workspace. For the event loop's thread."""
 
     def __init__(self, context: WorkspaceContext, vectors: EmbedLoop, *, is_idle: Callable[[], bool]) -> None:
-        self.gone = 0  # sources that are kept for a day
+        self.gone = 0  # deleted sources that are kept for a day
         self._context = context
         self._index = context.index
         self._vectors = vectors
@@ -132,15 +133,15 @@ class Maintenance:
 
     @property
     def held(self) -> str:
-        """Why nothing is purged; "" where old deletions are."""
+        """Why nothing is purged; "" if old deletions are."""
         return held(self.gone, len(self._index.snapshot.sources))
 
     async def count(self) -> None:
-        """Look how many sources are gone."""
+        """Count the deleted sources."""
         self.gone = await self._context.write(self._index.gone_count)
 
     async def run(self) -> None:
-        """Do what is due when the workspace is idle, for ever."""
+        """Do the work that is due whenever the workspace is idle, for ever."""
         purge_at = 0.0
         await self._context.write(self._begin_to_count)
         for file in self._derived:
@@ -160,29 +161,29 @@ class Maintenance:
                 await self._compact()
             await self._context.write(self._index.checkpoint)
             if time.time() - await self._context.write(self._index.writer.get, "checked_at") > CHECK_S:
-                with suppress(DeadlineError):  # too much is saved just now
+                with suppress(DeadlineError):  # too much is being saved
                     await self._context.owner.check(self._context.place.root)
                 await self._vectors.prune(time.time())
 
     def _begin_to_count(self) -> None:
-        """Begin the day until the first check with the index; what was just made is true."""
+        """Start the day until the first check when the index is created; a new index is correct."""
         if self._index.writer.get("checked_at") is None:
             with self._index.writer.transaction():
                 self._index.writer.set("checked_at", int(time.time()))
 
     async def purge_now(self, path: str | None = None) -> int:
-        """Delete every trace of the sources that are gone, or of the one at *path*; return how many."""
+        """Delete every trace of the deleted sources, or of the source at *path*; return how many."""
         purged = await self._purge(None, path)
         await self._vectors.prune(math.inf)
-        await self._compact()  # until then the words stand in the full-text tables, the meaning in the matrix
+        await self._compact()  # until then the full-text tables have the words, and the matrix the vectors
         await self._clean()
         await self._context.write(self._index.checkpoint)
         return purged
 
     async def erase_now(self, path: str) -> None:
-        """Delete every trace of text that left the source at *path*, which stays."""
+        """Delete every trace of text that was removed from the source at *path*, which stays."""
         await self._context.write(self._index.note_forgotten)
-        await self.purge_now(path)  # what its many chunks left is a source that is gone, of the same path
+        await self.purge_now(path)  # remains of its many chunks are a deleted source with the same path
 
     async def _clean(self) -> None:
         for file in self._derived:
@@ -199,14 +200,14 @@ class Maintenance:
 
     async def _compact(self) -> None:
         done = False
-        while not done:  # saves go between two slices
+        while not done:  # saves get their turn between two slices
             done = await self._context.write(self._index.compact, COMPACT_BUDGET_S)
         log.info("compacted")
 
 
-# After the first answers, and mostly after the model is loaded.
+# After the first answers, and usually after the model is loaded.
 SCRUB_AFTER_S = 2.0
-# Of one core at a time, and as long a pause after it: a million rows take some seconds.
+# Of one core at a time, followed by an equal pause: a million rows take some seconds.
 SCRUB_BUDGET_S = 0.02
 
 
@@ -217,12 +218,12 @@ class DamagedRows:
         self._context = context
         self._index = context.index
         self._vectors = vectors
-        self._met = asyncio.Event()  # a query met some that no scrub since has looked for
+        self._met = asyncio.Event()  # a query met damage that no later scrub has looked for
 
     async def run(self) -> None:
-        """Scrub once, and again where a query meets damage. After an error call it again."""
+        """Scrub once, and again when a query meets damage. After an error call it again."""
         loop = asyncio.get_running_loop()
-        # A query that ends after the loop was closed has nobody to tell: the next start scrubs as well.
+        # A query that ends after the loop was closed cannot signal; the next start scrubs anyway.
         self._index.tell_damaged = lambda: None if loop.is_closed() else _tell(loop, self._met)
         with suppress(TimeoutError):
             async with asyncio.timeout(SCRUB_AFTER_S):
@@ -240,7 +241,7 @@ class DamagedRows:
             done = await asyncio.to_thread(scrub.step, SCRUB_BUDGET_S)
             await asyncio.sleep(SCRUB_BUDGET_S if pauses and not self._met.is_set() else 0)
         if scrub.damaged_count:
-            # Before the commit: no answer may be without them and say that none is missing.
+            # Before the commit: no answer may lack them without reporting that.
             self._vectors.expect(scrub.damaged_count)
             if lost := await self._context.write(scrub.forget):
                 log.warning("rows_damaged", rows=lost)

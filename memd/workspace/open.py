@@ -1,4 +1,4 @@
-"""Opening and closing of one workspace; an index that cannot be read is set aside first."""
+"""Opening and closing of one workspace."""
 
 import asyncio
 import errno
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class OpenWorkspace:
-    """One workspace that answers."""
+    """One open workspace."""
 
     workspace: Workspace
     config: WorkspaceConfig
@@ -49,19 +49,19 @@ class OpenWorkspace:
     embedding: EmbeddingQueue | None  # None: provider = "none"
     visible_to_agents: Visibility
     aside: SetAside
-    last_health: dict[str, Any] | None = None  # what the last `health` found, and when
-    last_check: dict[str, Any] | None = None  # the same of `check`
+    last_health: dict[str, Any] | None = None  # result and time of the last `health`
+    last_check: dict[str, Any] | None = None  # result and time of the last `check`
 
     def view(self, expired: Callable[[], bool], *, agent: bool) -> AbstractContextManager[View]:
-        """Hand out one moment of the index, as `Index.view` does: for an agent of what it may see."""
+        """Return a view of one moment of the index, as `Index.view` does, for agents without hidden notes."""
         return self.index.view(expired, visible=self.visible_to_agents if agent else None)
 
 
 def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -> WorkspaceConfig:
-    """Return *config* if this user allows it and its patterns are patterns.
+    """Return *config* if this user allows it and its patterns are valid.
 
     Raises:
-        ConfigError: with the line that would have to change.
+        ConfigError: with the line to change.
     """
     configuration.check_allowed(
         place.config_path, config, configuration.load_user_config(user_path), user_path
@@ -78,13 +78,13 @@ async def open_workspace(place: Workspace, daemon: DaemonContext, owner: Owner) 
     """Open a workspace and begin its sync; an index that cannot be read is set aside first.
 
     Args:
-        place: where its files are.
-        daemon: what it shares with others.
-        owner: checks it once a day, and opens it again.
+        place: of its files.
+        daemon: the state shared with other workspaces.
+        owner: checks it once a day, and reopens it.
 
     Raises:
-        ConfigError: its configuration is wrong.
-        StorageError: its index cannot be opened or made.
+        ConfigError: its configuration is invalid.
+        StorageError: its index cannot be opened or created.
     """
     write = daemon.threads.write
     stamp = config_stamp(place.config_path)
@@ -99,7 +99,7 @@ async def open_workspace(place: Workspace, daemon: DaemonContext, owner: Owner) 
 
 
 def _prepare_folder(place: Workspace) -> None:
-    """Make the folder of an index usable, and say there whose it is: the registry is read back from that."""
+    """Create the folder of an index and store its root there, from which the registry can be restored."""
     folder = place.index_dir
     if os.path.lexists(folder) and not is_folder(folder):
         set_index_aside(folder)
@@ -115,7 +115,7 @@ def _prepare_folder(place: Workspace) -> None:
 
 
 def _expect_access(path: Path) -> None:
-    """Say of what memd may not use which command gives it back; SQLite would say that it can't open it."""
+    """Report a path without access rights with the command that restores them; SQLite's error has none."""
     if os.access(path, os.R_OK | os.W_OK | (os.X_OK if is_folder(path) else 0)) or path.is_symlink():
         return
     is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
@@ -166,7 +166,7 @@ async def _open_with(
 
 
 def visible_to_agents(config: WorkspaceConfig) -> Visibility:
-    """Return what agents may see. Raises ConfigError."""
+    """Return the rules for what agents may see. Raises ConfigError."""
     patterns = Patterns(of_config("agents_ignore", config.agents_ignore), below=True)
     if patterns.is_unusable:
         raise ConfigError("agents_ignore: the patterns are too large to be used together")
@@ -179,16 +179,16 @@ def _lanes(daemon: DaemonContext, tokenizer: Path, limits: ChunkLimits) -> Lanes
 
 
 async def give_back(providers: Providers, queue: EmbeddingQueue | None) -> None:
-    """Say that one workspace needs its model no more; the last one to say so frees it."""
+    """Release the model of one workspace; the last release frees it."""
     if queue is not None and providers.release(queue):
         try:
-            await asyncio.to_thread(queue.close)  # it waits for the text at hand
+            await asyncio.to_thread(queue.close)  # waits for the text being embedded
         except RuntimeError:  # no room for a thread (ulimit -v)
             queue.close()
 
 
 def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
-    """Return what the configuration says; while the disk is away, what it said when it was there."""
+    """Return the configuration; while the disk is missing, its last copy."""
     path = place.config_path
     if not place.is_there():
         path = _copy_of_config(place)
@@ -198,7 +198,7 @@ def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
 
 
 def _remember_config(place: Workspace) -> None:
-    """Keep a copy beside the index, so that it can be searched while the disk is away."""
+    """Keep a copy next to the index, so that it can be searched while the disk is missing."""
     try:
         raw = place.config_path.read_bytes()
     except OSError as error:

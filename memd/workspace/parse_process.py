@@ -1,7 +1,7 @@
-"""The daemon's side of the parser process: started when a large note comes, ended when idle.
+"""The daemon's side of the parser process, which is started for a large note and ended when idle.
 
-A note that a process does not survive is parsed by the next one as plain text. `prepare` is for one thread,
-`close` for any.
+A note that kills the process is parsed by the next process as plain text. `prepare` is for one thread,
+`close` is thread-safe.
 """
 
 import signal
@@ -22,16 +22,16 @@ from memd.workspace.parse_worker import Job, Outcome, receive, send
 
 log = structlog.get_logger()
 
-IDLE_S = 30.0  # kept for so long after a note: a start takes 0.2 s, and it holds 40 MB
-# By the clock: after that it is ended. Many times its processor time, for a machine with much to do.
+IDLE_S = 30.0  # kept for so long after a note: a start takes 0.2 s, and an idle process holds 40 MB
+# Wall-clock limit. Many times the limit of processor time, for a busy machine.
 PATIENCE_S = 120.0
-ENDING_S = 5.0  # how long a process that sent its last byte may take to end; arbitrary
-# What somebody else sends: the system where memory is short, a person, the end of a session.
+ENDING_S = 5.0  # how long a process may take to exit after its last byte; arbitrary
+# Signals from outside: from the system when memory is short, a person, the end of a session.
 FROM_OUTSIDE = frozenset({-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP})
 
 
 class ParseFailedError(Exception):
-    """Neither as Markdown nor as plain text could a note be parsed. Names no word of it."""
+    """A note could be parsed neither as Markdown nor as plain text. Contains no text of the note."""
 
 
 class ParseProcess:
@@ -45,19 +45,19 @@ class ParseProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process that runs now."""
+        """The id of the running process, if there is one."""
         process = self._process
         return process.pid if process is not None else None
 
     def prepare(
         self, source: SourceText, stamp: FileStamp, *, tokenizer: str, limits: ChunkLimits
     ) -> NewSource:
-        """Return what is to be stored of a source; *tokenizer* is the path of its file.
+        """Return what to store of a source; *tokenizer* is the path of its file.
 
         Raises:
-            ParseFailedError: it failed both ways.
-            InterruptedParseError: somebody else ended the process, too; the note may be as good as any.
-            IndexClosedError: the daemon stops.
+            ParseFailedError: both attempts failed.
+            InterruptedParseError: the process was ended from outside; the note may be fine.
+            IndexClosedError: the daemon is stopping.
         """
         why = ""
         for plain in (False, True):
@@ -73,7 +73,7 @@ class ParseProcess:
         raise ParseFailedError(f"a note of {len(source.text):,} characters cannot be parsed: {why}")
 
     def close(self) -> None:
-        """End it for good, also in the middle of a note."""
+        """End the process for good, even in the middle of a note."""
         with self._lock:
             self._closed = True
             self._rest()
@@ -83,7 +83,7 @@ class ParseProcess:
             process.wait()
 
     def _ask(self, job: Job) -> tuple[NewSource | None, str]:
-        """Have one note parsed; return what came, or else why nothing did."""
+        """Have one note parsed; return the result, or None and the reason why there is none."""
         process = self._started()
         gave_up = threading.Event()
 
@@ -96,7 +96,7 @@ class ParseProcess:
         patience.start()
         try:
             made, why = _exchange(process, job)
-        except OSError:  # it is not there any more
+        except OSError:  # the process has ended
             made, why = None, ""
         except msgspec.MsgspecError as error:
             made, why = None, type(error).__name__
@@ -125,7 +125,7 @@ class ParseProcess:
                 raise IndexClosedError("memd stops")
             self._rest()
             if self._process is None or self._process.poll() is not None:
-                # -P: a folder `memd` in the working directory is not ours.
+                # -P: ignore a folder `memd` in the working directory.
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-m", "memd.workspace.parse_worker"],
                     stdin=subprocess.PIPE,
@@ -153,7 +153,7 @@ class ParseProcess:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # what it did not read any more
+                with suppress(OSError):  # data that the process did not read
                     pipe.close()
 
 

@@ -1,7 +1,8 @@
-"""The parser process: parses one note at a time for the daemon; frames in, prepared rows out.
+"""The parser process: parses notes for the daemon, one at a time; reads and writes frames.
 
 Started as `python -m memd.workspace.parse_worker`. It imports neither numpy nor onnxruntime, opens no file
-but the tokenizer's, and ends with its standard input. Whatever a note does to it, it does to this process.
+except the tokenizer's, and ends with its standard input. A note that crashes or hangs it affects only this
+process.
 """
 
 import faulthandler
@@ -22,15 +23,15 @@ from memd.embedding.tokenizer import WordPieces
 from memd.index.source_rows import NewChunk, NewSource, prepare
 from memd.records import ChunkLimits, FileStamp, SourceText
 
-# Processor time for one note, twice what 4 MiB of real notes take on a busy machine; the budget of work ends
-# before. Whoever reaches it meets SIGPROF, and dies.
+# Processor time for one note, twice what 4 MiB of real notes take on a busy machine; the work budget normally
+# ends earlier. At the limit SIGPROF kills the process.
 PROCESSOR_S = 10.0
-# The same where the note is read as plain text, which is linear: a slow core must not lose its words.
+# The same for a note parsed as plain text, which is linear: a slow core must not lose its words.
 PLAIN_PROCESSOR_S = 60.0
-# Address space beyond what it has before the first note. 4 MiB of the worst there is need half of it.
+# Address space in addition to that before the first note. The worst 4 MiB need half of it.
 MEMORY_BYTES = 300 * 1024 * 1024
-CHUNKS_A_FRAME = 256  # read at once by the daemon: a millisecond of its interpreter
-HEAD = struct.Struct(">I")  # of a frame: how many bytes follow
+CHUNKS_A_FRAME = 256  # decoded at once by the daemon: it holds the GIL for a millisecond
+HEAD = struct.Struct(">I")  # of a frame: its length in bytes
 
 
 class Job(msgspec.Struct):
@@ -44,10 +45,10 @@ class Job(msgspec.Struct):
 
 
 class Outcome(msgspec.Struct):
-    """What became of it; frames of its chunks follow, the last one empty."""
+    """The result of a job; frames of its chunks follow, and then an empty one."""
 
     source: NewSource | None  # without its chunks
-    failed: str = ""  # the kind of what went wrong; no word of the note
+    failed: str = ""  # the type of the error, without text of the note
 
 
 def send(stream: BinaryIO, content: object) -> None:
@@ -59,7 +60,7 @@ def send(stream: BinaryIO, content: object) -> None:
 
 
 def receive(stream: BinaryIO) -> bytes | None:
-    """Read one frame; None at the end, and where a frame is not whole."""
+    """Read one frame; None at the end, and if a frame is incomplete."""
     head = stream.read(HEAD.size)
     if len(head) < HEAD.size:
         return None
@@ -69,13 +70,13 @@ def receive(stream: BinaryIO) -> bytes | None:
 
 
 def main() -> None:
-    """Parse until there is no more."""
-    faulthandler.enable()  # tells places in the code, and no values
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the daemon says when to end
+    """Parse notes until standard input ends."""
+    faulthandler.enable()  # prints places in the code, but no values
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal: the daemon decides when to end
     with suppress(OSError):
-        os.nice(5)  # behind whoever waits for an answer; a service may not be allowed to
+        os.nice(5)  # a lower priority than interactive work; a service may lack the permission
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing that is printed by mistake gets between the frames
+    os.dup2(2, 1)  # accidental output must not get between the frames
     tokenizers: dict[str, WordPieces] = {}
     while (frame := receive(sys.stdin.buffer)) is not None:
         job = msgspec.msgpack.decode(frame, type=Job)
@@ -98,15 +99,15 @@ def _done(job: Job, tokenizer: WordPieces) -> tuple[Outcome, tuple[NewChunk, ...
     try:
         made = prepare(job.source, job.stamp, tokenizer=tokenizer, limits=job.limits, plain=job.plain)
         outcome = Outcome(replace(made, chunks=()))
-        msgspec.msgpack.encode(outcome)  # front matter may be nested more deeply than that allows
-    except Exception as error:  # noqa: BLE001 - whatever it is, the next note is another one
+        msgspec.msgpack.encode(outcome)  # fails if the front matter is nested too deeply
+    except Exception as error:  # noqa: BLE001 - the next note may be fine, whatever this is
         traceback.print_tb(error.__traceback__)  # places in the code; the error's text may quote the note
         return Outcome(None, type(error).__name__), ()
     return outcome, made.chunks
 
 
 def _limit_memory() -> None:
-    """Bound the address space; a system or a service manager that does not allow it leaves that to itself."""
+    """Limit the address space, unless the system or the service manager forbids it."""
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         limit = pages * resource.getpagesize() + MEMORY_BYTES

@@ -1,7 +1,7 @@
-"""The rebuild of an index: a new one is built beside the old one, which answers meanwhile, then replaces it.
+"""The rebuild of an index: a new index is built next to the old one, which it then replaces.
 
-In the state directory stand, by name: the index, INDEX.building, and for a moment INDEX.replaced. A kill at
-any time leaves a whole one, which `recover` finds.
+The old index answers meanwhile. The state directory contains INDEX, INDEX.building, and for a moment
+INDEX.replaced. After a kill at any time one of them is complete, and `recover` finds it.
 """
 
 import asyncio
@@ -24,31 +24,31 @@ STAYS = "The old index stays"
 
 
 class Rebuild:
-    """One index that is being built beside the one of *place*. For the event loop's thread."""
+    """An index that is being built next to the one of *place*. For the event loop's thread."""
 
     def __init__(self, place: Workspace, daemon: DaemonContext) -> None:
         self._place = replace(place, index_dir=_building(place.index_dir))
-        self._daemon = replace(daemon, feed=EventBus())  # what it does is nobody's news
-        self.opened: OpenWorkspace | None = None  # from its beginning on
+        self._daemon = replace(daemon, feed=EventBus())  # its events have no listeners
+        self.opened: OpenWorkspace | None = None  # set from its beginning on
         self._stopped: asyncio.Future[ReopenReason] = asyncio.get_running_loop().create_future()
-        self.task: asyncio.Task[None] | None = None  # runs it and the switch
+        self.task: asyncio.Task[None] | None = None  # runs the build and the switch
 
     @property
     def progress(self) -> dict[str, Any]:
-        """How far it is: {"stage", "done", "total"}."""
+        """The progress: {"stage", "done", "total"}."""
         if self.opened is None:
             return {"stage": "scan", "done": 0, "total": 0}
         return self.opened.sync.progress
 
     async def build(self, vectors_before: Callable[[], int]) -> None:
-        """Build all of it; it is closed when this returns. `release` follows.
+        """Build the whole index; it is closed when this returns. The caller must then call `release`.
 
         Args:
-            vectors_before: how many vectors the old index has, so that none are given up for a model that
-                is away.
+            vectors_before: returns the number of vectors in the old index, which must not be lost while the
+                model is unavailable.
 
         Raises:
-            MemdError: why the old index stays.
+            MemdError: the reason why the old index stays.
         """
         self._refuse_missing()
         await self._daemon.threads.write(delete_index, self._place.index_dir)
@@ -69,15 +69,15 @@ class Rebuild:
             await self._daemon.threads.write(opened.index.close)
 
     async def check(self, _root: Path) -> None:
-        """Leave it unchecked: it was just made."""
+        """Do nothing: the index was just built."""
 
     def reopen_soon(self, _root: Path, reason: ReopenReason) -> None:
-        """Give up: what is built is not opened a second time."""
+        """Cancel the build: the index being built is never reopened."""
         if not self._stopped.done():
             self._stopped.set_result(reason)
 
     async def release(self) -> None:
-        """Let go of the model: after the new index is opened, so that it is not loaded once more."""
+        """Release the model, after the new index was opened, so that the model is not loaded again."""
         if self.opened is not None:
             await give_back(self._daemon.providers, self.opened.embedding)
 
@@ -87,7 +87,7 @@ class Rebuild:
 
 
 def switch(index_dir: Path) -> None:
-    """Put the index that was built in the place of the old one, which nobody has open."""
+    """Replace the old index by the new one; both must be closed."""
     old = _replaced(index_dir)
     try:
         if index_dir.exists():
@@ -102,18 +102,18 @@ def switch(index_dir: Path) -> None:
 
 
 def recover(index_dir: Path) -> None:
-    """Remove what a killed rebuild left; bring the old index back where the new one has no name yet."""
+    """Remove the leftovers of a killed rebuild; restore the old index if the new one was not yet in place."""
     old = _replaced(index_dir)
     with suppress(OSError):
         if old.exists() and not index_dir.exists():
             old.rename(index_dir)
     for left in (old, _building(index_dir)):
-        with suppress(MemdError):  # it costs space and no more
+        with suppress(MemdError):  # it only costs space
             delete_index(left)
 
 
 async def _caught_up(opened: OpenWorkspace, stopped: asyncio.Future[ReopenReason]) -> None:
-    """Wait until all is searchable. Raises what keeps it from being so."""
+    """Wait until everything is searchable. Raises an error that prevents that."""
     caught_up = asyncio.ensure_future(opened.sync.caught_up())
     try:
         first: set[asyncio.Future[Any]] = {caught_up, stopped}

@@ -1,4 +1,4 @@
-"""The scanner of one workspace: compares its folder, or one folder in it, with the index on a schedule."""
+"""The scanner of one workspace: compares its folder, or a folder in it, with the index on a schedule."""
 
 import asyncio
 import heapq
@@ -10,29 +10,29 @@ from memd.sources.scan import Rules, is_utf8
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import LoopListener, WorkspaceContext
 
-# The watcher is a hint: the folder itself is asked as often as a thousandth of a core allows, for all
-# workspaces together. With 10,000 files, which take a tenth of a second, that is every 100 s.
+# Events are hints: the folder is scanned as often as a thousandth of a core allows, for all workspaces
+# together. With 10,000 files, which take a tenth of a second, that is every 100 s.
 TIMER_SHARE = 0.001
 TIMER_S = (60.0, 3600.0)
 MISSING_S = 2.0  # how soon a folder that comes back is noticed
-# Without events the folder is asked all the time, for at most a hundredth of a core, and nothing is missed
-# for longer than half a minute.
+# Without events the folder is scanned constantly, using at most a hundredth of a core, and no change stays
+# unnoticed for longer than half a minute.
 POLLED_S = (2.0, 30.0)
 POLLED_SHARE = 0.01
-# Asked for again and again (a rule file that is rewritten in a loop), scans take a twentieth of a core.
+# With constant requests (a rule file that is rewritten in a loop), scans take a twentieth of a core.
 ASKED_SHARE = 0.05
-# When too much happens at once for the watcher: at most one scan in so many seconds, doubled while it lasts
+# During a storm of events, the minimum time between two scans, doubled while the storm lasts
 # (facebook/watchman#1354: 14,459 scans in 19 minutes).
 STORM_S = (10.0, 300.0)
 
 
 class Schedule:
-    """The scans of one folder; the first one is due at once."""
+    """The times of a folder's scans; the first one is due at once."""
 
     def __init__(self, now: float) -> None:
-        self.since: float | None = now  # when the oldest scan that is still owed was asked for
-        self._storm = False  # whether a storm asked for it
-        self._urgent = False  # whether somebody waits for it
+        self.since: float | None = now  # when the oldest scan that is still due was requested
+        self._storm = False  # whether a storm requested it
+        self._urgent = False  # whether a caller waits for it
         self._pause_s = 0.0  # between two scans of a storm
         self._calm_after = now  # when a storm counts as over
         self._not_before = now
@@ -41,20 +41,20 @@ class Schedule:
         self._cost_s = 0.0
 
     def ask(self, now: float, *, storm: bool = False, urgent: bool = False) -> None:
-        """Ask for a scan, owed since *now*; an *urgent* one (somebody waits for it) is due at once."""
+        """Request a scan, due since *now*; an *urgent* one, which a caller waits for, is due at once."""
         self.since = now if self.since is None else min(now, self.since)
         self._storm |= storm
         self._urgent |= urgent
 
     def due(self, *, pace_s: float) -> float:
-        """Return when the next scan is due; *pace_s* after the last one if nobody asks."""
+        """Return when the next scan is due: *pace_s* after the last one, unless one was requested."""
         timer = self._last + pace_s
         if self.since is None:
             return timer
         return self.since if self._urgent else min(max(self.since, self._not_before), timer)
 
     def pace_s(self, *, polling: bool, roots: int = 1) -> float:
-        """Return how long to wait between two scans that nobody asked for, with so many roots to scan."""
+        """Return the interval of scans that are not requested, given the number of roots."""
         if polling:
             least, most = POLLED_S
             return min(max(self._took_s / POLLED_SHARE, least), most)
@@ -62,7 +62,7 @@ class Schedule:
         return min(max(self._cost_s * roots / TIMER_SHARE, least), most)
 
     def begin(self, now: float) -> float | None:
-        """Say that a scan begins; return since when it was owed, None for one of the timer's."""
+        """Note that a scan begins; return since when it was requested, None for a periodic one."""
         owed, self.since = self.since, None
         if self._storm and not self._urgent:
             least, most = STORM_S
@@ -74,71 +74,71 @@ class Schedule:
         return owed
 
     def end(self, began: float, now: float, *, cost_s: float) -> None:
-        """Say that a scan is through, which took *cost_s* of a core."""
+        """Note that a scan has ended, which took *cost_s* of a core."""
         self._last = now
         self._cost_s = cost_s
         self._took_s = now - began
         self._not_before = max(self._not_before, now + self._took_s / ASKED_SHARE)
 
 
-ARMED_S = 2.0  # how long the first scan waits for the watch: it takes 0.1 s for a thousand folders
+ARMED_S = 2.0  # how long the first scan waits for the watch, which takes 0.1 s for a thousand folders
 NOT_UTF8_NAMED = 4  # by each search; status names up to a hundred
-MAX_FOLDERS = 64  # more new folders at once than this: one look at everything is cheaper
+MAX_FOLDERS = 64  # with more new folders at once, a full scan is cheaper
 
 
 class Scanner:
-    """Scans one workspace's folder; what differs goes into the backlog. For the event loop's thread."""
+    """Scans one workspace's folder and adds differences to the backlog. For the event loop's thread."""
 
     def __init__(self, context: WorkspaceContext, backlog: Backlog, listener: LoopListener) -> None:
         self.rules: Rules | None = None  # before the first scan
         self.skipped: dict[str, str] = {}  # path → reason
-        self.not_utf8: tuple[str, ...] = ()  # the first of them that would be notes in another encoding
-        self.found_sources = 0  # by the last scan
+        self.not_utf8: tuple[str, ...] = ()  # the first ones that would be notes in another encoding
+        self.found_sources = 0  # in the last scan
         self.last: float | None = None  # time.time() of the last scan
         self.running = False
         self.failures = 0  # in a row
-        self.polling = False  # there are no events to rely on
-        self.watched = asyncio.Event()  # set once the watch is armed, or said why it is not
+        self.polling = False  # events are unreliable
+        self.watched = asyncio.Event()  # set once the watch is armed, or reports why it is not
         self._context = context
         self._backlog = backlog
         self._listener = listener
         self._schedule = Schedule(time.monotonic())
-        self._folders: dict[str, float] = {}  # "a/b/" → when it was first known to be dirty
-        self._owed: float | None = None  # since when the scan that runs was owed
-        self._in_hand: float | None = None  # the same of the folder that is compared
+        self._folders: dict[str, float] = {}  # "a/b/" → since when it is known to be dirty
+        self._owed: float | None = None  # since when the running scan was requested
+        self._in_hand: float | None = None  # the same for the folder being compared
         self._wanted = asyncio.Event()
 
     @property
     def since(self) -> float | None:
-        """Since when something may differ that nobody has compared; None: nothing is known to."""
+        """Since when there may be differences that no scan has compared; None if none are known."""
         known = (self._schedule.since, self._owed, self._in_hand, *self._folders.values())
         return min((at for at in known if at is not None), default=None)
 
     def ask(self, *, storm: bool = False, urgent: bool = False) -> None:
-        """Ask for a scan of everything."""
+        """Request a scan of everything."""
         self._schedule.ask(time.monotonic(), storm=storm, urgent=urgent)
         self._wanted.set()
 
     def ask_folder(self, path: str) -> None:
-        """Ask for a scan of one folder, "a/b/"."""
-        if not is_utf8(path):  # nothing in it can be a source; a scan of everything names what is skipped
+        """Request a scan of one folder, "a/b/"."""
+        if not is_utf8(path):  # it cannot contain sources; a full scan lists what is skipped
             return
         self._folders.setdefault(path, time.monotonic())
         self._wanted.set()
 
     def note_skipped(self, skipped: dict[str, str]) -> None:
-        """Keep what is no source now, path → reason."""
+        """Store the files that are not sources now, path → reason."""
         self.skipped = skipped
         unread = (path for path, reason in skipped.items() if reason == "not-utf8")
         self.not_utf8 = tuple(heapq.nsmallest(NOT_UTF8_NAMED, unread))
 
     async def run(self) -> None:
-        """Scan when it is due, for ever."""
-        with suppress(TimeoutError):  # a scan before the watch is armed would have to be done again
+        """Scan whenever it is due, for ever."""
+        with suppress(TimeoutError):  # a scan before the watch is armed would have to be repeated
             async with asyncio.timeout(ARMED_S):
                 await self.watched.wait()
         while True:
-            self._wanted.clear()  # before the look: what comes during it is seen by the next one
+            self._wanted.clear()  # cleared first: requests from now on are seen next time
             if not self._context.place.is_there():
                 await asyncio.sleep(MISSING_S)
                 self.ask()
@@ -153,7 +153,7 @@ class Scanner:
                 await self._scan_folders()
 
     async def read_rules(self) -> Rules:
-        """Read anew what is a source; what is indexed from now on goes by that."""
+        """Reload the rules for sources, which apply to everything indexed from now on."""
         self.rules = await self._context.write(self._context.load_rules)
         self._context.indexer.comparison(self.rules)
         return self.rules
@@ -165,17 +165,17 @@ class Scanner:
     async def _scan(self) -> None:
         if not self._context.is_current():
             self._listener.note_outdated()
-            await asyncio.Event().wait()  # it is being reopened with what the configuration says now
+            await asyncio.Event().wait()  # it is being reopened with a new configuration
         began = time.monotonic()
         self._owed = self._schedule.begin(began)
         self.running = True
-        in_hand = self._backlog.in_hand  # the index, with which is compared, does not know of them yet
+        in_hand = self._backlog.in_hand  # not yet in the index, with which the scan compares
         try:
             self.rules = await self._context.write(self._context.load_rules)
             compared, cost_s = await self._compared(self.rules)
             if (
                 self._context.place.is_there()
-            ):  # else it went away meanwhile, and nothing that was seen counts
+            ):  # otherwise the folder went away meanwhile, and the result is void
                 self._take(compared, began)
                 self._backlog.found(in_hand, began)
             else:
@@ -192,7 +192,7 @@ class Scanner:
         self._listener.note_scanned()
 
     async def _compared(self, rules: Rules, folder: str = "") -> tuple[Compared, float]:
-        """Compare in slices; return also what that takes of a core, in seconds."""
+        """Compare in slices; return also the processor time in seconds."""
         comparison = self._context.indexer.comparison(rules, folder)
         compared: Compared | None = None
         cost_s = 0.0
@@ -211,12 +211,12 @@ class Scanner:
 
     async def _scan_folders(self) -> None:
         if len(self._folders) > MAX_FOLDERS or self.rules is None:
-            # When a scan is due: what makes so many folders may make them all day.
+            # When a scan is due: whatever creates so many folders may do so all day.
             self._schedule.ask(min(self._folders.values()))
             self._folders.clear()
             return
         for folder in list(self._folders):
-            # Taken out before the look: what happens in it meanwhile asks for another one.
+            # Removed before the comparison: later changes in it request another one.
             self._in_hand = since = self._folders.pop(folder)
             through = False
             try:
@@ -230,9 +230,9 @@ class Scanner:
         self._listener.note_scanned()
 
     async def _scan_folder(self, folder: str, since: float) -> bool:
-        """Compare one folder; tell whether it could be seen."""
+        """Compare one folder; return whether it could be read."""
         assert self.rules is not None
-        self.rules.forget(folder)  # it may have come with rules of its own
+        self.rules.forget(folder)  # it may have its own rules
         compared, _ = await self._compared(self.rules, folder)
         if not self._context.place.is_there():
             return False
@@ -243,7 +243,7 @@ class Scanner:
 
 
 def _step(comparison: Comparison) -> tuple[Compared | None, float]:
-    """Go on for a slice, in the writing thread; return what came of it, and the processor time."""
+    """Continue for a slice, in the writer thread; return the result, if complete, and the processor time."""
     began = time.thread_time()
     compared = comparison.step()
     return compared, time.thread_time() - began

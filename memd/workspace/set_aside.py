@@ -1,7 +1,7 @@
-"""The indexes of one workspace that were set aside: damaged ones, and those of another release of memd.
+"""Indexes of one workspace that were set aside: damaged ones, and those of another release of memd.
 
-Each is a folder beside the index, INDEX.damaged-TIME or INDEX.old-TIME. It holds what the notes said then,
-so it goes with what is forgotten; one of another release goes as soon as the new index is whole.
+Each is a folder next to the index, INDEX.damaged-TIME or INDEX.old-TIME. It contains old text of notes, so it
+is deleted when text is purged; one of another release is deleted as soon as the new index is complete.
 """
 
 import shutil
@@ -16,13 +16,13 @@ from memd.registry import is_folder
 
 log = structlog.get_logger()
 
-Reason = Literal["damaged", "old"]  # old: it has the tables of another release
+Reason = Literal["damaged", "old"]  # old: written by another release
 
-KEPT = 2  # of each kind: damaged ones to be looked at, old ones for their vectors
+KEPT = 2  # of each kind: damaged ones for inspection, old ones for their vectors
 
 
 class SetAside:
-    """The folders of one workspace, counted when it is opened and when some are deleted."""
+    """The folders of one workspace, counted when it is opened and after deletions."""
 
     def __init__(self, index_dir: Path) -> None:
         self.folders: list[Path] = []
@@ -31,7 +31,7 @@ class SetAside:
 
     @property
     def why(self) -> Literal["", "updated", "damaged"]:
-        """Why an index that is not whole yet is made anew; "": it is the first one."""
+        """Why an incomplete index is being rebuilt; "" if it is the first one."""
         newest = max(self.folders, key=lambda folder: folder.name.rpartition("-")[2], default=None)
         if newest is None:
             return ""
@@ -39,15 +39,15 @@ class SetAside:
 
     @property
     def old(self) -> list[Path]:
-        """Those of another release, the newest first."""
+        """The indexes of another release, newest first."""
         return [folder for folder in reversed(self.folders) if folder.suffix.startswith(".old-")]
 
     def count(self) -> None:
-        """Look which there are."""
+        """List the existing folders again."""
         self.folders = [folder for reason in get_args(Reason) for folder in _kept(self._index_dir, reason)]
 
     def delete(self, folders: list[Path] | None = None) -> None:
-        """Delete some of them, or all.
+        """Delete *folders*, or all of them.
 
         Raises:
             StorageError: one cannot be deleted.
@@ -60,7 +60,7 @@ class SetAside:
 
 
 def set_index_aside(folder: Path, reason: Reason = "damaged") -> None:
-    """Rename an index that cannot be read; the newest few of a kind are kept, none is overwritten."""
+    """Rename an unreadable index; only the newest few of each kind are kept, and none is overwritten."""
     log.warning("index_set_aside", reason=reason)
     kept = _kept(folder, reason)
     for old in kept[: len(kept) + 1 - KEPT]:
@@ -72,7 +72,7 @@ def set_index_aside(folder: Path, reason: Reason = "damaged") -> None:
 
 
 def delete_index(folder: Path) -> None:
-    """Delete an index, or what was set aside in its place."""
+    """Delete an index, or one that was set aside."""
     try:
         if is_folder(folder) and not folder.is_symlink():
             shutil.rmtree(folder)
@@ -85,5 +85,5 @@ def delete_index(folder: Path) -> None:
 
 
 def _kept(folder: Path, reason: Reason) -> list[Path]:
-    """Return the indexes that were set aside for a reason, the oldest first."""
+    """Return the indexes that were set aside for *reason*, oldest first."""
     return sorted(folder.parent.glob(f"{folder.name}.{reason}-*"))

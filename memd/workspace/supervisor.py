@@ -1,6 +1,6 @@
-"""Supervision of background tasks: a failure is noted and the task started again, with growing pauses.
+"""Supervision of background tasks: logs a failure and restarts the task, with growing delays.
 
-Whoever waits for the task may have it tried at once.
+A caller that waits for the task may have it restarted at once.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from memd.errors import IndexDamagedError, MemdError
 
 log = structlog.get_logger()
 
-RETRY_S = (1.0, 2.0, 5.0, 15.0, 60.0)  # after failures in a row; the last one repeats
+RETRY_S = (1.0, 2.0, 5.0, 15.0, 60.0)  # after consecutive failures; the last one repeats
 
 
 async def again_and_again(
@@ -27,7 +27,7 @@ async def again_and_again(
     note: Callable[[Exception], None],
     pauses_s: Sequence[float] = RETRY_S,
 ) -> None:
-    """Run *loop* until *stop* is set; *note* hears of each failure, *at_once* ends a pause after one."""
+    """Run *loop* until *stop* is set; *note* receives each failure, and *at_once* ends the delay after it."""
     failures = 0
     pause_s = 0.0
     while not stop.is_set():
@@ -37,9 +37,9 @@ async def again_and_again(
         except (MemdError, OSError) as error:
             note(error)
         except Exception as error:
-            log.exception("upkeep_failed")  # not one of ours: its place is worth knowing
+            log.exception("upkeep_failed")  # an unexpected exception: log its place
             note(error)
-        # One that went well for longer than it was kept waiting is well again.
+        # A task that ran for longer than its last delay counts as recovered.
         failures = 1 if time.monotonic() - began > max(pause_s, pauses_s[0]) else failures + 1
         pause_s = pauses_s[min(failures, len(pauses_s)) - 1]
         with suppress(TimeoutError):
@@ -59,14 +59,14 @@ class ReopenReason(Enum):
 
 
 class Troubles:
-    """The errors of one workspace, until they are mended."""
+    """The errors of one workspace, until they are resolved."""
 
     def __init__(self, publish: Callable[[dict[str, Any]], None]) -> None:
-        self.newest: list[str] = []  # the newest last
+        self.newest: list[str] = []  # the most recent one last
         self._publish = publish
 
     def note(self, error: Exception, *, device_failed: bool) -> ReopenReason | None:
-        """Keep an error; say it once and not at each try. Return why the workspace must be opened again."""
+        """Store an error, logging repetitions once; return why the workspace must be reopened, or None."""
         text = f"{type(error).__name__}: {error}"
         if self.newest[-1:] != [text]:
             self.newest = [*self.newest, text][-KEPT:]
@@ -77,5 +77,5 @@ class Troubles:
         return ReopenReason.FAILED if device_failed else None
 
     def clear(self) -> None:
-        """Forget them: whatever it was, it is mended."""
+        """Forget the errors, because their causes are gone."""
         self.newest = []

@@ -1,7 +1,7 @@
-"""The threads of a daemon beside the event loop's: one writes, two read, two parse, one writes notes.
+"""The daemon's threads besides the event loop: one writes, two read, two parse, four write notes.
 
-Notes and config.toml have a writer apart from the index: an entry waits for no scan and no commit, and is on
-the disk before it is indexed. One write at a time for each root. For the event loop's thread.
+Notes and config.toml have other writers than the index: an entry waits for no scan and no commit, and is on
+the disk before it is indexed. One write at a time per root. For the event loop's thread.
 """
 
 import asyncio
@@ -18,23 +18,23 @@ from memd.errors import StoppingError
 from memd.index.database import translated
 from memd.index.indexer import Prepare
 
-READ_THREADS = 2  # queries that run at once: a search is memory bandwidth, more do not help two cores
+READ_THREADS = 2  # concurrent queries: memory bandwidth limits a search; more do not help two cores
 
-TURN_S = 0.05  # some ten searches
+TURN_S = 0.05  # about ten searches
 
 T = TypeVar("T")
 Run = Callable[..., Awaitable[Any]]  # runs work in another thread
 
-THREADS = 4  # arbitrary: so many folders on disks that hang keep the others from nothing
+THREADS = 4  # arbitrary: this many folders on hanging disks would block the others
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A way through reading and parsing, for one slice at a time."""
+    """A path through reading and parsing that handles one slice at a time."""
 
     name: str
     run: Run  # runs work in its thread
-    parse: Prepare | None = None  # does it elsewhere; None: in its thread, and large files are put off
+    parse: Prepare | None = None  # parses elsewhere; None: in its thread, and large files are postponed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,20 @@ class Lanes:
 
 
 class Threads:
-    """All of them; what SQLite raises in one becomes an error of ours."""
+    """All of these threads; SQLite's exceptions in them become MemdErrors."""
 
     def __init__(self) -> None:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._readers = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="reader")
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="beside")
         self._turn = threading.Lock()
-        self._reading = 0  # what waits for a reading thread, or has one; counted by the event loop's
-        # One thread each: small notes do not wait for large ones, and no search waits for two that parse.
+        self._reading = 0  # tasks that wait for a reading thread or have one; event loop only
+        # One thread each: small notes do not wait for large ones, and two parses do not delay a search.
         self._parser = ThreadPoolExecutor(1, thread_name_prefix="parser")
         self._large_parser = ThreadPoolExecutor(1, thread_name_prefix="large-parser")
 
     async def write(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run *work* in the writing thread."""
+        """Run *work* in the writer thread."""
         return await _run(self._writer, work, args)
 
     async def parse(self, work: Callable[..., Any], *args: Any) -> Any:
@@ -79,9 +79,9 @@ class Threads:
             self._reading -= 1
 
     def beside(self, work: Callable[..., T], *args: Any) -> Callable[[], T]:
-        """For a reading thread: begin *work* beside what it goes on with; return what waits for it.
+        """Start *work* while the calling reading thread continues; return a function that awaits it.
 
-        Where others read, the cores have enough to do: then *work* is done first, in the same thread.
+        If other queries are running, the cores are busy: then *work* runs first, in the same thread.
         """
         if self._reading == 1:
             return self._beside.submit(work, *args).result
@@ -90,10 +90,10 @@ class Threads:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Let one reading thread at a time compute; for a slow one nobody waits longer than TURN_S.
+        """Let one reading thread at a time compute; others wait at most TURN_S for a slow one.
 
-        Two that compute wait for each other at each step of numpy, and use half as much processor time again
-        on that: one after the other, both are done sooner, and so is a ping. A model is run without the turn.
+        Two computing threads wait for each other at each step of numpy, and use half as much processor time
+        again: one after the other, both finish sooner, and so does a ping. Models run without the turn.
         """
         has_turn = self._turn.acquire(timeout=TURN_S)
         try:
@@ -103,16 +103,16 @@ class Threads:
                 self._turn.release()
 
     async def apart(self, work: Callable[..., T], *args: Any) -> T:
-        """Run *work* that takes long in a thread that neither queries nor saves wait for."""
+        """Run long *work* in a thread that neither queries nor saves wait for."""
         return await asyncio.to_thread(_translating, work, *args)
 
     def close_parsers(self) -> None:
-        """Finish what is being parsed."""
+        """Finish the notes that are being parsed."""
         self._parser.shutdown(wait=True)
         self._large_parser.shutdown(wait=True)
 
     def close(self) -> None:
-        """Finish what was begun."""
+        """Finish the work that has begun."""
         self._writer.shutdown(wait=True)
         self._readers.shutdown(wait=True)
         self._beside.shutdown(wait=True)
@@ -128,7 +128,7 @@ def _translating(work: Callable[..., T], *args: Any) -> T:
 
 
 class FolderWriter:
-    """Runs work that writes into folders."""
+    """Runs work that writes into users' folders."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="folder")
@@ -136,10 +136,10 @@ class FolderWriter:
         self._closed = False
 
     async def run(self, root: Path, work: Callable[..., T], *args: object) -> T:
-        """Run *work*, which writes below *root*, after what was asked for there before.
+        """Run *work*, which writes below *root*, after the earlier work for the same root.
 
         Raises:
-            StoppingError: the daemon is on its way down, and nothing was begun.
+            StoppingError: the daemon is stopping, and *work* was not started.
         """
         async with self._locks[root]:
             if self._closed:
@@ -147,6 +147,6 @@ class FolderWriter:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
     def close(self) -> None:
-        """Finish what was begun."""
+        """Finish the work that has begun."""
         self._closed = True
         self._threads.shutdown(wait=True)

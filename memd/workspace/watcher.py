@@ -1,6 +1,6 @@
-"""The watcher of one workspace: its hints become paths to index and folders to compare.
+"""The watcher of one workspace: turns events into paths to index and folders to compare.
 
-A hint may be missing and nothing tells, so that no promise is made from hints: a sync scans.
+Events may be lost without notice, so no promise rests on them: a sync scans.
 """
 
 import asyncio
@@ -20,69 +20,70 @@ from memd.workspace.context import WorkspaceContext
 from memd.workspace.index_loop import IndexLoop
 from memd.workspace.scanner import Scanner
 
-# Files that change which others are sources; a scan begins by looking whether the configuration changed.
+# Files that decide which others are sources; each scan starts by checking whether the configuration changed.
 RULE_FILES = frozenset({".gitignore", ".memdignore", "pyvenv.cfg"})
-CONFIG = "memory/config.toml"  # ours, or one that makes a folder below a workspace of its own
+CONFIG = "memory/config.toml"  # the workspace's, or one that makes a folder below a separate workspace
 
 
 class HintKind(Enum):
     """What to do about a path."""
 
     NOTHING = 0
-    SOURCE = 1  # look at this file
-    FOLDER = 2  # look through this folder
-    RULES = 3  # other files may be sources now: read the rules again, compare everything
+    SOURCE = 1  # check this file
+    FOLDER = 2  # compare this folder
+    RULES = 3  # other files may be sources now: reload the rules, compare everything
 
 
 def meaning(absolute: str, root: Path, rules: Rules, has_below: Callable[[str], bool]) -> HintKind:
-    """Return what an event for *absolute* may mean.
+    """Return the possible meaning of an event for *absolute*.
 
     Args:
-        absolute: the path as the watcher reports it.
+        absolute: the path as reported by the watch.
         root: of the workspace.
-        rules: what is a source.
-        has_below: whether the index has sources in a folder, named relative to the root.
+        rules: select the sources.
+        has_below: returns whether the index has sources in a folder, given relative to the root.
     """
     path = below(root, absolute)
     folder, _, name = path.rpartition("/")
     if not path or name in RULE_FILES or f"/{path}".endswith(f"/{CONFIG}"):  # "": the root itself
         return HintKind.RULES
     if folder and rules.folder(f"{folder}/") is None:
-        return HintKind.NOTHING  # node_modules and the like change all day
+        return HintKind.NOTHING  # node_modules and similar folders change all day
     if is_folder(absolute):
-        # One that is not searched may have the place of one that was.
+        # It may have replaced a folder that was searched.
         is_searched = rules.folder(f"{path}/") is not None
         return HintKind.FOLDER if is_searched or has_below(path) else HintKind.NOTHING
     if rules.selects(path):
         return HintKind.SOURCE
-    # A folder that is gone took its notes with it.
+    # Deleting a folder deletes its notes.
     return HintKind.FOLDER if has_below(path) else HintKind.NOTHING
 
 
 def below(root: Path, absolute: str) -> str:
-    """Return a path relative to *root*; "" for the root itself and what is not in it."""
+    """Return a path relative to *root*; "" for the root itself and for paths outside of it."""
     path = absolute.removeprefix(f"{root}/")
     return "" if path == absolute else path
 
 
-AGAIN_S = 0.5  # a change so soon after the file was read: more may follow
-STILL_S = 0.25  # without a change, then it is read; the end of a slow save is found within a second
-MOVING_S = 10.0  # a file that never stands still is read so often; reading a large one takes a while
+AGAIN_S = 0.5  # a change so soon after a read: more may follow
+STILL_S = 0.25  # read after this time without a change; the end of a slow save is found within a second
+MOVING_S = 10.0  # a file that keeps changing is read this often; reading a large one takes a while
 
 
 class Debounce:
-    """Which changed files may be read now, and which are still being written.
+    """Decides which changed files may be read now, and which are still being written.
 
-    A file that is named is read at once. A file that is named again soon after is moving, and read when it
-    was still for a moment: the system does not tell when a file is closed. The clock is the caller's.
+    A file is read at its first event. A file with another event soon after is still being written, and read
+    after a moment without a change: the system does not report when a file is closed. The caller passes the
+    time.
     """
 
     def __init__(self) -> None:
-        self._read: dict[str, float] = {}  # path → when it was last let through; the oldest first
+        self._read: dict[str, float] = {}  # path → time of its last read; the oldest first
         self._moving: dict[str, tuple[float, float]] = {}  # path → its first and its last change
 
     def named(self, paths: Iterable[str], now: float) -> list[str]:
-        """Take paths that changed; return those to read now."""
+        """Add paths that changed; return those to read now."""
         self._forget(now)
         at_once = []
         for path in paths:
@@ -95,17 +96,17 @@ class Debounce:
         return self._through(at_once, now)
 
     def due(self, now: float) -> list[str]:
-        """Return the moving files to read now."""
+        """Return the files being written that should be read now."""
         return self._through([path for path, at in self._moving.items() if _due(*at) <= now], now)
 
     def next_due(self) -> float | None:
-        """Return when the next one is to be read; None while nothing moves."""
+        """Return when the next file should be read; None if none is being written."""
         return min((_due(*at) for at in self._moving.values()), default=None)
 
     def _through(self, paths: list[str], now: float) -> list[str]:
         for path in paths:
             self._moving.pop(path, None)
-            self._read.pop(path, None)  # it goes to the end
+            self._read.pop(path, None)  # moves it to the end
             self._read[path] = now
         return paths
 
@@ -120,11 +121,11 @@ def _due(first: float, last: float) -> float:
     return min(last + STILL_S, first + MOVING_S)
 
 
-SLICE_S = 0.1  # that a thread may need for names; a save among them waits for it, and so does a stop
+SLICE_S = 0.1  # limit of a thread's work on names: a save among them waits for it, and so does a stop
 
 
 class WorkspaceWatcher:
-    """Turns hints of the watch into work. For the event loop's thread."""
+    """Turns events of the watch into work. For the event loop's thread."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class WorkspaceWatcher:
         scanner: Scanner,
         index_loop: IndexLoop,
     ) -> None:
-        self.trouble = ""  # why events are missing; "" while no reason is known
+        self.trouble = ""  # why events are missing; "" if no reason is known
         self.armed = False
         self._watcher = context.daemon.watcher
         self._root = context.place.root
@@ -146,7 +147,7 @@ class WorkspaceWatcher:
 
     @property
     def kind(self) -> str:
-        """How changes are noticed: by "events", by "polling", or not at all ("none") just now."""
+        """How changes are noticed now: by "events", by "polling", or not at all ("none")."""
         if self._scanning.polling:
             return "polling"
         return "events" if self.armed and not self.trouble else "none"
@@ -164,9 +165,9 @@ class WorkspaceWatcher:
                     timer.cancel()
 
     def _enters(self, folder: str) -> bool:
-        """Tell, in the watcher's thread, whether a folder is searched, or was when it was last compared.
+        """Return, in the watch's thread, whether a folder is searched, or was at the last comparison.
 
-        The file that makes a folder none of ours is named like any other in it, and must not be passed over.
+        The file that excludes a folder is reported like any other file in it, and must not be filtered out.
         """
         rules = self._scanning.rules
         return rules is None or rules.met(folder) or rules.look(folder) is not None
@@ -183,13 +184,13 @@ class WorkspaceWatcher:
             self._scanning.ask(storm=dirty.overflow)
         self._scanning.watched.set()
         rules = self._scanning.rules
-        if rules is not None:  # else the first scan sees them
+        if rules is not None:  # otherwise the first scan finds them
             meanings = self._meanings(dirty, rules, self._index_loop.in_hand)
             while some := await asyncio.to_thread(_slice, meanings):
                 self._act(some)
 
     def _pass_on(self, saved: list[str]) -> None:
-        """Have files looked at, and in time those that still move."""
+        """Index saved files: at once, or after a moment if they are still being written."""
         if saved:
             self._index_loop.hint(saved)
         if self._timer is not None:
@@ -203,10 +204,10 @@ class WorkspaceWatcher:
         self._pass_on(self._moving.due(time.monotonic()))
 
     def _meanings(self, dirty: Dirty, rules: Rules, in_hand: list[str]) -> Iterator[tuple[HintKind, str]]:
-        """Yield what each name means for the index, and its path. Patterns and disks may be slow.
+        """Yield the meaning of each path for the index. Patterns and disks may be slow.
 
-        Files *in_hand* may have been read before their folder went, and be indexed after: the index, with
-        which a folder is compared, does not know of them yet.
+        Files *in_hand* may have been read before their folder was deleted, and be indexed afterwards: the
+        index, with which a folder is compared, does not contain them yet.
         """
         for path in in_hand:
             if not dirty.paths.isdisjoint(self._folders_above(path)):
@@ -224,7 +225,7 @@ class WorkspaceWatcher:
                 yield HintKind.RULES, path
 
     def _folders_above(self, path: str) -> set[str]:
-        """Return the folders that a source is in, as the watch names them."""
+        """Return the folders above a source, as named by the watch."""
         parts = path.split("/")[:-1]
         return {f"{self._root}/{'/'.join(parts[:count])}" for count in range(1, len(parts) + 1)}
 
@@ -239,7 +240,7 @@ class WorkspaceWatcher:
                 self._scanning.ask()
 
     def _look_again(self, folder: str) -> None:
-        """Have a folder that changed looked through once more: it is named before all in it is watched."""
+        """Scan a changed folder again later: its event comes before everything in it is watched."""
         self._new_folders.add(folder)
         if self._folder_timer is None:
             self._folder_timer = asyncio.get_running_loop().call_later(AGAIN_S, self._look_now)
@@ -252,14 +253,14 @@ class WorkspaceWatcher:
 
 
 def _brings_rules(folder: str) -> bool:
-    """Tell whether a new folder has files that say what is searched: they may have no event of their own."""
+    """Return whether a new folder has files with rules, which may have no events of their own."""
     if not folder.endswith("/memory"):
         return False
     return any(os.path.isfile(f"{folder}/{name}") for name in ("config.toml", ".memdignore"))  # noqa: PTH113
 
 
 def _slice(meanings: Iterator[tuple[HintKind, str]]) -> list[tuple[HintKind, str]]:
-    """Return what can be said within a slice of time, and nothing once all has been."""
+    """Return the next items within a slice of time; [] at the end."""
     stop = time.monotonic() + SLICE_S
     some = []
     for one in meanings:

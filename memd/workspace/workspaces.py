@@ -1,4 +1,4 @@
-"""All open workspaces: the registry, and one index, one sync, one configuration for each root."""
+"""All registered workspaces, each with one index, one sync and one configuration."""
 
 import asyncio
 import secrets
@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-FAILED_PAUSE_S = 1.0  # before a device that failed is tried again
+FAILED_PAUSE_S = 1.0  # before a failed device is tried again
 
 
 class Workspaces:
@@ -56,7 +56,7 @@ class Workspaces:
         self._registry = Registry(state_dir)
         self._user_config_path = user_config_path
         self._roots: list[Path] = []
-        self._names: dict[str | None, Path] = {}  # root as requests name it → the same; None: the only one
+        self._names: dict[str | None, Path] = {}  # root as requests name it → root; None: the only root
         self._opened: dict[Path, OpenWorkspace] = {}
         self._faults: dict[Path, MemdError] = {}  # why a registered workspace is not open
         self.feed = EventBus()
@@ -71,9 +71,9 @@ class Workspaces:
         )
         self._changing = asyncio.Lock()  # one open, close or reopen at a time
         self._openings: dict[Path, asyncio.Task[None]] = {}
-        self._recovered: set[Path] = set()  # roots that were looked at for what a killed rebuild left
+        self._recovered: set[Path] = set()  # roots that were checked for leftovers of a killed rebuild
         self._background: set[asyncio.Task[None]] = set()
-        self._unhurried: set[asyncio.Task[Any]] = set()  # nobody waits for their end
+        self._unhurried: set[asyncio.Task[Any]] = set()  # tasks that no caller waits for
         self._reopening: set[Path] = set()  # soon
         self._rebuilds: dict[Path, Rebuild] = {}
 
@@ -84,27 +84,27 @@ class Workspaces:
 
     @property
     def opened(self) -> list[OpenWorkspace]:
-        """The workspaces that answer."""
+        """The open workspaces."""
         return list(self._opened.values())
 
     @property
     def faults(self) -> dict[Path, MemdError]:
-        """Why the others do not."""
+        """The reasons why the others are not open."""
         return dict(self._faults)
 
     @property
     def trouble(self) -> str:
-        """What was wrong with the registry when it was read; "" mostly."""
+        """The fault of the registry file when it was read; "" if there was none."""
         return self._registry.trouble
 
     @property
     def pause(self) -> EmbeddingPause:
-        """Whether embedding is held, in all of them."""
+        """Whether embedding is paused, in all workspaces."""
         return self._context.pause
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way that a stop would cut short, or, as a pause, take back."""
+        """Whether a stop would neither interrupt work nor undo a pause."""
         known = len(self._opened) + len(self._faults)
         rests = all(opened.sync.state in {"ready", "missing"} for opened in self._opened.values())
         return rests and known >= len(self._roots) and not self._rebuilds and not self.pause.left_s
@@ -115,7 +115,7 @@ class Workspaces:
         return self._providers.queues
 
     async def write(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Run *work* in the writing thread."""
+        """Run *work* in the writer thread."""
         return await self.threads.write(work, *args)
 
     async def read(self, work: Callable[..., T], *args: Any) -> T:
@@ -123,14 +123,14 @@ class Workspaces:
         return await self.threads.read(work, *args)
 
     async def apart(self, work: Callable[..., T], *args: Any) -> T:
-        """Run *work* that takes long in a thread that neither queries nor saves wait for."""
+        """Run long *work* in a thread that neither queries nor saves wait for."""
         return await self.threads.apart(work, *args)
 
     async def within(self, timeout_s: float, work: Coroutine[Any, Any, T]) -> T | None:
-        """Do *work*; return what comes of it, None where it fails or takes longer.
+        """Run *work*; return its result, or None if it fails or takes longer.
 
-        It goes on after that until the daemon stops. Then nobody waits for it: what was done before it is
-        told before the connections end.
+        It then continues until the daemon stops, when it is no longer waited for: events about the work done
+        before are sent before the connections end.
         """
         task = self._later(work)
         stopping = asyncio.ensure_future(self._stopping.wait())
@@ -147,17 +147,17 @@ class Workspaces:
         return task
 
     def let_nobody_wait(self) -> None:
-        """Say that the daemon stops: `within` waits no more, and nothing more is opened."""
+        """Announce the stop: `within` no longer waits, and no workspace is opened any more."""
         self._stopping.set()
 
     def begin(self) -> None:
-        """Read the registry, and begin to open what is in it.
+        """Read the registry, and start to open its workspaces.
 
-        One after the other; a workspace that a request names is the next one. One that cannot be opened does
-        not stop the others.
+        They are opened one by one; a workspace named by a request is the next one. One that cannot be opened
+        does not stop the others.
 
         Raises:
-            StorageError: the registry is there and cannot be read.
+            StorageError: the registry exists but cannot be read.
         """
         self._set_roots(self._registry.read())
         self._later(self._open_all())
@@ -178,44 +178,44 @@ class Workspaces:
             log.warning("unfinished_entries_removed", count=len(cleared))
 
     async def retry(self) -> None:
-        """Do again what failed: what was wrong may be mended."""
+        """Retry everything that failed: the causes may be gone."""
         if journal.owes():
             await self.apart(journal.write_owed)
         for root in list(self._faults):
             await self._try_open(root)
 
     def reload(self) -> None:
-        """Read every configuration again, the user's own as well, and open what each one says now."""
+        """Read every configuration again, including the user's, and reopen the workspaces that changed."""
         for root in self._roots:
             self.reopen_soon(root, ReopenReason.CONFIG)
 
     def rescan(self) -> None:
-        """Have every folder looked through: time was lost (a suspend, a clock that was set)."""
+        """Have every folder scanned, because time was lost (a suspend, a clock that was set)."""
         for opened in self._opened.values():
             opened.sync.rescan()
 
     async def root_of(self, path: str | None) -> Path:
-        """Return the registered root that a request names. Raises WorkspaceError.
+        """Return the registered root for a request's path. Raises WorkspaceError.
 
-        A root in full needs no look at the disk; the links in any other path are followed in another thread.
+        An exact root needs no disk access; links in any other path are resolved in another thread.
         """
         if path in self._names:
             return self._names[path]
         return await self.apart(folders.choose, path, list(self._roots))
 
     def place(self, root: Path) -> Workspace:
-        """Return where the files of a workspace are."""
+        """Return the paths of a workspace's files."""
         return folders.workspace_at(root, self._state_dir)
 
     async def find(self, path: str | None) -> OpenWorkspace:
-        """Return the workspace that a request names.
+        """Return the workspace for a request's path.
 
         Raises:
-            WorkspaceError: it names none.
-            ConfigError and others: why that one is not open.
+            WorkspaceError: there is none.
+            ConfigError and others: why it is not open.
         """
         root = await self.root_of(path)
-        if root not in self._opened:  # the start, a reopening, or its configuration may have been mended
+        if root not in self._opened:  # starting, reopening, or its configuration was fixed
             await self._opening(root)
         if root in self._faults:
             raise self._faults[root]
@@ -226,9 +226,9 @@ class Workspaces:
         return self._opened[root]
 
     async def using(self, path: str | None, work: Callable[[OpenWorkspace], Awaitable[T]]) -> T:
-        """Do *work* with the workspace that a request names; again where it is reopened meanwhile.
+        """Run *work* with the workspace for a request's path; again if it is reopened meanwhile.
 
-        Raises what `find` and *work* raise; an index that cannot be read is also set aside.
+        Raises the errors of `find` and *work*; an index that cannot be read is set aside as well.
         """
         while True:
             opened = await self.find(path)
@@ -241,28 +241,28 @@ class Workspaces:
                 raise
 
     async def clean(self, root: Path, work: Callable[[OpenWorkspace], Awaitable[None]]) -> None:
-        """Do *work*, which removes text that was forgotten, wherever memd keeps some of it.
+        """Run *work*, which removes purged text, on every index that may contain it.
 
-        In the index, in one that is built beside it; an index that was set aside goes as a whole.
+        These are the index and one that is being rebuilt; indexes that were set aside are deleted.
         """
         await self.using(str(root), work)
         rebuild = self._rebuilds.get(root)
         if rebuild is not None and rebuild.task is not None and rebuild.opened is not None:
             try:
                 await work(rebuild.opened)
-            except IndexClosedError:  # it is whole, and takes the old one's place just now
+            except IndexClosedError:  # it is complete, and replaces the old one right now
                 await asyncio.wait({rebuild.task})
                 await self.using(str(root), work)
         await self.apart((await self.find(str(root))).aside.delete)
 
     async def check(self, root: Path) -> None:
-        """Compare an index with the disk and mend it."""
+        """Compare an index with the disk and repair it."""
         opened = self._opened[root]
         checking = WorkspaceCheck(opened, apart=self.apart, write=self.write, folders=self.folders)
         await checking.compare(repair=True)
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
-        """Make a folder a workspace; return its root, and True where its config.toml is new."""
+        """Make a folder a workspace; return its root, and whether its config.toml is new."""
         root = folders.root_for(path)
         created = folders.create(root, force=force)
         async with self._changing:
@@ -273,11 +273,11 @@ class Workspaces:
         return root, created
 
     async def remove(self, path: str) -> Path:
-        """Forget the workspace whose root is *path* and delete its index; its notes and config.toml stay."""
+        """Unregister the workspace with the root *path* and delete its index; notes and config.toml stay."""
         root = await self.apart(folders.exactly, path, list(self._roots))
         await self._end_rebuild(root)
         async with self._changing:
-            if root not in self._roots:  # another one was faster
+            if root not in self._roots:  # another request was faster
                 raise WorkspaceError(f"{root} is not registered any more")
             await self._close(root)
             others = [other for other in self._roots if other != root]
@@ -290,9 +290,9 @@ class Workspaces:
         return root
 
     async def configure(self, root: Path, changed: dict[str, Any]) -> None:
-        """Write settings that this user allows; also where the ones that are there do not work.
+        """Write settings that this user allows, even if the current ones are invalid.
 
-        They hold after `reopen`.
+        They take effect after `reopen`.
         """
         place = folders.workspace_at(root, self._state_dir)
 
@@ -304,7 +304,7 @@ class Workspaces:
         await self.folders.run(root, write)
 
     async def reopen(self, root: Path, *, set_aside: bool = False) -> None:
-        """Close a workspace and open it with what its configuration says now."""
+        """Close a workspace and open it with its current configuration."""
         async with self._changing:
             await self._close(root)
             if set_aside:
@@ -312,10 +312,10 @@ class Workspaces:
         await self._try_open(root)
 
     def rebuild(self, root: Path) -> asyncio.Task[None]:
-        """Begin to build a workspace's index anew, also where it cannot be opened as it is.
+        """Start to rebuild a workspace's index, even if it cannot be opened.
 
-        Return what ends when the new one answers, or raises why the old one stays; one that runs already
-        is as good.
+        Returns a task that ends when the new index is open, or raises why the old one stays; the task of a
+        running rebuild is returned again.
         """
         running = self._rebuilds.get(root)
         if running is not None and running.task is not None:
@@ -327,7 +327,7 @@ class Workspaces:
         return rebuild.task
 
     def rebuilding(self, root: Path) -> dict[str, Any] | None:
-        """Return how far the index is that is built beside the old one; None where none is."""
+        """Return the progress of a rebuild; None if there is none."""
         rebuild = self._rebuilds.get(root)
         return rebuild.progress if rebuild is not None else None
 
@@ -338,7 +338,7 @@ class Workspaces:
                 await self._close(place.root)
                 await self.write(switch, place.index_dir)
         except MemdError as error:
-            if place.root in self._opened:  # who began it may not wait for it
+            if place.root in self._opened:  # the caller that started it may not await it
                 self._opened[place.root].sync.troubles.note(error, device_failed=False)
             raise
         finally:
@@ -357,7 +357,7 @@ class Workspaces:
             await asyncio.wait({rebuild.task})
 
     def reopen_soon(self, root: Path, reason: ReopenReason) -> None:
-        """Reopen from outside of the caller: it may be one of the tasks that end. Once, however many ask."""
+        """Reopen in a separate task, since the caller may be a task that ends; several calls reopen once."""
         if root in self._reopening:
             return
         self._reopening.add(root)
@@ -374,7 +374,7 @@ class Workspaces:
             self._reopening.discard(root)
 
     async def close(self) -> None:
-        """Stop all sync, write everything back, close every file."""
+        """Stop all sync, write pending data, close every file."""
         self.let_nobody_wait()
         for task in self._unhurried:
             task.cancel()
@@ -390,7 +390,7 @@ class Workspaces:
         self.threads.close()
 
     async def _opening(self, root: Path) -> None:
-        """Open a workspace; whoever waits may leave, and it goes on: it must not be left half open."""
+        """Open a workspace; continues when the caller is cancelled, so that it never stays half open."""
         task = self._openings.get(root)
         if task is None or task.done():
             task = self._openings[root] = asyncio.get_running_loop().create_task(self._try_open(root))
@@ -429,7 +429,7 @@ class Workspaces:
 
 
 def _note_failure(task: asyncio.Task[Any]) -> None:
-    """Log what nobody may have waited for."""
+    """Log the failure of a task that may not be awaited."""
     error = None if task.cancelled() else task.exception()
     if isinstance(error, MemdError):
         log.info("left_undone", code=error.code)
