@@ -213,8 +213,8 @@ class Memory {
 
   /** Wait until everything that is saved by now is searchable by its words. */
   async sync() {
-    const limit_s = String(CALL_TIMEOUT_MS / 1000)
-    await this.#registered(() => this.#memctl(["sync", "--timeout", limit_s, "--workspace", this.root]))
+    const limitS = String(CALL_TIMEOUT_MS / 1000)
+    await this.#registered(() => this.#memctl(["sync", "--timeout", limitS, "--workspace", this.root]))
   }
 
   /** Return how many notes and chunks the index has; neither where memd does not say, for a search says why. */
@@ -254,17 +254,14 @@ class Memory {
   }
 }
 
-const servers = new Map() // those that take calls, by what they were started with
+const servers = new Map() // the last one of each workspace, by what it was started with
 
 /** Return the server of a workspace, which is started where none runs. */
 function serverOf(settings, root) {
   const command = [...commandOf(settings), "mcp", "--workspace", root]
   const env = environment(settings)
   const key = JSON.stringify([command, env.MEMD_SOCKET])
-  if (!servers.has(key)) {
-    const server = new McpServer(command, env, () => servers.get(key) === server && servers.delete(key))
-    servers.set(key, server)
-  }
+  if (!servers.get(key)?.isOpen) servers.set(key, new McpServer(command, env))
   return servers.get(key)
 }
 
@@ -273,16 +270,15 @@ function serverOf(settings, root) {
  * standard input closes then. Only the timers of calls that wait keep node.
  */
 class McpServer {
+  isOpen = true // takes calls
   #child
-  #onEnd // is called, perhaps more than once, when it takes no calls any more
   #waiting = new Map() // id of a call → resolve, reject and timer
   #lastId = 0
   #hasAnswered = false // so the daemon runs
   #unread = "" // the beginning of a line
   #complaint = "" // the end of its standard error
 
-  constructor([program, ...args], env, onEnd) {
-    this.#onEnd = onEnd
+  constructor([program, ...args], env) {
     this.#child = spawn(program, args, { env })
     this.#child.on("error", (error) => this.#fail(`${program} does not start: ${error.message}`))
     this.#child.on("close", (code, signal) =>
@@ -324,7 +320,7 @@ class McpServer {
 
   /** Take no more calls. Those that wait get their answers; then the process ends. */
   close() {
-    this.#onEnd()
+    this.isOpen = false
     this.#child.stdin.end()
   }
 
@@ -363,7 +359,8 @@ class McpServer {
 
   /** End all calls that wait, and take no more. */
   #fail(text) {
-    this.#onEnd()
+    this.isOpen = false
+    this.#unread = ""
     for (const { reject } of this.#waiting.values()) reject(new Error(text))
   }
 }
