@@ -10,20 +10,18 @@ from memctl.output import hits
 from memctl.output.text import one_line
 from memctl.relative_path import root_of, shown
 
-WRITE_TIMEOUT_S = 35.0  # the daemon gives up at 30
+WRITE_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl add`."""
-    parser.add_argument(
-        "words", nargs="*", metavar="CONTENT", help='Markdown; from stdin where absent or "-"'
-    )
+    parser.add_argument("words", nargs="*", metavar="CONTENT", help='Markdown; from stdin if absent or "-"')
     parser.add_argument(
         "--topic", type=text, help="the entry's folder below memory/, as deploy; its first tag with --daily"
     )
-    parser.add_argument("--title", type=text, help="what the entry says, in a line")
+    parser.add_argument("--title", type=text, help="one line that states the content")
     parser.add_argument("--tag", type=text, action="append", default=[], metavar="TAG", help="(repeatable)")
-    for option, what in (("--supersedes", "in whose place it holds"), ("--related", "that it links to")):
+    for option, what in (("--supersedes", "that it replaces"), ("--related", "that it links to")):
         parser.add_argument(
             option,
             type=text,
@@ -36,35 +34,35 @@ def arguments(parser: ArgumentParser) -> None:
         "--update",
         type=text,
         metavar="ID",
-        help="id or path of an entry: the content takes the place of its text, in the same file",
+        help="id or path of an entry: replace its text by the content, in the same file",
     )
     parser.add_argument(
         "--hash",
         type=text,
         metavar="HASH",
-        help="with --update: of the file as get --json showed it (default: it is as memd wrote it)",
+        help="with --update: hash of the file from get --json (default: of what memd wrote)",
     )
     parser.add_argument(
         "--daily",
         action="store_true",
-        help="append it to memory/TODAY.md, which ages, in place of a file of its own",
+        help="append to memory/TODAY.md, which decays with age, instead of writing a new file",
     )
     workspace_option(parser)
     parser.add_argument(
         "--origin",
         choices=("human", "agent"),
         default="human",
-        help="who says so; programs say agent (default: human)",
+        help="who states this; programs pass agent (default: human)",
     )
     parser.add_argument(
-        "--force", action="store_true", help="also where it looks like a secret, or an older memd wrote it"
+        "--force", action="store_true", help="also if it looks like a secret, or an older memd wrote it"
     )
     parser.add_argument("--json", action="store_true", help="one object: path, id, hash, indexed, similar")
     parser.epilog = """\
-The entry is on the disk when the command returns, and can be found unless it says otherwise. On stderr it
-names notes that are most like it. A new entry needs --topic and --title. What it supersedes stays as it is,
-but ranks behind it and says so, until the entry is forgotten. --update keeps topic, title and tags that are
-not named, and leaves an entry alone that was changed since memd wrote it, or since --hash: MEMD_CHANGED.
+When the command returns, the entry is on the disk and, unless stderr says otherwise, searchable. Stderr lists
+the most similar notes. A new entry needs --topic and --title. Superseded notes are not changed, but rank
+below the entry and are marked, until the entry is forgotten. --update keeps the topic, title and tags that
+are not given; it refuses (MEMD_CHANGED) if the entry was changed since memd wrote it, or since --hash.
 
 examples:
   memctl add --topic deploy --title "Staging needs the VPN" --tag ops "Connect before make stage."
@@ -107,8 +105,8 @@ def run(args: Namespace) -> int:
         print(shown(root_of(root), answer["path"], here))
         if args.daily:
             common.note(f"the id of the entry, for memctl forget: {answer['id']}")
-        if not answer.get("indexed", True):  # an older daemon answers when it is
-            common.note("written, and not wholly searchable yet: the index follows by itself")
+        if not answer.get("indexed", True):  # an older daemon answers only after indexing
+            common.note("written, but not fully searchable yet; indexing goes on in the background")
         for similar in answer.get("similar") or ():
             where = shown(root_of(root), similar["path"], here)
             why = f"{similar['score']:.2f}, by {' and '.join(similar['by'])}"

@@ -1,4 +1,4 @@
-"""`memctl agents`: register memctl with agents' clients, show which have it, take it away again."""
+"""`memctl agents`: register memctl with agents' clients, list registrations, remove them."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -21,31 +21,31 @@ from memctl.output.text import one_line, safe
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl agents`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-    added = actions.add_parser("install", help="put memctl into a client's configuration")
+    added = actions.add_parser("install", help="add memctl to a client's configuration")
     workspace_option(added)
-    removed = actions.add_parser("uninstall", help="take exactly that away again")
+    removed = actions.add_parser("uninstall", help="remove exactly what install added")
     for action in (added, removed):
         names = ", ".join(CLIENTS)
         action.add_argument("client", metavar="CLIENT", choices=tuple(CLIENTS), help=names)
         action.add_argument("--yes", action="store_true", help="do not ask")
         action.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
         action.add_argument("--json", action="store_true", help="one object; never asks")
-    shown = actions.add_parser("list", help="print which clients have it (the default)")
+    shown = actions.add_parser("list", help="print which clients are registered (the default)")
     shown.add_argument("--json", action="store_true", help="one object")
     titles = "\n".join(f"  {one.name:<12} {one.title}: {one.what}" for one in CLIENTS.values())
     parser.epilog = f"""\
 clients:
 {titles}
 
-Tools are those of `memctl mcp`, hooks those of `memctl hook`. Each change is shown as a diff and asked for.
-All else in a file stays to the byte; what it was before is kept as FILE{config_file.BACKUP_SUFFIX}.
-A file with comments is not edited: the lines to put in or take out by hand are printed, and the exit code
-is {exits.BY_HAND}.
+Tools come from `memctl mcp`, hooks from `memctl hook`. Each change is shown as a diff and needs your consent.
+The rest of a file stays byte for byte; the file as it was is kept as FILE{config_file.BACKUP_SUFFIX}.
+A file with comments is not edited: the lines to add or remove by hand are printed, and the exit code is
+{exits.BY_HAND}.
 """
 
 
 def run(args: Namespace) -> int:
-    """Run the action that was named; list without one."""
+    """Run the named action; the default is list."""
     if args.action == "install":
         return _changed(
             args, registration.targets(CLIENTS[args.client], args.workspace), registration.installation
@@ -84,7 +84,7 @@ def _agreed(changes: Sequence[Change], args: Namespace) -> bool:
         return True
     if args.json or not sys.stdin.isatty():
         named = ", ".join(str(change.path) for change in changes)
-        raise CommandError(f"this would change {named}: say --yes where nobody can be asked")
+        raise CommandError(f"this would change {named}: pass --yes to confirm without a terminal")
     return common.confirmed("Make this change?")
 
 
@@ -124,7 +124,7 @@ def _tell_change(change: Change, *, is_added: bool) -> None:
         return
     print(f"{'deleted' if change.after is None else 'wrote'}: {one_line(str(change.path))}")
     if backup.exists():
-        print(f"kept, for it was changed since: {one_line(str(backup))}")
+        print(f"kept, because it was changed since: {one_line(str(backup))}")
 
 
 def _diff(change: Change) -> str:

@@ -13,17 +13,17 @@ from memctl.output.text import one_line
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl check`."""
-    parser.add_argument("--repair", action="store_true", help="mend what was found, from the notes")
+    parser.add_argument("--repair", action="store_true", help="repair what was found, from the notes")
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: ok, findings, checked, took_ms")
     parser.epilog = """\
-Reads the whole database, every vector and every note, and compares: searches go on meanwhile. A line a
-finding; exit code 0 where nothing is wrong (any more), 9 otherwise. No note is changed.
+Reads and compares the whole database, every vector and every note; searches still work meanwhile. Prints one
+line for each finding. The exit code is 0 if no problem is left, 9 otherwise. No note is changed.
 """
 
 
 def run(args: Namespace) -> int:
-    """Compare everything with everything."""
+    """Check one workspace, and repair it on request."""
     params = {"workspace": workspaces.find(args.workspace), "repair": args.repair}
     with common.daemon() as client:
         answer = common.wait_for(client, "check", params)
@@ -36,19 +36,19 @@ def run(args: Namespace) -> int:
 
 
 def _verdict(answer: dict[str, Any], *, repair: bool) -> str:
-    """Return the amounts that were compared and the findings that are left, on one line."""
+    """Return one line with the amounts that were compared and the number of open findings."""
     amounts = _amounts(dict(answer.get("checked") or {}))
     checked = f"{amounts or 'everything'} checked in {answer['took_ms'] / 1000:.1f} s"
     left = sum(not finding.get("repaired") for finding in answer["findings"])
     if answer["ok"]:
         mended = len(answer["findings"]) - left
         return f"{checked}: {counted(mended, 'finding') + ' repaired' if mended else 'nothing is wrong'}"
-    way_out = "memctl index --rebuild makes the index anew" if repair else "memctl check --repair mends it"
+    way_out = "memctl index --rebuild builds a new index" if repair else "memctl check --repair repairs it"
     return f"{checked}: {counted(left, 'finding')} left; {way_out}"
 
 
 def _amounts(checked: dict[str, int]) -> str:
-    """Return the amounts that were compared; for rows also why they are fewer than the chunks."""
+    """Return the amounts that were compared, and why there are fewer rows than chunks."""
     sharing, rowless = checked.pop("sharing", 0), checked.pop("rowless", 0)
     reasons = [f"{counted(sharing, 'chunk')} of a text that has one already"] if sharing else []
     reasons += [f"{counted(rowless, 'chunk')} without one"] if rowless else []

@@ -1,4 +1,4 @@
-"""What commands share: the daemon, the query, the wait for an index, and output on stdout and stderr."""
+"""Shared by the commands: connect to the daemon, read the query, wait for an index, print answers."""
 
 import os
 import sys
@@ -16,33 +16,33 @@ from memctl.output import caveats
 from memctl.output.text import any_text, ascii_only, one_line, safe, terminal_width, to_json, wants_colour
 from memctl.progress import Progress
 
-SEARCH_TIMEOUT_S = 10.0  # the daemon gives up at 5; the rest is for its start and a loaded machine
-SILENCE_S = 120.0  # progress comes each second; a daemon that is silent for so long has lost the request
-AT_ONCE_S = 3.0  # of calls that the daemon promises to answer in 1; a daemon that takes three is stuck
-HELLO_TIMEOUT_S = 5.0  # of a daemon that has just said that it is ready
-QUERY_HELP = 'what to look for; "-" reads it from stdin, after "--" words may begin with "-"'
+SEARCH_TIMEOUT_S = 10.0  # the daemon's own deadline is 5; the rest is for its start and a loaded machine
+SILENCE_S = 120.0  # progress arrives each second; a daemon that is silent for so long has lost the request
+AT_ONCE_S = 3.0  # for calls that the daemon promises to answer within 1 s: it is stuck if it takes 3
+HELLO_TIMEOUT_S = 5.0  # for a daemon that has just reported that it is ready
+QUERY_HELP = 'the query; "-" reads it from stdin, after "--" words may begin with "-"'
 
 
 def query_of(args: Namespace) -> str:
     """
-    Return the query on the command line; it is empty where only filters are given.
+    Return the query on the command line; "" if only filters are given.
 
     Raises:
         CommandError: there is neither a query nor a filter, or the shell expanded the pattern of --path.
     """
     query = words_of(args)
-    is_narrowed = any(getattr(args, one.key) for one in OPTIONS)  # then the newest are listed
+    is_narrowed = any(getattr(args, one.key) for one in OPTIONS)  # filters alone list the newest notes
     if not query.strip() and not is_narrowed:
-        raise CommandError("what should be looked for? memctl search WORD… (--help has examples)")
+        raise CommandError("no query was given: memctl search WORD… (--help has examples)")
     if pattern := relative_path.expanded_by_the_shell(args.path or (), args.words):
         raise CommandError(
-            f"the shell made files of a pattern, and some became words: quote it, --path '{pattern}'"
+            f"the shell expanded a pattern, and some file names became words: quote it, --path '{pattern}'"
         )
     return query
 
 
 def words_of(args: Any) -> str:
-    """Return the words of the command line as one text; "-" alone is replaced by stdin."""
+    """Return the words of the command line as one text; a single "-" stands for stdin."""
     words: list[str] = args.words
     return read_stdin() if words == ["-"] else any_text(" ".join(words))
 
@@ -50,15 +50,15 @@ def words_of(args: Any) -> str:
 def read_stdin() -> str:
     """Return all of stdin as text; bytes that are not UTF-8 become U+FFFD."""
     if sys.stdin.isatty():
-        note("reading from the terminal, Ctrl-D ends")
+        note("reading from the terminal until Ctrl-D")
     return sys.stdin.buffer.read().decode("utf-8", "replace")
 
 
 def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str, object]:
     """
-    Return the filters that were given, as parameters of a request.
+    Return the filters of the command line as parameters of a request.
 
-    *path*: the parameter that --path sets; methods that are about one note call that `path`.
+    *path*: the parameter that --path sets, because methods about one note use `path` for that note.
     """
     given = filters_of(args)
     if typed := given.pop("path", None):
@@ -68,7 +68,7 @@ def filters(args: Namespace, workspace: str, *, path: str = "path") -> dict[str,
 
 
 def daemon() -> Client:
-    """Connect to the daemon, starting it where none runs; an older daemon is replaced or reported."""
+    """Connect to the daemon, starting it if none runs; an older daemon is replaced or reported."""
     was_older = False
     try:
         client = Client.connect()
@@ -78,19 +78,17 @@ def daemon() -> Client:
         client.close()
     except NoDaemonError:
         pass
-    from memctl import launch  # it loads subprocess and more; most calls find a daemon
+    from memctl import launch  # slow to import, and most calls find a running daemon
 
     client = launch.ensure_daemon()
     if was_older:
         holder = older_daemon(client.place)
-        note(
-            versions.older_line(holder) if holder else "the memd that ran was an older one: it was restarted"
-        )
+        note(versions.older_line(holder) if holder else "an older memd was running: it was restarted")
     return client
 
 
 def print_daemon(client: Client, what: str) -> int:
-    """Print the version and the process of a daemon; *what* happened to it. Return the exit code."""
+    """Print version and process of a daemon after *what* happened to it, as "started"; return exit code 0."""
     hello = client.call("memd.hello", {}, timeout_s=HELLO_TIMEOUT_S)
     print(f"memd {one_line(str(hello['server_version']))} {what} (process {hello['pid']})")
     note(versions.warning(str(hello["server_version"])))
@@ -100,17 +98,17 @@ def print_daemon(client: Client, what: str) -> int:
 def asked(
     method: str, params: dict[str, Any], *, timeout_s: float | None = SEARCH_TIMEOUT_S
 ) -> dict[str, Any]:
-    """Call one method over a connection of its own; see `ask`."""
+    """Call one method over a new connection; see `ask`."""
     with daemon() as client:
         return ask(client, method, params, timeout_s=timeout_s)
 
 
 def whole_answer(client: Client, method: str, params: dict[str, Any], args: Namespace) -> dict[str, Any]:
     """
-    Ask once; where the first index has not read all words yet, wait for them and ask again.
+    Call *method*; if the workspace's first index is not complete, wait for its words and call again.
 
-    The first answer that a user ever sees must not miss notes that the user knows. Vectors take minutes in
-    a large folder, so only --wait waits for them. A workspace that is ready costs one round trip.
+    A user's first answer must not miss notes that the user knows. Vectors take minutes in a large folder, so
+    only --wait waits for them. A workspace that is ready costs one round trip.
     """
     answer = ask(client, method, params, timeout_s=SEARCH_TIMEOUT_S)
     index = answer.get("index") or {}
@@ -118,7 +116,7 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], args: Name
         wait_for_index(client, params["workspace"])
     elif index.get("first_words") and not args.no_wait:
         what = caveats.RENEWED.get(index.get("renewed") or "", "this is the first index of this workspace")
-        note(f"{what}; waiting for its words (--no-wait answers from what is there)")
+        note(f"{what}; waiting for its words (--no-wait answers without waiting)")
         wait_for_index(client, params["workspace"], vectors=False)
     else:
         return answer
@@ -126,18 +124,18 @@ def whole_answer(client: Client, method: str, params: dict[str, Any], args: Name
 
 
 def wait_for_index(client: Client, workspace: str, **options: bool) -> dict[str, Any]:
-    """Return the answer of `index`, with its progress on stderr meanwhile."""
+    """Return the answer of `index`; its progress goes to stderr."""
     return wait_for(client, "index", {"workspace": workspace, "wait": True, **options})
 
 
 def wait_for(client: Client, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer of a method that may take minutes, with its progress on stderr meanwhile."""
+    """Return the answer of a method that may take minutes; its progress goes to stderr."""
     with Progress() as progress:
         return ask(client, method, params, timeout_s=SILENCE_S, on_progress=progress)
 
 
 def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """Call *method*; a workspace that has a config but is not registered gets an error that says so."""
+    """Call *method*; the error for a workspace with a config that is not registered names `memctl init`."""
     try:
         answer: dict[str, Any] = client.call(method, params, **options)
     except RpcError as error:
@@ -146,9 +144,9 @@ def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> 
             raise
         from shlex import quote  # only for messages
 
-        # A clone on a new machine has the config, and the registry does not know it.
+        # A clone on a new machine has the config file but is missing in the registry.
         raise CommandError(
-            f"{root} is a workspace that this machine's memd does not know yet. "
+            f"{root} is a workspace that is not registered with this machine's memd yet. "
             f"Register it: memctl init {quote(root)}",
             exits.WORKSPACE,
         ) from error
@@ -157,31 +155,31 @@ def ask(client: Client, method: str, params: dict[str, Any], **options: Any) -> 
 
 @contextmanager
 def shows_older(client: Client, root: str) -> Iterator[None]:
-    """Where an entry of an older memd is refused, print its text, so that a person can decide on --force."""
+    """Print the text of an entry refused because an older memd wrote it, so that a user can use --force."""
     try:
         yield
     except RpcError as error:
         path, refused, why = error.message.partition(" was not ")
         if error.code == "MEMD_CHANGED" and refused and "older memd" in why:
-            with suppress(RpcError):  # it is not indexed
+            with suppress(RpcError):  # the entry is not indexed
                 text = client.call("get", {"workspace": root, "path": path})["text"]
                 print(safe(text), file=sys.stderr)
         raise
 
 
 def status_of(answer: dict[str, Any]) -> int:
-    """Return the exit code: of hits, of none, or of none where not all could be searched."""
+    """Return the exit code for hits, for no hits, or for no hits after an incomplete search."""
     if answer["hits"]:
         return exits.OK
     return exits.NONE if caveats.is_whole(answer) else exits.INCOMPLETE
 
 
 def show(kind: Literal["status", "health", "workspaces"], answer: dict[str, Any], *, as_json: bool) -> None:
-    """Print an answer as JSON, as a table on a terminal, or plain; the renderers are named by *kind*."""
+    """Print an answer as JSON, as a table on a terminal, or as plain text; *kind* is the renderer's name."""
     if as_json:
         print_json(answer)
     elif width := terminal_width():
-        from memctl.output import terminal  # it loads rich
+        from memctl.output import terminal  # imports rich
 
         sys.stdout.write(getattr(terminal, kind)(answer, width=width, colour=wants_colour()))
     else:
@@ -191,7 +189,7 @@ def show(kind: Literal["status", "health", "workspaces"], answer: dict[str, Any]
 
 
 def print_answer(answer: dict[str, Any], line: str, *, as_json: bool) -> None:
-    """Print an answer as JSON, or *line*, which says the same to people."""
+    """Print an answer as JSON, or *line*, its text for people."""
     print(to_json(answer, ascii_only=ascii_only()) if as_json else line)
 
 
@@ -207,19 +205,19 @@ def print_text(body: str) -> None:
 
 
 def note(message: str | None) -> None:
-    """Print a line on stderr; nothing for None."""
+    """Print a line on stderr, unless it is None or empty."""
     if message:
         print(f"memctl: {safe(message)}", file=sys.stderr)
 
 
 def confirmed(question: str) -> bool:
-    """Ask a yes-or-no question on the terminal; anything but yes is no."""
+    """Ask a yes-or-no question on the terminal; any answer except yes is no."""
     print(f"{safe(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def here() -> str:
-    """Return the folder that paths are shown from; "/" where the current one was deleted."""
+    """Return the current folder, to which shown paths are relative; "/" if it was deleted."""
     try:
         return os.getcwd()  # noqa: PTH109 - pathlib is a fifth of a start
     except FileNotFoundError:

@@ -11,9 +11,9 @@ SHELLS = ("bash", "zsh", "fish")
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl completions`."""
-    parser.add_argument("shell", choices=SHELLS, help="the shell that is to read the script")
+    parser.add_argument("shell", choices=SHELLS, help="the shell to print a script for")
     parser.epilog = """\
-Prints a script and changes nothing. Make it again after an update of memd.
+Prints a script and changes nothing. Generate it again after an update of memd.
 
 examples:
   bash   echo 'source <(memctl completions bash)' >> ~/.bashrc
@@ -24,7 +24,7 @@ examples:
 
 def run(args: Namespace) -> int:
     """Print the script."""
-    from memctl.completion.pages import pages  # it loads every command
+    from memctl.completion.pages import pages  # imports every command
 
     module = import_module(f"memctl.completion.{args.shell}")
     sys.stdout.write(module.script(pages()))

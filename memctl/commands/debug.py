@@ -1,4 +1,4 @@
-"""`memctl debug`: print what a bug report needs; no note and no query is quoted."""
+"""`memctl debug`: print the state of the daemon for a bug report, without text of notes or queries."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -7,7 +7,7 @@ from memctl.arguments import workspace_option
 from memctl.client import Client
 from memctl.commands import common
 
-PATIENCE_S = 15.0  # the daemon's own deadline
+TIMEOUT_S = 15.0  # the daemon's own deadline
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -17,8 +17,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--lag", type=float, default=1.0, metavar="S", help="measure the lag for S seconds, 10 at most"
     )
     parser.epilog = """\
-Prints JSON: versions, threads, the lag of the daemon's event loop, the last 200 requests (no parameters) and
-the last 1,000 batches of file events; with --workspace those of that workspace, with file names.
+Prints JSON: versions, threads, the lag of the daemon's event loop, the last 200 requests (without parameters)
+and the last 1,000 batches of file events; --workspace limits these to one workspace and adds file names.
 
 example:
   memctl debug > memd-debug.json
@@ -26,8 +26,8 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Print what the running daemon knows of itself."""
+    """Print the internal state of the running daemon."""
     params = {"lag_s": args.lag} | ({"workspace": workspaces.find(args.workspace)} if args.workspace else {})
-    with Client.connect(timeout_s=PATIENCE_S) as client:
-        common.print_json(common.ask(client, "debug", params, timeout_s=PATIENCE_S))
+    with Client.connect(timeout_s=TIMEOUT_S) as client:
+        common.print_json(common.ask(client, "debug", params, timeout_s=TIMEOUT_S))
     return exits.OK

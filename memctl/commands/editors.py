@@ -18,13 +18,13 @@ Prints a folder of this installation and changes nothing. Neovim loads the plugi
   mkdir -p ~/.local/share/nvim/site/pack/memd/start
   ln -sfn "$(memctl editors nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
 
-and is rid of it without that link. Make it again where memd was installed into another folder.
-Vim and Emacs read `memctl search --vimgrep`: the README has the lines for their configuration.
+Delete the link to remove the plugin; make it again after installing memd into another folder.
+Vim and Emacs read `memctl search --vimgrep`: the README has the configuration for them.
 """
 
 
 def run(args: Namespace) -> int:
-    """Print where the plugin is."""
+    """Print the folder of the plugin."""
     folder = PLUGINS / args.editor
     if not folder.is_dir():
         raise CommandError(f"{folder} is missing: install memd again", exits.INTERNAL)

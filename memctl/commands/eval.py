@@ -1,4 +1,4 @@
-"""`memctl eval`: start `python -m memd.eval` and show what that has measured."""
+"""`memctl eval`: measure search quality by running `python -m memd.eval`, and show its report."""
 
 import os
 import sys
@@ -18,9 +18,9 @@ from memctl.output.eval import failed, failures, people
 from memctl.output.status import counted
 from memctl.output.text import wants_colour
 
-QUESTIONS = 200  # so many make an interval of about ±0.06, and take seconds to ask
+QUESTIONS = 200  # gives an interval of about ±0.06, and takes seconds
 
-# Figures of the report, as people write them; the last one only where lines are judged.
+# Measures of the report → their usual spelling; the last one only if lines are judged.
 PASSAGES = "passage@10"
 SHOWN = {
     "ndcg@10": "nDCG@10",
@@ -30,7 +30,7 @@ SHOWN = {
     "mrr@10": "MRR@10",
     PASSAGES: PASSAGES,
 }
-OURS = "hybrid"  # what a user gets who asks for nothing else; gates are about it
+OURS = "hybrid"  # the default mode of search, to which --fail-under applies
 
 Fields = dict[str, Any]
 
@@ -46,19 +46,19 @@ def arguments(parser: ArgumentParser) -> None:
         help=f"N headings of your notes, which are held out (the default, N = {QUESTIONS})",
     )  # fmt: skip
     parser.add_argument(
-        "--seed", type=count, default=1, metavar="N", help="another one asks for other headings"
+        "--seed", type=count, default=1, metavar="N", help="another seed selects other headings"
     )
     parser.add_argument(
         "--max-notes",
         type=count,
         metavar="N",
-        help="copy a sample of N notes; among fewer, finding is easier",
+        help="copy only a sample of N notes; with fewer notes, search is easier",
     )
     parser.add_argument(
         "--compare", type=text, metavar="MODEL",
-        help=f"ask another model as well: a name of memctl models list, or {model_store.SHIPPED}",
+        help=f"compare with another model: a name of memctl models list, or {model_store.SHIPPED}",
     )  # fmt: skip
-    parser.add_argument("--no-grep", action="store_true", help="leave grep out")
+    parser.add_argument("--no-grep", action="store_true", help="do not measure grep")
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: every figure and every result")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw quality, ranks and times")
@@ -67,7 +67,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fail-under", type=gate, action="append", default=[], metavar="[METRIC=]X",
-        help="exit with 9 where hybrid is below X; METRIC is ndcg@10 or another column, repeatable",
+        help="exit with 9 if hybrid is below X; METRIC is ndcg@10 or another column, repeatable",
     )  # fmt: skip
     parser.epilog = _EPILOG
 
@@ -75,34 +75,34 @@ def arguments(parser: ArgumentParser) -> None:
 _EPILOG = """\
 Measures memd (hybrid, vector and keyword search) and plain grep on your own notes.
 
-It runs in a process of its own and asks an index of its own, which is deleted at the end, also after Ctrl-C:
-no daemon is needed, started or disturbed. Where your index lies still, it begins with a copy of that in
-memd's state folder (only you may read it), so that only what differs is embedded; else all is.
+The measurement runs in a separate process with a separate index, which is deleted at the end, also after
+Ctrl-C; no daemon is needed, started or disturbed. If your index is not changing, a copy of it in memd's state
+folder (readable only by you) is used, and only new text is embedded; otherwise all notes are embedded.
 
---golden asks your notes as they are. A line of FILE names a query and what answers it, relative to the
-workspace; "path" may be a list, blank lines and # comments are passed over. Lines that ask the same are one
-question. The table judges notes: a note counts as found wherever in it the hit is, so that grep can be
-compared. Where "line" is given, passage@10 says how often one of the first 10 hits holds that very line. A
-path that is no source is named, and counts as not found.
+--golden searches your notes as they are. Each line of FILE names a query and the paths that answer it,
+relative to the workspace; "path" may be a list; blank lines and # comments are ignored. Lines with the same
+query are one question. The table judges notes: a hit anywhere in a note counts, which makes grep comparable.
+If "line" is given, passage@10 is the share of questions with that line in one of the first 10 hits. A path
+that is not a source is reported, and counts as not found.
 
---headings makes questions of what your notes call their parts. Headings are part of what is searched, so the
-chosen ones are held out: your notes are copied into memd's state folder (only you may read it), without
-these headings, without any line that says nothing else (titles in front matter, tables of contents), and
-with other file names for the notes in question. The copy is indexed with your settings, asked, and deleted.
-Nothing is written to your notes. Left out are headings with fewer than two words that say
-something ("Notes", "TODO"), that stand in several notes, or have next to nothing below them; one a note. A
-day in front of a file's name stays, so dated notes lose score with age, as they do for you.
+--headings takes questions from the headings of your notes. Headings are searched, too, so the selected ones
+are held out: your notes are copied into memd's state folder (readable only by you), without these headings,
+without lines that only repeat them (titles in front matter, tables of contents), and with other file names
+for the notes in question. The copy is indexed with your settings, searched, and deleted. Your notes are not
+changed. A heading is left out if it has fewer than two meaningful words ("Notes", "TODO"), occurs in several
+notes, or has almost no text below it; one heading is used per note. A date at the start of a file name is
+kept, so dated notes lose score with age, as in your searches.
 
-grep finds the notes with most of the query's words, then with most matching lines, as `grep -ric` shows them;
-function words are not looked for. nDCG@10, recall@k and MRR@10 are those of trec_eval; intervals are
-bootstrapped over the questions. Times are those of whole answers (30 hits are asked for), without the
-socket's fraction of a millisecond, and of grep's processes.
+grep ranks notes by the number of query words they contain, then by matching lines, as `grep -ric` counts
+them; function words are ignored. nDCG@10, recall@k and MRR@10 are defined as in trec_eval; intervals are
+bootstrapped over the questions. Times cover whole answers (of 30 hits), without the socket's fraction of a
+millisecond, and whole grep processes.
 
---compare answers whether another model is worth it: both embed the same notes and answer the same questions.
-It shows both tables, how much better the other model is and whether that may be chance, and how long a chunk
-takes each. The workspace keeps its model (memctl models use changes it).
+--compare shows whether another model is worth it: both models embed the same notes and answer the same
+questions. The output has both tables, the gain of the other model, whether it may be chance, and the time
+that each model takes for a chunk. The workspace keeps its model (memctl models use changes it).
 
-Exit code 0; 9 where hybrid is below --fail-under; 1 where no heading makes a question.
+Exit code 0; 9 if hybrid is below --fail-under; 1 if no heading can be used as a question.
 
 examples:
   memctl eval
@@ -114,7 +114,7 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Have it measured, hold it against what was demanded, show it."""
+    """Run the measurement, compare it with --fail-under, and show the report."""
     _check(args)
     workspace = workspaces.find(args.workspace)
     started = time.monotonic()
@@ -147,7 +147,7 @@ def _command(args: Namespace, workspace: str) -> list[str]:
 
 
 def _model(name: str) -> str:
-    """Return what memd calls a model: its folder, or the shipped one's name."""
+    """Return a model as memd's settings name it: its folder, or the name of the shipped model."""
     if name == model_store.SHIPPED:
         return name
     model_store.record_of(name)
@@ -155,11 +155,11 @@ def _model(name: str) -> str:
 
 
 def gate(raw: str) -> tuple[str, float]:
-    """A figure that must be reached: X, or METRIC=X."""
+    """Parse X or METRIC=X, the least value of a measure."""
     name, equals, value = text(raw).rpartition("=")
     metric = name.strip().lower() if equals else "ndcg@10"
     if metric not in SHOWN:
-        raise ArgumentTypeError(f"{raw!r}: there is no figure {name!r}; there are {', '.join(SHOWN)}")
+        raise ArgumentTypeError(f"{raw!r}: {name!r} is not a measure; the measures are {', '.join(SHOWN)}")
     try:
         wanted = float(value)
     except ValueError:
@@ -170,24 +170,24 @@ def gate(raw: str) -> tuple[str, float]:
 
 
 def _check(args: Namespace) -> None:
-    """Refuse what would fail only after minutes of work."""
+    """Reject options that would fail only after minutes of work."""
     target: Path | None = args.plot
     if target and target.suffix.lower() != ".svg":
-        raise CommandError(f"{target}: the plot is an SVG, name it so: {target.with_suffix('.svg')}")
+        raise CommandError(f"{target}: the plot is an SVG file: name it {target.with_suffix('.svg')}")
     if target and (target.is_dir() or not os.access(target.parent, os.W_OK)):
-        raise CommandError(f"{target} cannot be written: is there a folder {target.parent}, and is it yours?")
+        raise CommandError(f"{target} cannot be written: is {target.parent} a folder, and writable?")
     if target and find_spec("matplotlib") is None:
         raise CommandError(
             "--plot draws with matplotlib, which is not installed: pip install '.[plot]' in a clone of memd"
         )
     if args.max_notes and args.golden:
         raise CommandError(
-            "--max-notes samples what --headings copies; a golden file asks the notes as they are"
+            "--max-notes samples the notes that --headings copies; --golden searches the notes as they are"
         )
 
 
 def _gates(measured: Fields, args: Namespace) -> list[Fields]:
-    """Hold hybrid against what was demanded."""
+    """Compare hybrid with the values of --fail-under."""
     figures = measured["arms"][OURS]["measures"]
     return [
         {"metric": metric, "wanted": wanted, "found": figures[metric], "ok": figures[metric] >= wanted}
@@ -196,7 +196,7 @@ def _gates(measured: Fields, args: Namespace) -> list[Fields]:
 
 
 def _show(measured: Fields, args: Namespace) -> None:
-    """Print the report, and write the plot."""
+    """Print the report and the caveats, and write the plot."""
     colour = wants_colour()
     if args.json:
         common.print_json(measured)

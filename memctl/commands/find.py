@@ -1,4 +1,4 @@
-"""`memctl find`: search as one types, on a screen of its own."""
+"""`memctl find`: search as you type, on a full screen."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -9,29 +9,29 @@ from memctl.arguments import count, filter_options, workspaces_option
 from memctl.commands import common, multi_search
 from memctl.exits import CommandError
 
-LIMIT = 30  # hits where --limit does not say: three screens of them
-MOST = 100  # of which memd says how it understood the query
-# A query that checks the options. To complete a word that no chunk has, memd reads the index's vocabulary:
-# with a large index this takes half a second, which passes while the user begins to type.
+LIMIT = 30  # default of --limit: three screens
+MOST = 100  # memd explains how it understood a query only up to this limit
+# A query that checks the options. To complete a word that no chunk contains, memd reads the index's
+# vocabulary. With a large index that takes half a second, which passes while the user begins to type.
 CHECKED = {"query": "memdfind", "prefix": True}
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl find`."""
-    parser.add_argument("words", nargs="*", metavar="WORD", help="what the line begins with")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="text to begin the query with")
     workspaces_option(parser)
     parser.add_argument("-n", "--limit", type=count, metavar="N", help=f"at most N hits (default: {LIMIT})")
     filter_options(parser)
     parser.epilog = """\
-Needs the extra `tui` (pip install '.[tui]' in a clone). What is typed is searched by words at once, by
-meaning when you pause; it filters as the query of memctl search does (tag:, path:, since: …), and the filters
-that apply are shown below it. --mode keeps to one way.
+Needs the extra `tui` (pip install '.[tui]' in a clone). The query is searched by words at each key, and by
+meaning when you pause; --mode restricts it to one of them. Filters (tag:, path:, since: …) work as in
+memctl search; those in effect are shown below the query.
 
   enter             open the hit in $MEMCTL_EDITOR, $VISUAL or $EDITOR at its line, and come back
   up, down, ^p, ^n  choose a hit           ^y  copy path:line       esc, ^c  leave
   shift+up, -down   scroll its section     ^t  copy its text        ^u       empty the line
 
-Copying is the terminal's (OSC 52; in tmux: set -s set-clipboard on).
+The terminal does the copying (OSC 52; in tmux: set -s set-clipboard on).
 
 examples:
   memctl find
@@ -40,9 +40,9 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Show the screen until it is left."""
+    """Show the screen until the user leaves it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise CommandError("find needs a terminal; for programs there is: memctl search --jsonl WORD…")
+        raise CommandError("find needs a terminal; programs use memctl search --jsonl WORD…")
     if args.limit and args.limit > MOST:
         raise CommandError(f"--limit: find shows at most {MOST} hits, not {args.limit}")
     try:
@@ -50,7 +50,7 @@ def run(args: Namespace) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] != "textual":
             raise
-        # By the library's own name: what a package index has under ours need not be this memd.
+        # Names the library, because a package index may have another project under the name memd.
         raise CommandError(
             "Textual is not installed, which find needs (the extra `tui`). "
             f"Install it: {sys.executable} -m pip install 'textual>=8'"
@@ -59,12 +59,12 @@ def run(args: Namespace) -> int:
     finder = Finder(
         requests, typed=common.words_of(args), limit=args.limit or LIMIT, several=len(requests) > 1
     )
-    finder.run()  # it says itself what it breaks by
+    finder.run()  # prints the error itself if it fails
     return exits.OK if finder.return_code in {0, None} else exits.INTERNAL
 
 
 def _requests(args: Namespace) -> list[dict[str, Any]]:
-    """Return the parameters of `search` in each workspace; errors in them are raised now."""
+    """Return the parameters of `search` for each workspace, after checking them with a query."""
     with common.daemon() as client:
         if args.all or len(args.workspace) > 1:
             named = [workspaces.absolute(folder) for folder in args.workspace] or multi_search.registered(

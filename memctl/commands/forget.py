@@ -13,13 +13,13 @@ from memctl.exits import CommandError
 from memctl.output.text import one_line
 from memctl.relative_path import root_of, shown
 
-OFFERED = 5  # entries that a query is answered with: as many as somebody reads before a deletion
+OFFERED = 5  # entries offered for a query: as many as people read before deleting
 INDEX_LAGS = (
-    "what the index holds of it answers no query and goes when its disk has space, or at once with "
+    "no query finds it any more, but its text stays in the index until the disk has space, or until "
     "memctl index --purge; memctl status says more"
 )
-_ENTRY = re.compile(r"memory/[^/]+/[^/]+-[0-9a-f]{6}\.md")  # how memd names one
-_ID = re.compile(r"[0-9a-f]{16}")  # no path of an entry is one
+_ENTRY = re.compile(r"memory/[^/]+/[^/]+-[0-9a-f]{6}\.md")  # the path of an entry's file
+_ID = re.compile(r"[0-9a-f]{16}")  # never the path of an entry
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -32,21 +32,21 @@ def arguments(parser: ArgumentParser) -> None:
     )
     workspace_option(parser)
     parser.add_argument(
-        "--keep-file", action="store_true", help="only leave it out of the index for good, whoever wrote it"
+        "--keep-file", action="store_true", help="only exclude it from the index for good, whoever wrote it"
     )
     parser.add_argument(
-        "--force", action="store_true", help="also where somebody changed or replaced it since memd wrote it"
+        "--force", action="store_true", help="also if it was changed or replaced since memd wrote it"
     )
     parser.add_argument(
         "--json", action="store_true", help="one object: path, title, forgotten, indexed, elsewhere"
     )
     parser.epilog = """\
-Only entries that memd wrote and that nobody changed since; a changed one is kept. The file is deleted at
-once, of a daily file the text of the entry, in whose place a blank line stays; when the command returns,
-neither the index nor a log holds a word of it. Other notes that have lines of it, and a git repository that
-lists it, are named and left as they are.
+Forgets only entries that memd wrote and that were not changed since. The file is deleted at once; from a
+daily file only the text of the entry is deleted, which leaves a blank line. When the command returns, neither
+the index nor a log holds a word of it. Other notes with lines of the entry, and a git repository that tracks
+it, are reported and not changed.
 
---keep-file deletes nothing: memory/.memdignore names the file from then on.
+--keep-file deletes nothing: it adds the file to memory/.memdignore.
 
 examples:
   memctl forget memory/deploy/staging-needs-the-vpn-3f2a91.md
@@ -55,7 +55,7 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Delete entries, wait until their traces are gone, and say what they were."""
+    """Delete entries, wait until their traces are gone, and print their paths and titles."""
     if (args.entry is None) == (args.query is None):
         raise CommandError("name one entry by its path or id, or give --query WORDS")
     root = workspaces.find(args.workspace)
@@ -77,9 +77,9 @@ def run(args: Namespace) -> int:
 
 
 def _chosen(client: Client, query: str, root: str) -> list[dict[str, str]]:
-    """Return the entries of a search that somebody at the terminal says are meant."""
+    """Search entries and return those that the user confirms at the terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise CommandError("--query asks about each entry, and nobody can be asked here: give the path")
+        raise CommandError("--query asks about each entry, which needs a terminal: give the path")
     params = {"workspace": root, "query": query, "path": "memory/*/*.md", "limit": OFFERED, "sync": True}
     found = common.ask(client, "search", params, timeout_s=None)["hits"]
     paths = dict.fromkeys(hit["path"] for hit in found if _ENTRY.fullmatch(hit["path"]))
@@ -100,6 +100,6 @@ def _tell(answer: dict[str, Any], args: Namespace) -> None:
     here, root = common.here(), root_of(answer["workspace"])
     for place in answer.get("elsewhere") or ():
         where = f"{shown(root, place['path'], here)}:{place['start_line']}"
-        common.note(f"lines of it stand in {where}, which is left as it is")
+        common.note(f"lines of it occur in {where}, which is not changed")
     if answer.get("in_git"):
         common.note(f"git lists the file, and its history may have it: git log -- {one_line(answer['path'])}")

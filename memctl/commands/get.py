@@ -25,7 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--links",
         action="store_true",
-        help="a line a link in place of the text: out of the note, and into it",
+        help="instead of the text, one line for each link from and to the note",
     )
     parser.add_argument(
         "--json", action="store_true", help="one object: path, lines, text, title, tags, hash, links"
@@ -56,9 +56,9 @@ def run(args: Namespace) -> int:
 
 def place_of(source: str, workspace: str, *, outside: bool = False, titled: bool = False) -> dict[str, Any]:
     """
-    Return path and lines that PATH[:LINE[-LINE]] names; the path as `relative_path.source` does.
+    Return the parameters for PATH[:LINE[-LINE]]; `relative_path.source` resolves the path.
 
-    A file that is really named "a:1" wins over line 1 of "a".
+    An existing file named "a:1" wins over line 1 of "a".
     """
     match = re.fullmatch(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?(?::.*)?", source, re.DOTALL)
     if match is None or relative_path.exists(workspaces.absolute(source)):
@@ -66,14 +66,14 @@ def place_of(source: str, workspace: str, *, outside: bool = False, titled: bool
     first, last = int(match[2]), int(match[3] or match[2])
     if not 1 <= first <= last:
         raise CommandError(
-            f"{source!r}: lines count from 1, and the first one comes first, as in {match[1]}:2-5"
+            f"{source!r}: lines count from 1, the first line before the last, as in {match[1]}:2-5"
         )
     path = relative_path.source(match[1], workspace, outside=outside, titled=titled)
     return {"path": path, "start_line": first, "end_line": last}
 
 
 def _link_lines(answer: dict[str, Any], cwd: str) -> list[str]:
-    """Return a line for each link out of a note and into it: its line, and the other note."""
+    """Return one line for each link from and to a note: the line of the link, and the other note."""
     links, root = answer["links"], answer["workspace"]
     found = []
     for one in links["outgoing"]:

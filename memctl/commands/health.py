@@ -1,4 +1,4 @@
-"""`memctl health`: run memd's own checks, one of them a real ranked search."""
+"""`memctl health`: run the daemon's checks, one of which is a real ranked search."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -14,14 +14,14 @@ def arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: ok, checks")
     parser.epilog = (
-        "For scripts and units: exit code 0 or 9. Starts a daemon where none runs, as a search would.\n"
+        "For scripts and units: exit code 0 or 9. Starts a daemon if none runs, as a search does.\n"
     )
 
 
 def run(args: Namespace) -> int:
-    """Run memd's own checks, one of them a real ranked search."""
+    """Print each check and the verdict."""
     root = workspaces.if_any(args.workspace)
-    params = {"workspace": root} if root else {}  # without one memd asks all that it has
+    params = {"workspace": root} if root else {}  # without a workspace, memd checks all of them
     answer = common.asked("health", params, timeout_s=HEALTH_TIMEOUT_S)
     common.show("health", answer, as_json=args.json)
     return exits.OK if answer["ok"] else exits.UNHEALTHY

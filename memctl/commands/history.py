@@ -17,8 +17,8 @@ def arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: the notes, with who names whom")
     parser.epilog = """\
-A line a note, the oldest first; "*" is the one that was asked about. A note supersedes another one where its
-front matter says `supersedes: PATH`; memctl add --supersedes PATH writes that.
+Prints one line for each note, the oldest first, with "*" at the note you named. A note supersedes another one
+if its front matter has `supersedes: PATH`, which memctl add --supersedes PATH writes.
 
 example:
   memctl history memory/deploy/staging-needs-the-vpn-3f2a91.md
@@ -26,7 +26,7 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Print a chain."""
+    """Print the chain that a note belongs to."""
     root = workspaces.find(args.workspace)
     path = relative_path.source(args.note, root)
     answer = common.asked("history", {"workspace": root, "path": path})
@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
         path = shown(answer["workspace"], note["path"], here)
         print(f"{mark} {note['date']}  {path}  {one_line(note['title'])}")
     if hidden := answer["notes_total"] - len(answer["notes"]):
-        common.note(f"{hidden} older ones are not shown")
+        common.note(f"{hidden} older notes are not shown")
     for target in answer["unresolved"]:
-        common.note(f"it supersedes {one_line(target)!r}, and no note is called that, or several are")
+        common.note(f"it supersedes {one_line(target)!r}, which names no note, or several")
     return exits.OK

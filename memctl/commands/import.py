@@ -1,4 +1,4 @@
-"""`memctl import`: start `python -m memd.imports` and show what that has brought into the archive."""
+"""`memctl import`: import conversations into the archive by running `python -m memd.imports`."""
 
 import os
 import sys
@@ -15,10 +15,10 @@ from memctl.output.status import counted
 from memctl.output.text import one_line
 
 CLIENTS = ("claude-code", "codex", "chatgpt", "claude", "discord", "openclaw", "cowagent")
-FOLLOWED = frozenset({"claude-code", "codex", "openclaw", "cowagent"})  # their files grow; an export is one
+FOLLOWED = frozenset({"claude-code", "codex", "openclaw", "cowagent"})  # their files grow, exports do not
 WITH_PROJECTS = frozenset({"claude-code", "codex"})
 
-SHOWN = 20  # of a list on a screen; --json has all of it
+SHOWN = 20  # files of a list that are shown; --json has all
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -27,16 +27,16 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="*", type=Path, metavar="PATH", help="its files, or folders of them (see below)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="write nothing, and say what would be written")
+    parser.add_argument("--dry-run", action="store_true", help="write nothing; print what would be written")
     parser.add_argument(
-        "--with-tools", action="store_true", help="keep what tools were asked for and said, and thinking"
+        "--with-tools", action="store_true", help="keep tool calls, their results, and thinking"
     )
     parser.add_argument(
         "--project", type=Path, metavar="DIR", help="only sessions of an agent that worked in DIR or below it"
     )
-    parser.add_argument("--follow", action="store_true", help="then go on with what grows, until Ctrl-C")
+    parser.add_argument("--follow", action="store_true", help="then keep importing new turns, until Ctrl-C")
     parser.add_argument(
-        "--again", action="store_true", help="write also what you have deleted from the archive"
+        "--again", action="store_true", help="also write conversations that you have deleted from the archive"
     )
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object; with --follow one for each time")
@@ -44,23 +44,23 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 _EPILOG = """\
-Writes conversations into the workspace as Markdown, a file each: memory/archives/CLIENT/YYYY/DAY-TITLE-ID.md,
-with a heading for each turn. They are searched as every note.
+Writes each conversation into the workspace as a Markdown file, memory/archives/CLIENT/YYYY/DAY-TITLE-ID.md,
+with a heading for each turn. The files are searched like all notes.
 
 CLIENT       PATH
 claude-code  its sessions; if not named: ~/.claude/projects
 codex        its sessions; if not named: ~/.codex/sessions and archived_sessions
 chatgpt      the export that chatgpt.com sends: a zip, or the conversations.json in it
 claude       the export that claude.ai sends: the same
-discord      JSON that DiscordChatExporter writes, a file a channel, or a zip of them
+discord      JSON of DiscordChatExporter, one file for each channel, or a zip of them
 openclaw     a workspace with MEMORY.md and memory/; if not named: ~/.openclaw/workspace
 cowagent     the same; if not named: ~/cow
 
-It can be run again and again: what has grown is brought up to date, what you have changed or deleted since is
-left alone and named. Files of the client are only read. Secrets of a known shape are masked. What memd itself
-put into a prompt is left out.
+The import can be repeated: conversations that have grown are updated; files that you have changed or deleted
+since are left alone and listed. The client's files are only read. Secrets of a known form are masked. Text
+that memd added to a prompt is left out.
 
-Exit code 0; 1 where there is no file of the client's.
+Exit code 0; 1 if no file of the client was found.
 
 examples:
   memctl import claude-code --dry-run
@@ -70,8 +70,8 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Run the import in its own process and print its report."""
-    from memctl import child  # it loads subprocess, which help and completions do without
+    """Run the import in a separate process and print its report."""
+    from memctl import child  # imports subprocess, which help and completions do not need
 
     _check(args)
     workspace = workspaces.find(args.workspace)
@@ -81,13 +81,13 @@ def run(args: Namespace) -> int:
 
 
 def _check(args: Namespace) -> None:
-    """Refuse options that could only do nothing."""
+    """Reject options that would have no effect."""
     if args.client not in FOLLOWED and not args.paths:
-        raise CommandError(f"name the export: memctl import {args.client} FILE.zip (or JSON, or a folder)")
+        raise CommandError(f"which export? memctl import {args.client} FILE.zip (or JSON, or a folder)")
     if args.follow and (args.client not in FOLLOWED or args.dry_run):
         raise CommandError("--follow is for files that grow: " + ", ".join(sorted(FOLLOWED)))
     if args.project and args.client not in WITH_PROJECTS:
-        raise CommandError("--project is for agents that work in one: " + ", ".join(sorted(WITH_PROJECTS)))
+        raise CommandError("--project is for agents with projects: " + ", ".join(sorted(WITH_PROJECTS)))
 
 
 def _command(args: Namespace, workspace: str) -> list[str]:
@@ -109,11 +109,11 @@ def _show(report: dict[str, Any], args: Namespace) -> None:
         sys.stdout.write(_page(report))
         for line in _notes(report):
             common.note(line)
-    sys.stdout.flush()  # of what is followed, each line counts at once
+    sys.stdout.flush()  # --follow: show each line at once
 
 
 def _page(report: dict[str, Any]) -> str:
-    """Return the page: a line for each file that was written, and a summary."""
+    """Return one line for each file that was written, and a summary."""
     would = "would be " if report["dry_run"] else ""
     lines = [
         *_some([f"{would}{what}: {one_line(path)}" for what in ("new", "grown") for path in report[what]]),
@@ -131,14 +131,14 @@ def _sum(report: dict[str, Any], would: str) -> str:
 
 
 def _notes(report: dict[str, Any]) -> Iterator[str]:
-    """Yield the files that were left alone, then those that were skipped, each with the reason."""
+    """Yield the files that were left alone, then the skipped ones, each with the reason."""
     yield from _some([f"left alone: {one_line(one['path'])} {one['why']}" for one in report["left_alone"]])
     yield from _some([_skipped(one) for one in report["skipped"]])
 
 
 def _skipped(row: dict[str, Any]) -> str:
-    """Return the line of a file that was not read, or not read whole."""
-    unit = row["why"].partition(" ")[0]  # that is counted: a line, a conversation, a message
+    """Return the line of a file that was not read, or only in part."""
+    unit = row["why"].partition(" ")[0]  # the unit that is counted: line, conversation or message
     others = " and others" if row["count"] > 1 else ""
     where = f" ({unit} {row['first_line']}{others})" if row["first_line"] else ""
     many = f"{row['count']:,} times: " if row["count"] > 1 else ""

@@ -15,11 +15,9 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--rebuild",
         action="store_true",
-        help="read every source again; the old index answers until the new one is whole",
+        help="read every source again; the old index answers until the new one is complete",
     )
-    parser.add_argument(
-        "--purge", action="store_true", help="delete what is kept of sources that are gone, now and for good"
-    )
+    parser.add_argument("--purge", action="store_true", help="delete what is kept of missing sources now")
     parser.add_argument(
         "--no-wait", action="store_true", help="return at once; memctl status shows how far it is"
     )
@@ -27,8 +25,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--json", action="store_true", help="one object: sources, chunks, vectors, skipped, took_ms"
     )
     parser.epilog = """\
-A source that is gone leaves every answer at once; what was indexed of it is kept for 24 hours, so that a
-disk that comes back costs nothing. --purge does not wait.
+A missing source is left out of answers at once, but its indexed text is kept for 24 hours, in case a disk was
+only unmounted. --purge deletes it now.
 """
 
 
@@ -50,14 +48,14 @@ def run(args: Namespace) -> int:
         print(_indexed(answer, purged=args.purge))
     if until := answer.get("paused_until"):
         common.note(
-            f"embedding is paused until {moment(until)}: notes without vectors are found by words alone "
+            f"embedding is paused until {moment(until)}: notes without vectors are found by words only "
             "(memctl resume ends it)"
         )
     return exits.OK
 
 
 def _indexed(answer: dict[str, Any], *, purged: bool) -> str:
-    """Return what the index holds now, on one line."""
+    """Return the amounts in the index on one line."""
     amounts = [counted(answer[f"{noun}s"], noun) for noun in ("source", "chunk", "vector")]
     news = [] if answer.get("changed", True) else ["nothing changed"]
     news += [f"{counted(answer['purged'], 'source')} purged"] if purged else []

@@ -14,10 +14,10 @@ from memctl.output import caveats
 from memctl.output.status import counted
 from memctl.output.text import one_line
 
-ESTIMATE_S = 1.0  # of indexing tell how long the rest will take; a small folder is done by then
-MODEL_S = 2.0  # the shipped model has loaded by then; before that nobody knows what it reads
+ESTIMATE_S = 1.0  # of indexing are enough to estimate the rest; a small folder is done by then
+MODEL_S = 2.0  # the shipped model has loaded by then, which shows what scripts it reads
 POLL_S = 0.05  # a status costs a millisecond
-SCAN_TIMEOUT_S = 120.0  # registering counts the sources, and a folder may be large or slow
+SCAN_TIMEOUT_S = 120.0  # registering counts the sources of a folder, which may be large or slow
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -27,13 +27,13 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--nested",
         action="store_true",
-        help="also for a folder in a workspace, whose index then loses the notes below DIR",
+        help="also for a folder inside a workspace, which then no longer indexes the notes below DIR",
     )
     parser.add_argument("--json", action="store_true", help="one object: root, created, sources, config")
     parser.epilog = """\
-Writes DIR/memory/config.toml and registers the folder; changes no note. Twice is as good as once. Indexing
-goes on in the background: by their words notes are found within seconds, by their meaning when their vectors
-are there, those that were changed last first. memctl status shows how far it is.
+Writes DIR/memory/config.toml and registers the folder; changes no note. Repeating it does no harm. Indexing
+continues in the background: notes can be found by words within seconds, and by meaning once they are
+embedded, recently changed notes first. memctl status shows the progress.
 
 example:
   memctl init ~/notes
@@ -41,7 +41,7 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Make a folder a workspace and say what to do next."""
+    """Make a folder a workspace, and print its state and the next step."""
     folder = workspaces.absolute(args.folder)
     with common.daemon() as client:
         params = {"path": folder, "force": args.force, "nested": args.nested}
@@ -63,12 +63,12 @@ def run(args: Namespace) -> int:
     if (share := round(100 * (index.get("unreadable") or 0) / max(index.get("chunks") or 0, 1))) > 0:
         print(
             f"model:  {share} % of these notes are in a script or language that the model does not read: "
-            "words find them, meaning does not. A multilingual one is set by provider and model in that file"
+            "only words find them. Set a multilingual model with provider and model in that file"
         )
     if answer["created"]:
         print(f"next:   cd {quote(root)} && memctl search WORD…")
     for inner in answer.get("within") or ():
-        common.note(f"{inner} is a workspace of its own: its notes are not searched from here")
+        common.note(f"{inner} is a separate workspace: its notes are not searched from here")
     advise()
     return exits.OK
 
@@ -79,16 +79,16 @@ def _added(client: Client, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _confirmed(said: str) -> bool:
-    """Ask somebody at a terminal; False where there is none."""
+    """Ask the user at the terminal; False if there is none."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    common.note(said.rpartition(". ")[0])  # without the command that is about to be carried out
+    common.note(said.rpartition(". ")[0])  # without the last sentence, which names a command to run
     return common.confirmed("Go on?")
 
 
 def _index_soon(client: Client, root: str) -> dict[str, Any]:
-    """Return the state of the index when small folders are done, and large ones have an estimate."""
-    with suppress(RpcError):  # its time is over
+    """Wait until a small folder is indexed or a large one has an estimate; return the index's status."""
+    with suppress(RpcError):  # the timeout
         client.call("index", {"workspace": root, "vectors": False}, timeout_s=ESTIMATE_S)
     give_up = time.monotonic() + MODEL_S
     while True:
@@ -100,13 +100,13 @@ def _index_soon(client: Client, root: str) -> dict[str, Any]:
 
 
 def _knows_its_model(known: dict[str, Any]) -> bool:
-    """Return whether memd knows which scripts the model reads, or there is no model."""
+    """Return whether memd knows which scripts the model reads, or that there is no model."""
     is_failed = {"model-failed", "numpy-missing"} & set(known.get("degraded") or ())
     return bool(known.get("provider") in {None, "none"} or known.get("model_id") or is_failed)
 
 
 def _progress(index: dict[str, Any]) -> str:
-    """Return whether words and meaning can be searched now, else when."""
+    """Return whether words and meaning can be searched now, or when."""
     left_s = index.get("left_s") or {}
     if index.get("first_words"):
         words = (
@@ -121,7 +121,7 @@ def _progress(index: dict[str, Any]) -> str:
 
 
 def advise() -> None:
-    """Print what to do where the systemd drop-in does not fit the providers of the workspaces any more."""
+    """Print what to do if the systemd drop-in no longer fits the providers of the workspaces."""
     from memctl import paths, systemd
 
     if systemd.managed():

@@ -1,4 +1,4 @@
-"""`memctl journal`: show who wrote, revised, superseded and forgot what, and when."""
+"""`memctl journal`: show which client wrote, revised, superseded or forgot which entry, and when."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -11,7 +11,7 @@ from memctl.output.text import one_line
 from memctl.relative_path import root_of, shown
 
 DEFAULT_LIMIT = 100  # as memd's own
-ID_CHARS = 6  # of the id of an entry that is gone: as many as the name of its file had
+ID_CHARS = 6  # characters of a forgotten entry's id: as many as its file name had
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -29,8 +29,8 @@ def arguments(parser: ArgumentParser) -> None:
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object a line, with id and hash")
     parser.epilog = """\
-The newest first: when, what, by whom, and the entry as it is called now; of one that is gone only its id. The
-journal itself has no word of an entry, and no name.
+Prints the newest first: time, action, client, and the entry's current path and title, or only its id if it is
+gone. The journal itself stores no text and no name of an entry.
 
 examples:
   memctl journal --since today
@@ -39,7 +39,7 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print what was done, a line each."""
+    """Print the newest records, one a line."""
     root = workspaces.find(args.workspace)
     given = {key: getattr(args, key) for key in ("client", "conversation", "since", "limit")}
     params = {"workspace": root} | {key: value for key, value in given.items() if value is not None}
@@ -49,16 +49,16 @@ def run(args: Namespace) -> int:
             common.print_json(record)
         else:
             sys.stdout.write(f"{_line(record, root_of(root))}\n")
-    sys.stdout.flush()  # so that stderr comes below
+    sys.stdout.flush()  # keep stderr below the records
     common.note(_shown(answer, is_narrowed=any((args.client, args.conversation, args.since))))
     return exits.OK if answer["records"] else exits.NONE
 
 
 def _shown(answer: dict[str, Any], *, is_narrowed: bool) -> str | None:
-    """Return how much of the journal is shown; None where all of it is."""
+    """Return how many records are shown of how many; None if all are shown."""
     shown, total = len(answer["records"]), answer["records_total"]
     if not total:
-        return "nothing in the journal is of that" if is_narrowed else "the journal is empty"
+        return "nothing in the journal matches" if is_narrowed else "the journal is empty"
     return f"the newest {shown:,} of {total:,} (--limit {total} shows all)" if shown < total else None
 
 

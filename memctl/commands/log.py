@@ -1,7 +1,7 @@
 """`memctl log`: show the daemon's own log.
 
-The journal has it where systemd runs the daemon, else a file in the state folder. This never asks the daemon:
-its log is wanted most where it does not answer.
+The log is in the journal if systemd runs the daemon, otherwise in a file in the state folder. The daemon is
+never asked: its log is needed most when it does not answer.
 """
 
 import os
@@ -24,9 +24,9 @@ from memctl.output.text import wants_colour
 from memctl.paths import open_own
 from memctl.systemd import SERVICE, ServiceError
 
-MOST_LINES = 1_000_000_000  # journalctl takes no number of more than 31 bits
-LINES = 50  # arbitrary: a start, a day's troubles and a stop are on one page
-LOOK_S = 0.25  # as tail -f where the system tells it nothing; nobody reads faster
+MOST_LINES = 1_000_000_000  # journalctl accepts numbers of at most 31 bits
+LINES = 50  # arbitrary: a start, the errors of a day and a stop fit on one page
+POLL_S = 0.25  # as tail -f without inotify; faster than people read
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -34,15 +34,15 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--lines", type=_lines, default=LINES, metavar="N", help=f"the last N lines (default: {LINES})"
     )
-    parser.add_argument("-f", "--follow", action="store_true", help="go on with what is written from now on")
+    parser.add_argument("-f", "--follow", action="store_true", help="keep printing new lines")
     parser.add_argument(
         "--json",
         action="store_true",
-        help="the objects that memd wrote, one a line; what others wrote as .text",
+        help="the objects that memd wrote, one a line; lines of other programs as .text",
     )
     parser.epilog = """\
-From the journal where memd is a systemd service (journalctl --user-unit memd.service), else from the file of
-a daemon that memctl started. Exit code 5: there is no log. No word of a note or a query is in it.
+Reads the journal if memd is a systemd service (journalctl --user-unit memd.service), otherwise the log file
+of a daemon that memctl started. Exit code 5: there is no log. The log contains no text of notes or queries.
 
 example:
   memctl log -f
@@ -50,7 +50,7 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Print the last lines, and what follows where that is wanted."""
+    """Print the last lines of the log, and new lines with --follow."""
     shown, marker = False, Marker("", colour=wants_colour())
     for record in _records(args.lines, follow=args.follow):
         shown = True
@@ -71,8 +71,8 @@ def _records(count: int, *, follow: bool) -> Iterator[Record]:
     path = paths.state_dir() / LOG_NAME
     if not path.exists():
         raise CommandError(
-            f"there is no log: memd is no systemd service here, and {path} is not there. memctl start makes "
-            "it; a memd that was started by hand writes to its own terminal",
+            f"there is no log: memd is not a systemd service here, and {path} does not exist. memctl start "
+            "creates it; a memd started by hand logs to its own terminal",
             exits.NOT_FOUND,
         )
     return map(from_line, file_lines(path, count, follow=follow))
@@ -80,7 +80,7 @@ def _records(count: int, *, follow: bool) -> Iterator[Record]:
 
 def _nothing() -> str:
     if not systemd.managed():
-        return f"{paths.state_dir() / LOG_NAME} is empty: memd has had nothing to say since it was made"
+        return f"{paths.state_dir() / LOG_NAME} is empty: memd has logged nothing since the file was created"
     return (
         "the journal has nothing of memd.service: it has not run yet (memctl start), or journald has "
         "deleted what is old"
@@ -88,7 +88,7 @@ def _nothing() -> str:
 
 
 def _lines(raw: str) -> int:
-    """A number of lines; 0 is good for following."""
+    """Parse a number of lines; 0 is useful with --follow."""
     if not raw.isascii() or not raw.isdigit():
         raise ArgumentTypeError(f"{raw!r} is not a whole number from 0")
     return min(int(raw[:10]), MOST_LINES)
@@ -96,16 +96,16 @@ def _lines(raw: str) -> int:
 
 def file_lines(path: Path, count: int, *, follow: bool = False) -> Iterator[str]:
     """
-    Return the last *count* lines of *path*, and where it was set aside a moment ago, of the file before it.
+    Yield the last *count* lines of *path*; if it has fewer, also lines of the rotated file .log.1.
 
     Args:
-        path: a log; memctl sets it aside as .log.1 when it is long, and begins a new one.
+        path: a log; memctl renames it to .log.1 when it is long, and begins a new one.
         count: 0 is allowed.
-        follow: go on with what is written from now on, also into a new file at this path.
+        follow: then wait for new lines, also in a new file at this path; the iterator does not end.
     """
     with _opened(path) as now:
         lines = deque(now, maxlen=count) if count else deque(_skipped(now))
-        # A line that is not complete yet is the first one to follow.
+        # An incomplete last line is yielded when the rest of it has been written.
         rest = lines.pop() if follow and lines and not lines[-1].endswith(b"\n") else b""
         if len(lines) < count:
             lines.extendleft(reversed(_before(path, count - len(lines))))
@@ -116,15 +116,15 @@ def file_lines(path: Path, count: int, *, follow: bool = False) -> Iterator[str]
 
 def journal_lines(count: int, *, follow: bool = False) -> Iterator[str]:
     """
-    Return the journal's last *count* entries of the service, each as journalctl's JSON.
+    Yield the last *count* journal entries of the service as JSON objects of journalctl.
 
     Raises:
-        ServiceError: there is no journalctl, or it failed; the text is its own.
+        ServiceError: journalctl is missing or failed; the text has its error message.
     """
     import subprocess
 
-    # Of this user's service alone, as --user --unit is, but not out of this user's own journal alone: where
-    # journald keeps none (no /var/log/journal), an administrator still sees it.
+    # --user-unit instead of --user --unit: the latter reads only the user's journal, which journald does not
+    # keep without /var/log/journal; an administrator can then still read the entries in the system's journal.
     command = ["journalctl", "--user-unit", SERVICE, "--lines", str(count), "--output", "json"]
     command += ["--quiet", "--no-pager", *(["--follow"] if follow else [])]
     try:
@@ -143,7 +143,7 @@ def journal_lines(count: int, *, follow: bool = False) -> Iterator[str]:
                 "no /var/log/journal, only root and members of systemd-journal may)"
             )
     finally:
-        # Who stops to read, or Ctrl-C: a journalctl that follows would wait for its next line to notice.
+        # After Ctrl-C, or when the reader stops, journalctl --follow would notice only at its next line.
         process.terminate()
         process.wait()
 
@@ -166,9 +166,9 @@ def _before(path: Path, count: int) -> list[bytes]:
 
 
 def _following(path: Path, log: BinaryIO, rest: bytes) -> Iterator[bytes]:
-    """Yield complete lines as they come."""
+    """Yield complete lines as they are written; does not end."""
     while True:
-        # Looked at before reading: what was written until the file was set aside is read, too.
+        # Checked before reading, so that all lines written before the rotation are read.
         replaced = _is_another(path, log)
         *lines, rest = (rest + log.read()).split(b"\n")
         yield from lines
@@ -176,15 +176,15 @@ def _following(path: Path, log: BinaryIO, rest: bytes) -> Iterator[bytes]:
             with _opened(path) as fresh:
                 yield from chain([rest] if rest else [], _following(path, fresh, b""))
         if log.tell() > os.fstat(log.fileno()).st_size:
-            log.seek(0)  # somebody emptied it
-        time.sleep(LOOK_S)
+            log.seek(0)  # the file was truncated
+        time.sleep(POLL_S)
 
 
 def _is_another(path: Path, log: BinaryIO) -> bool:
     try:
         found = path.stat()
     except FileNotFoundError:
-        return False  # just being replaced, or deleted for good: the next look says
+        return False  # being replaced, or deleted: the next poll tells
     mine = os.fstat(log.fileno())
     return (found.st_dev, found.st_ino) != (mine.st_dev, mine.st_ino)
 

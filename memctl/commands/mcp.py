@@ -1,4 +1,4 @@
-"""`memctl mcp`: serve agents: an MCP server on stdin and stdout."""
+"""`memctl mcp`: an MCP server for agents on stdin and stdout."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -12,9 +12,9 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl mcp`."""
     workspace_option(parser)
     parser.epilog = """\
-Tools: search_memory, recall, extract_memory, get, why_memory, forget_memory. The notes are resources
-(memory:///PATH), and recall is a prompt, too. Outside of every workspace it serves the only one that is
-registered, and says so in each answer.
+Tools: search_memory, recall, extract_memory, get, why_memory, forget_memory. Notes are resources
+(memory:///PATH), and recall is also a prompt. Started outside of any workspace, it serves the only registered
+one, and states that in each answer.
 
 example, for an agent's configuration:
   {"mcpServers": {"memd": {"command": "memctl", "args": ["mcp", "--workspace", "~/notes"]}}}
@@ -23,10 +23,10 @@ example, for an agent's configuration:
 
 def run(args: Namespace) -> int:
     """Serve agents until stdin closes."""
-    # An agent's program starts its servers wherever it is: without a workspace each answer says so.
+    # An agent's client starts its servers in any folder: without a workspace, each answer says so.
     root = workspaces.if_any(args.workspace)
     if sys.stdin.isatty():
-        common.note("this speaks JSON with an agent on stdin and stdout; Ctrl-C ends it")
+        common.note("this is a server that speaks JSON with an agent on stdin and stdout; Ctrl-C ends it")
     from memctl.mcp.server import serve
 
     serve(root)

@@ -17,8 +17,8 @@ from memctl.output.text import one_line
 from memctl.progress import Progress
 
 MAX_LISTING_BYTES = 32 * 1024 * 1024  # a list of 10,000 files has about 3 MB
-ANSWER_TIMEOUT_S = 30.0  # without a byte
-MEASURE_TIMEOUT_S = 300.0  # a large model on a small machine takes seconds a chunk, and six are embedded
+ANSWER_TIMEOUT_S = 30.0  # longest time without a byte
+MEASURE_TIMEOUT_S = 300.0  # six chunks are embedded; a large model on a small machine takes seconds for one
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -26,15 +26,16 @@ def arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
     added = actions.add_parser("add", help="download a model; the only command of memd that downloads")
     added.add_argument("repo", metavar="REPO", help="on the hub, as intfloat/multilingual-e5-small")
-    added.add_argument("--query-prefix", metavar="TEXT", help="before a query; default: what its files say")
-    added.add_argument("--document-prefix", metavar="TEXT", help="before a text; default: what its files say")
+    from_files = "(default: from the model's files)"
+    added.add_argument("--query-prefix", metavar="TEXT", help=f"put before a query {from_files}")
+    added.add_argument("--document-prefix", metavar="TEXT", help=f"put before a text {from_files}")
     added.add_argument(
-        "--scripts", metavar="NAMES", help="that it reads, as Latin,Cyrillic; default: what your config says"
+        "--scripts", metavar="NAMES", help="scripts it reads, as Latin,Cyrillic (default: from your config)"
     )
     added.add_argument("--yes", action="store_true", help="do not ask")
     shown = actions.add_parser("list", help="print each model that was added (the default)")
     shown.add_argument("--json", action="store_true", help="one object")
-    used = actions.add_parser("use", help="allow a model in your own config.toml, and set it in a workspace")
+    used = actions.add_parser("use", help="allow a model in your user config.toml, and set it in a workspace")
     used.add_argument("name", metavar="NAME", help="as list prints it")
     workspace_option(used)
     removed = actions.add_parser("remove", help="delete what add downloaded")
@@ -48,7 +49,7 @@ HF_ENDPOINT names another hub. No token is sent.
 
 
 def run(args: Namespace) -> int:
-    """Run the action that was named; list without one."""
+    """Run the named action; the default is list."""
     return {"add": _add, "use": _use, "remove": _remove}.get(args.action, _list)(args)
 
 
@@ -92,7 +93,7 @@ def _add(args: Namespace) -> int:
 
 @contextmanager
 def _one_line_errors(repo: str) -> Iterator[None]:
-    from httpx2 import HTTPError  # what the hub's client speaks with; its own errors derive from it
+    from httpx2 import HTTPError  # base class of the errors of the hub's library
     from huggingface_hub.errors import HFValidationError
 
     try:
@@ -103,7 +104,7 @@ def _one_line_errors(repo: str) -> Iterator[None]:
 
 @contextmanager
 def _unreadable_answers(repo: str) -> Iterator[None]:
-    """Turn what the hub's client raises of an answer that is no JSON, or of another shape, into one line."""
+    """Convert errors of the hub's library about malformed answers to `CommandError`."""
     from huggingface_hub.errors import HFValidationError
 
     try:
@@ -112,13 +113,13 @@ def _unreadable_answers(repo: str) -> Iterator[None]:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise CommandError(
-            f"{repo} could not be downloaded: the hub's answer is not that of a model hub "
-            f"({one_line(str(error)) or type(error).__name__}). HF_ENDPOINT names another one"
+            f"{repo} could not be downloaded: the answer is not from a model hub "
+            f"({one_line(str(error)) or type(error).__name__}). HF_ENDPOINT sets another hub"
         ) from error
 
 
 def _listed(hub: Any, repo: str) -> Any:
-    """Return what the hub lists of a repository."""
+    """Return the hub's `ModelInfo` of a repository, with its files and their sizes."""
     from huggingface_hub import hf_api
 
     _hub_utils().validate_repo_id(repo)
@@ -129,7 +130,7 @@ def _listed(hub: Any, repo: str) -> Any:
 
 
 def _download(urls: dict[str, str], folder: Path, sizes_bytes: dict[str, int]) -> None:
-    """Download files, of which no more is kept than was agreed to, and show how far that is."""
+    """Download files to *folder*, each at most as large as listed, and show the progress."""
     done_bytes, total_bytes = 0, sum(sizes_bytes.values())
     with Progress() as progress:
         for name, url in urls.items():
@@ -143,7 +144,7 @@ def _download(urls: dict[str, str], folder: Path, sizes_bytes: dict[str, int]) -
 
 
 def _body(url: str, most_bytes: int, what: str) -> Iterator[bytes]:
-    """Yield the body of an answer, which is bounded: the hub's own client takes as much as comes."""
+    """Yield the body of an answer of at most *most_bytes*; the hub's own client sets no limit."""
     utils = _hub_utils()
     headers = utils.build_hf_headers(token=False, library_name="memd") | {"Accept-Encoding": "identity"}
     left = most_bytes
@@ -155,7 +156,7 @@ def _body(url: str, most_bytes: int, what: str) -> Iterator[bytes]:
             left -= len(part)
             if left < 0:
                 raise CommandError(
-                    f"{what} is not what the hub listed: more than {most_bytes:,} bytes. Nothing was kept",
+                    f"{what} is larger than the hub listed: more than {most_bytes:,} bytes. Nothing was kept",
                     exits.STORAGE,
                 )
             yield part
@@ -173,13 +174,13 @@ def _hub() -> Any:
         from huggingface_hub import HfApi
     except ImportError:
         raise CommandError(
-            "models are downloaded by a library that is missing: pip install 'huggingface_hub>=2'"
+            "downloading models needs a library that is missing: pip install 'huggingface_hub>=2'"
         ) from None
     return HfApi(library_name="memd")
 
 
 def _hub_utils() -> Any:
-    """Return the public tools of the hub's library, which it does not mark as exported for a type checker."""
+    """Return `huggingface_hub.utils` untyped: it does not mark its public names as exported."""
     from huggingface_hub import utils
 
     return utils
@@ -188,7 +189,7 @@ def _hub_utils() -> Any:
 def _confirmed(repo: str, size_bytes: int, licence: str) -> bool:
     what = f"download {repo}: {size_bytes / 1e6:.1f} MB, licence {one_line(licence)}"
     if not sys.stdin.isatty():
-        raise CommandError(f"this would {what}: say --yes where nobody can be asked")
+        raise CommandError(f"this would {what}: pass --yes to confirm without a terminal")
     return common.confirmed(f"This will {what}. Go on?")
 
 
@@ -198,7 +199,7 @@ def _checked(path: Path, listed: Any) -> str:
 
 
 def _said(args: Namespace) -> dict[str, Any]:
-    """Return the prefixes and scripts that the user gave, as memd reads them from the record."""
+    """Return the prefixes and scripts of the options, as memd reads them from the model's record."""
     said = {"query_prefix": args.query_prefix, "document_prefix": args.document_prefix}
     scripts = [name.strip() for name in args.scripts.split(",")] if args.scripts else None
     return {key: value for key, value in (said | {"scripts": scripts}).items() if value is not None}
@@ -245,7 +246,7 @@ def _use(args: Namespace) -> int:
     model_store.allow(folder, allowed=True)
     settings = {"provider": "onnx", "model": str(folder)}
     answer = common.asked("workspace.configure", {"workspace": root, "settings": settings})
-    print(f"{one_line(answer['root'])}: embeds its notes with {args.name} from now on")
+    print(f"{one_line(answer['root'])}: notes are embedded with {args.name} from now on")
     return exits.OK
 
 
@@ -261,5 +262,5 @@ def _remove(args: Namespace) -> int:
     stays = model_store.delete(folder, record)
     print(f"removed: {folder}")
     for path in stays:
-        print(f"kept, for it was not downloaded: {one_line(path)}")
+        print(f"kept, because it was not downloaded: {one_line(path)}")
     return exits.OK

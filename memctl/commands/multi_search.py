@@ -1,6 +1,6 @@
-"""A search of several workspaces: one search each, the hits merged by score.
+"""Search several workspaces, one after the other, and merge the hits by score.
 
-For a person at a terminal; memd itself, its agents and its hooks search one workspace at a time.
+Only for people at a terminal: the daemon, agents and hooks search one workspace at a time.
 """
 
 import heapq
@@ -17,22 +17,22 @@ from memctl.exits import CommandError
 from memctl.output import caveats, hits
 from memctl.output.text import ascii_only, to_json
 
-LIMIT = 10  # hits of a group, where --limit does not say: as one workspace has by default
-ABSOLUTE = "//"  # seen from here every path is absolute: none is below it
+LIMIT = 10  # default of --limit for each group, as in a single workspace
+ABSOLUTE = "//"  # a folder that no path is below: shown from it, all paths are absolute
 
 Answer = dict[str, Any]
 Hit = dict[str, Any]
 
 
 def search(params: dict[str, Any], args: Namespace) -> int:
-    """Ask each workspace; print the hits group by group, and the caveats of each answer on stderr."""
+    """Search each workspace; print the hits by group, and the caveats of each answer on stderr."""
     with common.daemon() as client:
         named = [workspaces.absolute(folder) for folder in args.workspace] or registered(client)
         answers, failures = ask_each(client, narrowed(params, named, args), args)
     shown = [hits.good_hits(answer, args) for answer in answers]
     merged = [hit for group in groups(shown) for hit in group[: args.limit or LIMIT]]
     _print(merged, shown, params["query"], args)
-    sys.stdout.flush()  # so that stderr comes below the hits where both go to one file
+    sys.stdout.flush()  # keep stderr below the hits if both go to one file
     if not args.json:
         for answer in shown:
             if said := caveats.notes(answer):
@@ -45,8 +45,8 @@ def search(params: dict[str, Any], args: Namespace) -> int:
         models = dict.fromkeys(hit["model_id"] for hit in merged)
         if len(models) > 1:
             common.note(
-                f"hits come in {len(models)} groups, one a model: their scores are no common measure"
-                f"{' (one group is by words alone)' if None in models else ''}"
+                f"hits come in {len(models)} groups, one a model: their scores are not comparable"
+                f"{' (one group was found by words only)' if None in models else ''}"
             )
     for root, error in failures:
         common.note(f"{root}: {error}")
@@ -54,10 +54,10 @@ def search(params: dict[str, Any], args: Namespace) -> int:
         return exits.OK
     if not (args.json or args.jsonl):
         reasons = {hits.no_hits(answer, good) for answer, good in zip(answers, shown, strict=True)}
-        common.note(max(reasons, key=len, default="no hits"))  # the longest offers something to do
+        common.note(max(reasons, key=len, default="no hits"))  # the longest one offers advice
     if failures:
         return exits.of(failures[0][1].code)
-    return max(map(common.status_of, shown))  # INCOMPLETE where one of them is
+    return max(map(common.status_of, shown))  # INCOMPLETE if one of them is
 
 
 def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace) -> None:
@@ -75,7 +75,7 @@ def _print(merged: list[Hit], answers: list[Answer], query: str, args: Namespace
 
 
 def registered(client: Client) -> list[str]:
-    """Return the roots of all workspaces, without the copies of `memctl eval`."""
+    """Return the roots of all registered workspaces, without temporary copies by `memctl eval`."""
     known = client.call("workspace.list", {}, timeout_s=common.SEARCH_TIMEOUT_S)["workspaces"]
     roots = [str(one["root"]) for one in known]
     if not roots:
@@ -84,7 +84,7 @@ def registered(client: Client) -> list[str]:
 
 
 def narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list[dict[str, Any]]:
-    """Return the request to each workspace that --path can match something in, with its filters."""
+    """Return one request, with its filters, for each workspace in which --path can match."""
     given = filters_of(args)
     globs = relative_path.globs_of_each(given.pop("path", ()), named)
     return [
@@ -97,24 +97,25 @@ def narrowed(params: dict[str, Any], named: list[str], args: Namespace) -> list[
 def ask_each(
     client: Client, requests: list[dict[str, Any]], args: Namespace
 ) -> tuple[list[Answer], list[tuple[str, RpcError]]]:
-    """Return the answers, one a workspace, and the errors of workspaces that did not answer."""
+    """Return one answer for each workspace, and the errors of workspaces that did not answer."""
     answers: dict[str, Answer] = {}
     failures = []
     for request in requests:
         try:
             answer = common.whole_answer(client, "search", request, args)
         except RpcError as error:
-            # An invalid query fails in each workspace, and a folder that is none is a slip of the user.
+            # An invalid query fails in every workspace, and a folder that is not a workspace is a user's
+            # mistake.
             if error.callers_fault and error.code != "MEMD_CONFIG":
                 raise
             failures.append((request["workspace"], error))
         else:
-            answers.setdefault(answer["workspace"], answer)  # two folders of one workspace are one
+            answers.setdefault(answer["workspace"], answer)  # two folders may be in the same workspace
     return list(answers.values()), failures
 
 
 def groups(answers: list[Answer]) -> list[list[Hit]]:
-    """Return the hits of each model's answers, best first; an answer by words alone has none."""
+    """Return the hits grouped by model, best first; the model of keyword-only answers is None."""
     found: dict[str | None, list[list[Hit]]] = {}
     for answer in answers:
         about = {"workspace": answer["workspace"], "model_id": answer.get("model_id")}
@@ -123,9 +124,10 @@ def groups(answers: list[Answer]) -> list[list[Hit]]:
 
 
 def _merged(answers: list[list[Hit]]) -> list[Hit]:
-    """Return the best first, of equal scores the newest; the hits of one answer keep their order.
+    """Merge answers by score, then date, newest first; the hits of one answer keep their order.
 
-    A note is before a better note that it supersedes: a hit counts as the best of itself and those after it.
+    A note may precede a better note that it supersedes, so each hit counts with the best score from it
+    onward.
     """
     ranked = []
     for found in answers:
@@ -135,13 +137,13 @@ def _merged(answers: list[list[Hit]]) -> list[Hit]:
 
 
 def _rank(counted: tuple[float, Hit]) -> tuple[float, tuple[int, ...], str, str]:
-    """Return the place of a hit among those of other answers, the lowest first."""
+    """Return the sort key of a hit among the hits of all answers, lowest first."""
     score, hit = counted
     return -score, tuple(-ord(sign) for sign in str(hit.get("date"))), hit["workspace"], hit["path"]
 
 
 def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:
-    """Return the hits in a form for programs, each as a search of its own workspace prints it."""
+    """Return the hits in a format for programs, each as a search of its own workspace prints it."""
     if args.json:
         parts = [{key: answer[key] for key in answer if key != "hits"} for answer in answers]
         return to_json({"hits": merged, "answers": parts}, ascii_only=ascii_only()) + "\n"
@@ -149,5 +151,5 @@ def _output(merged: list[Hit], answers: list[Answer], args: Namespace) -> str:
 
 
 def _alone(hit: Hit) -> Answer:
-    """Return an answer of one hit, in its workspace."""
+    """Return an answer that contains only *hit*."""
     return {"workspace": hit["workspace"], "hits": [hit]}

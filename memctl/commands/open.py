@@ -1,4 +1,4 @@
-"""`memctl open`: a hit of the last search in the editor, at its line."""
+"""`memctl open`: open a hit of the last search in the editor, at its line."""
 
 import os
 import shlex
@@ -11,7 +11,7 @@ from memctl.exits import CommandError
 from memctl.last_hits import HitPlace
 
 VARIABLES = ("MEMCTL_EDITOR", "VISUAL", "EDITOR")
-# How a line is named on the command line of an editor; others get the file alone.
+# Editors by the syntax of a line number on their command line; others get only the file.
 PLUS_LINE = frozenset(
     "vi vim nvim gvim view nano pico emacs emacsclient micro kak joe mg ne".split()  # noqa: SIM905 - readable
 )
@@ -23,8 +23,8 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl open`."""
     parser.add_argument("number", nargs="?", type=count, default=1, metavar="N", help="(default: 1)")
     parser.epilog = """\
-Opens what $MEMCTL_EDITOR, $VISUAL or $EDITOR names. Each terminal remembers the hits of its own last search;
-only their paths and lines are kept, in the folder of memd's socket.
+Opens the hit in $MEMCTL_EDITOR, $VISUAL or $EDITOR. Each terminal has the hits of its own last search; only
+their paths and lines are stored, in the folder of memd's socket.
 
 examples:
   memctl search retry policy && memctl open
@@ -33,7 +33,7 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Start the editor and wait for it; its exit code is ours."""
+    """Start the editor, wait for it and return its exit code."""
     places = last_hits.kept()
     if not places:
         raise CommandError("this terminal has not shown any hits yet: memctl search WORDS", exits.NONE)
@@ -50,14 +50,14 @@ def open_place(place: HitPlace) -> int:
         CommandError: the file is gone, or there is no such editor.
     """
     if not Path(place.path).exists():
-        raise CommandError(f"{place.path} is not there any more: search again", exits.NOT_FOUND)
-    import subprocess  # what completes the options loads this module, too
+        raise CommandError(f"{place.path} no longer exists: search again", exits.NOT_FOUND)
+    import subprocess  # slow to import, and completion imports this module
 
     command = editor_command(_editor(), place)
     try:
         return subprocess.run(command, check=False).returncode
     except OSError as error:
-        named = f"{command[0]} can't be started ({error.strerror}): set EDITOR to a program that is there"
+        named = f"{command[0]} can't be started ({error.strerror}): set EDITOR to a program that exists"
         raise CommandError(named, exits.USAGE) from error
 
 
@@ -78,4 +78,4 @@ def _editor() -> list[str]:
     try:
         return shlex.split(named) or ["vi"]
     except ValueError as error:
-        raise CommandError(f"the editor {named!r} is no command line: {error}", exits.USAGE) from error
+        raise CommandError(f"the editor {named!r} is not a command line: {error}", exits.USAGE) from error

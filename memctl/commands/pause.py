@@ -1,4 +1,4 @@
-"""`memctl pause`: hold embedding for a while."""
+"""`memctl pause`: pause embedding for a while."""
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
@@ -7,11 +7,11 @@ from memctl.commands import common
 from memctl.output.status import moment
 
 UNITS_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
-DEFAULT_S = 3600.0  # as memd's own
+DEFAULT_S = 3600.0  # same as memd's default
 
 
 def duration(raw: str) -> float:
-    """Return a time span such as 90s, 30m, 2h or 1d in seconds; a number alone is seconds."""
+    """Parse a time span such as 90s, 30m, 2h or 1d into seconds; the default unit is seconds."""
     number = raw.rstrip("abcdefghijklmnopqrstuvwxyz")
     unit = raw[len(number) :] or "s"
     try:
@@ -19,7 +19,7 @@ def duration(raw: str) -> float:
     except (ValueError, KeyError):
         length_s = 0.0
     if not 0 < length_s <= 7 * UNITS_S["d"]:
-        raise ArgumentTypeError(f"{raw!r} is no time span of up to a week, as 90s, 30m, 2h or 1d")
+        raise ArgumentTypeError(f"{raw!r} is not a time span of up to a week, as 90s, 30m, 2h or 1d")
     return length_s
 
 
@@ -35,13 +35,13 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="one object: paused_until")
     parser.epilog = """\
-For all workspaces. What is saved meanwhile is found by its words at once, and by its meaning later. The pause
-ends by itself, by memctl resume, and with the daemon.
+Applies to all workspaces. Notes saved meanwhile are found by words at once, and by meaning after the pause.
+The pause ends after DURATION, by memctl resume, or when the daemon stops.
 """
 
 
 def run(args: Namespace) -> int:
-    """Hold embedding."""
+    """Pause embedding and print until when."""
     answer = common.asked("pause", {"duration_s": args.duration_s}, timeout_s=common.AT_ONCE_S)
     line = f"embedding is paused until {moment(answer['paused_until'])} (memctl resume ends it)"
     common.print_answer(answer, line, as_json=args.json)

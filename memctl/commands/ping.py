@@ -16,7 +16,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Ask for a sign of life."""
+    """Ping the daemon and print the round-trip time."""
     connection = Client.connect(timeout_s=common.AT_ONCE_S) if args.no_start else common.daemon()
     with connection as client:
         asked_s = time.perf_counter()

@@ -1,4 +1,4 @@
-"""`memctl recall`: print what is known about something, ready for a prompt."""
+"""`memctl recall`: print notes on a subject within a budget of tokens, ready for a prompt."""
 
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -9,7 +9,7 @@ from memctl.commands import common
 from memctl.output import caveats
 from memctl.relative_path import shown
 
-OMITTED_SHOWN = 3  # arbitrary: enough to see why; a prompt leaves dozens out
+OMITTED_SHOWN = 3  # arbitrary: enough to see the reasons; dozens may be left out
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -19,17 +19,17 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-b", "--budget", type=count, metavar="N", help="at most N tokens (default: 2000)")
     filter_options(parser)
     nearest_option(parser)
-    parser.add_argument("--superseded", action="store_true", help="also notes that others say they supersede")
+    parser.add_argument("--superseded", action="store_true", help="also notes that other notes supersede")
     parser.add_argument(
-        "--format", choices=("markdown", "xml"), help="how notes are framed (default: markdown)"
+        "--format", choices=("markdown", "xml"), help="the format around each note (default: markdown)"
     )
     parser.add_argument(
         "--json", action="store_true", help="one object: the text, its sources, what was left out"
     )
     parser.epilog = """\
-Tokens are estimated as UTF-8 bytes / 4, counted on what is printed. MEMORY.md, or what `core` in config.toml
-names, comes first, within a quarter of them. Where no note is a good match, nothing else is printed and the
-exit code is 1; --nearest prints the closest notes, and says so in the text.
+Tokens are estimated as UTF-8 bytes / 4 of the output. MEMORY.md, or the notes that `core` in config.toml
+names, come first and get at most a quarter of the budget. If no other note is a good match, nothing else is
+printed and the exit code is 1; --nearest prints the closest notes, and says so in the text.
 
 example:
   memctl recall --budget 1000 "how do we deploy" | llm "Deploy the staging branch."
@@ -37,7 +37,7 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Print notes within a budget of tokens."""
+    """Print the notes, and on stderr what was left out."""
     workspace = workspaces.find(args.workspace)
     params = {"workspace": workspace, "query": common.query_of(args), **common.filters(args, workspace)}
     params |= {"budget_tokens": args.budget} if args.budget else {}

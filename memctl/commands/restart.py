@@ -8,7 +8,7 @@ from memctl.commands import common
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl restart`: none."""
-    parser.epilog = "After an update of memd this takes the new version into use.\n"
+    parser.epilog = "After an update of memd, this starts the new version.\n"
 
 
 def run(_args: Namespace) -> int:

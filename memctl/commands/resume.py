@@ -1,4 +1,4 @@
-"""`memctl resume`: let embedding go on."""
+"""`memctl resume`: resume embedding."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -12,8 +12,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """End a pause, if there is one."""
+    """End the pause, if any."""
     answer = common.asked("resume", {}, timeout_s=common.AT_ONCE_S)
-    line = "embedding goes on" if answer["resumed"] else "embedding was not paused"
+    line = "embedding resumed" if answer["resumed"] else "embedding was not paused"
     common.print_answer(answer, line, as_json=args.json)
     return exits.OK

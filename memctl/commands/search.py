@@ -1,4 +1,4 @@
-"""`memctl search`: find chunks by meaning and by words, in every form of output."""
+"""`memctl search`: find chunks by meaning and by words, and print them in any output format."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -26,19 +26,18 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-i", "--interactive", action="store_true", help="search as you type: memctl find with these options"
     )
-    parser.add_argument("--explain", action="store_true", help="say of each hit what made its score")
+    parser.add_argument("--explain", action="store_true", help="explain the score of each hit")
     filters = "\n".join(f"  {f'{one.key}:{one.value}':<20}{one.help}" for one in FILTER_KEYS)
     parser.epilog = f"""\
-In a query, "quoted words" stand together, -word excludes (after --; flags as -rf are words). These filter:
-{filters}
+In a query, "quoted words" match as a phrase, and -word excludes (after --; flags like -rf are words).
+Filters: {filters}
 
-Where no note is a good match, nothing is printed and the exit code is 1; --nearest shows the nearest there
-is, also with --json, whose "confidence" says it (strong, weak or none). memctl why says why another note is
-not among the hits.
+If no note is a good match, nothing is printed and the exit code is 1; --nearest shows the closest hits
+anyway. In --json, "confidence" is strong, weak or none. memctl why explains why a note is not among the hits.
 
-Several workspaces (-w A -w B, --all) are asked one after the other, and their hits merged by score, each with
-its workspace; paths are absolute. Scores of another model are no common measure: its hits come in a group of
-their own, each of at most N.
+Several workspaces (-w A -w B, --all) are searched one after the other, and their hits are merged by score,
+each with its workspace; paths are absolute. Scores of different models are not comparable: each model's hits
+form a group of at most N.
 
 examples:
   memctl search breast cancer gene
@@ -57,10 +56,10 @@ def run(args: Namespace) -> int:
         return _find(args)
     query = common.query_of(args)
     if args.explain and (args.vimgrep or args.files or args.files0):
-        raise CommandError("--explain has no place in --vimgrep and --files: use it with --json or --jsonl")
+        raise CommandError("--explain needs a page, --json or --jsonl: --vimgrep and --files can't show it")
     params: dict[str, Any] = {"query": query} | ({"explain": True} if args.explain else {}) | per_file(args)
     if args.all or len(args.workspace) > 1:
-        from memctl.commands import multi_search  # most searches are of one
+        from memctl.commands import multi_search  # rarely needed
 
         return multi_search.search(params, args)
     params["workspace"] = workspaces.find(next(iter(args.workspace), None))
@@ -73,21 +72,21 @@ def run(args: Namespace) -> int:
 def _find(args: Namespace) -> int:
     """Search on the screen of `memctl find`."""
     if args.explain or not hits.is_page(args):
-        raise CommandError("-i shows a screen: it has no use for --explain and the output for programs")
+        raise CommandError("-i shows a screen: it excludes --explain and the output for programs")
     from memctl.commands import find  # for a person at a terminal alone
 
     return find.run(args)
 
 
 def output_options(parser: ArgumentParser) -> None:
-    """Add the forms that hits can have."""
+    """Add the options of the output format."""
     output = parser.add_argument_group("output").add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="one object: hits and how the answer was made")
-    output.add_argument("--jsonl", action="store_true", help="one object a hit, with its workspace, on lines")
+    output.add_argument("--jsonl", action="store_true", help="one object a line for each hit")
     output.add_argument("--vimgrep", action="store_true", help="path:line:column:text, for a quickfix list")
     output.add_argument("--files", action="store_true", help="the paths of the sources, each once")
     output.add_argument(
-        "--files0", action="store_true", help="the same as raw bytes, NUL after each: xargs -0"
+        "--files0", action="store_true", help="the same as raw bytes, each followed by NUL, for xargs -0"
     )
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto)"
@@ -100,12 +99,12 @@ def output_options(parser: ArgumentParser) -> None:
 
 
 def per_file(args: Namespace) -> dict[str, Any]:
-    """Return the parameter by which --limit counts files, where these are listed."""
+    """Return the parameter that makes --limit count files, if the output is a list of files."""
     return {"per_source": 1} if args.files or args.files0 else {}
 
 
 def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
-    """Print the hits in the form that the options name, and the caveats on stderr; return the exit code."""
+    """Print the hits in the requested format, and the caveats on stderr; return the exit code."""
     shown = hits.good_hits(answer, args)
     if args.files0:
         sys.stdout.buffer.write(hits.files0(shown, cwd=common.here()))
@@ -113,7 +112,7 @@ def show_hits(answer: dict[str, Any], query: str, args: Namespace) -> int:
         hits.show_page(shown, query, args, cwd=common.here())
     else:
         sys.stdout.write(hits.output(shown, args, cwd=common.here()))
-    sys.stdout.flush()  # so that stderr comes below the hits where both go to one file
+    sys.stdout.flush()  # keep stderr below the hits if both go to one file
     if not args.json:
         common.note(caveats.notes(shown, cwd=common.here()))
         common.note(caveats.not_utf8(shown, common.here()))

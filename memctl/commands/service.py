@@ -16,18 +16,18 @@ def arguments(parser: ArgumentParser) -> None:
     shown = actions.add_parser("status", help="show what systemd knows")
     shown.add_argument("--json", action="store_true", help="one object")
     parser.epilog = """\
-The service may open no network socket. Where a workspace has provider = "ollama" or "openai", install also
-writes the drop-in memd.service.d/ollama.conf, which allows it; run it again after you have changed a
-provider. On macOS there is nothing to install: memctl starts memd where none runs.
+The service may not open network sockets. If a workspace has provider = "ollama" or "openai", install also
+writes the drop-in memd.service.d/ollama.conf, which allows them; run it again after changing a provider. On
+macOS there is nothing to install: memctl starts memd when needed.
 """
 
 
 def run(args: Namespace) -> int:
-    """Let systemd look after the daemon, or no longer."""
+    """Install, remove or show the units."""
     if args.action == "install":
         for path in service.install():
             print(one_line(str(path)))
-        print("memd is looked after from now on, also after each login; its log: memctl log")
+        print("systemd now runs memd, also after each login; its log: memctl log")
         return exits.OK
     if args.action == "uninstall":
         print("removed" if service.uninstall() else "no unit of memd was installed")
@@ -40,5 +40,5 @@ def run(args: Namespace) -> int:
         enabled = "at each login" if known["enabled"] else "not at login"
         print(f"socket {known['socket']}, service {known['service']}, starts {enabled}")
     else:
-        print("not installed (memctl service install); without it memctl starts memd by itself")
+        print("not installed (memctl service install); memctl starts memd itself if needed")
     return exits.OK if known["installed"] else exits.NONE

@@ -1,4 +1,4 @@
-"""`memctl similar`: find what other notes say nearly the same."""
+"""`memctl similar`: find chunks of other notes that say nearly the same as a note."""
 
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -24,8 +24,8 @@ def arguments(parser: ArgumentParser) -> None:
     filter_options(parser, ranking=False)
     output_options(parser)
     parser.epilog = """\
-Compares the vectors that are stored: with that of the chunk at LINE, or of the note's first one. Where there
-is none (yet), its words are compared. No hit is of the note itself, and age counts for nothing.
+Compares stored vectors with the vector of the chunk at LINE, or of the note's first chunk. Without a vector
+(yet), words are compared. The note itself is left out, and age does not reduce scores.
 
 examples:
   memctl similar decisions/postgres.md
@@ -34,7 +34,7 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print the chunks of other notes that are most like one."""
+    """Print the most similar chunks of other notes."""
     workspace = workspaces.find(args.workspace)
     place = place_of(args.source, workspace)
     params = {"workspace": workspace, "path": place["path"], **common.filters(args, workspace, path="glob")}
@@ -47,7 +47,7 @@ def run(args: Namespace) -> int:
 
 
 def _linked(answer: dict[str, Any]) -> str | None:
-    """Return one line that says how the note is linked; None where it is not."""
+    """Return one line with the numbers of the note's links; None if it has none."""
     links = answer["links"]
     counts = [
         f"{links[f'{way}_total']} {said}"

@@ -11,7 +11,7 @@ from memctl.commands import common
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl start`: none."""
     parser.epilog = (
-        "Other commands start it where they need it; systemd does where memctl service installed it.\n"
+        "Other commands start it when they need it; with memctl service install, systemd starts it.\n"
     )
 
 

@@ -1,6 +1,6 @@
-"""`memctl status`: show what the daemon knows and does, once or again and again.
+"""`memctl status`: show the state of the daemon and its workspaces, once or repeatedly.
 
-Asks what is known and starts nothing: a daemon that is gone, or hangs, is an answer, too.
+Never starts a daemon: that none runs, or that it hangs, is a valid result.
 """
 
 import os
@@ -16,16 +16,16 @@ from memctl.client import Client, MustMendError, NoDaemonError, RpcError, Unreac
 from memctl.commands import common
 from memctl.output.text import safe, terminal_width, wants_colour
 
-PLAIN_TERMS = ("dumb", "unknown")  # terminals that rich draws nothing in place on
-EVERY_S = 2.0  # as watch(1) and top look: often enough to see work go on
+PLAIN_TERMS = ("dumb", "unknown")  # terminals on which rich can't redraw in place
+EVERY_S = 2.0  # as watch(1): often enough to see progress
 
 
 class Seen(NamedTuple):
-    """One look at the daemon: its answer, or why there is none."""
+    """The result of asking the daemon once: its answer, or why there is none."""
 
     answer: dict[str, Any]
-    trouble: str  # "" where it answered
-    status: int  # the exit code of a single look
+    trouble: str  # "" if it answered
+    status: int  # exit code, without --watch
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -44,8 +44,8 @@ def arguments(parser: ArgumentParser) -> None:
         help="one object, with every skipped file that memd names; with --watch one a line",
     )
     parser.epilog = """\
-Never starts a daemon: exit code 3 says that none runs, 6 that it does not answer. --watch goes on without
-one, and says when it went and when it came back; in JSON .server.state is "dead" or "stuck" meanwhile.
+Never starts a daemon: exit code 3 means that none runs, 6 that it does not answer. --watch continues without
+a daemon and reports when it stopped and came back; in JSON, .server.state is "dead" or "stuck" meanwhile.
 
 examples:
   memctl status --watch 1
@@ -54,7 +54,7 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print what the daemon knows; at once, also while it indexes."""
+    """Print the status; the daemon answers at once, also while it indexes."""
     if args.watch is not None:
         _watch(args.watch, as_json=args.json)
     seen = look()
@@ -73,11 +73,11 @@ def run(args: Namespace) -> int:
 
 def look() -> Seen:
     """
-    Ask the daemon once, over a connection of its own.
+    Ask the daemon once, over a new connection.
 
     Raises:
         RpcError: it answered with an error.
-        MustMendError: a folder or file keeps us from connecting.
+        MustMendError: a folder or file must be fixed before memctl can connect.
     """
     try:
         with Client.connect(timeout_s=common.AT_ONCE_S) as client:
@@ -86,8 +86,8 @@ def look() -> Seen:
         return _nobody("dead", "memd is not running (memctl start)", exits.UNREACHABLE)
     except MustMendError:
         raise
-    except Unreachable as error:  # also where it takes no more connections
-        return _nobody("stuck", f"memd is there and gives no status: {error}", exits.BUSY)
+    except Unreachable as error:  # also if it accepts no more connections
+        return _nobody("stuck", f"memd is running but gives no status: {error}", exits.BUSY)
     return Seen(answer, "", exits.OK)
 
 
@@ -96,7 +96,7 @@ def _nobody(state: str, trouble: str, status: int) -> Seen:
 
 
 def _watch(every_s: float, *, as_json: bool) -> NoReturn:
-    """Show the status again and again, until Ctrl-C."""
+    """Show the status repeatedly, until Ctrl-C."""
     if as_json:
         _repeat(every_s, lambda seen, _: common.print_json(seen.answer), time.sleep)
     elif terminal_width() is None or os.environ.get("TERM") in PLAIN_TERMS:
@@ -118,7 +118,7 @@ def _watch(every_s: float, *, as_json: bool) -> NoReturn:
 def _repeat(
     every_s: float, show: Callable[[Seen, list[str]], None], pause: Callable[[float], None]
 ) -> NoReturn:
-    """Ask, show the answer with the daemon's starts and ends, and pause, without end."""
+    """Forever: ask, show the answer and the daemon's starts and stops, and pause."""
     from memctl.output.status import Sightings
 
     sightings = Sightings()
@@ -126,18 +126,18 @@ def _repeat(
         began_s = time.monotonic()
         seen = _look_on()
         show(seen, sightings.after(seen.answer, time.time()))
-        sys.stdout.flush()  # a pipe has it now, not when four kilobytes are full
+        sys.stdout.flush()  # do not wait until the buffer of a pipe is full
         pause(max(0.0, began_s + every_s - time.monotonic()))
 
 
 def _look_on() -> Seen:
-    """Ask once; a failure is a state of the daemon, as the next look may succeed."""
+    """Ask once; return errors as a state of the daemon, because the next attempt may succeed."""
     try:
         return look()
     except RpcError as error:
-        # On its way down, or over a limit.
+        # The daemon is stopping, or over a limit.
         state = "stopping" if error.code == "MEMD_STOPPING" else "stuck"
-        return _nobody(state, f"memd is there and gives no status: {error}", exits.of(error.code))
+        return _nobody(state, f"memd is running but gives no status: {error}", exits.of(error.code))
     except MustMendError as error:
         return _nobody("stuck", str(error), exits.UNSAFE)
 

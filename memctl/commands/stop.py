@@ -11,6 +11,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(_args: Namespace) -> int:
-    """Stop the daemon and wait until it is gone."""
+    """Stop the daemon and wait for its end."""
     print("stopped" if launch.stop_daemon() else "memd was not running")
     return exits.OK

@@ -1,4 +1,4 @@
-"""`memctl sync`: wait until everything that is saved is searchable."""
+"""`memctl sync`: wait until all saved notes are searchable."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -7,7 +7,7 @@ from memctl.arguments import seconds, workspace_option
 from memctl.client import RpcError
 from memctl.commands import common
 
-SYNC_TIMEOUT_S = 60.0  # as Watchman: whoever saved a whole tree may wait for it
+SYNC_TIMEOUT_S = 60.0  # as Watchman's: a whole tree may just have been saved
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -22,8 +22,8 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="one object: synced, generation, index, took_ms")
     parser.epilog = """\
-What was saved before the command is searchable when it ends with exit code 0; 6 says that it took too
-long. It waits for words, not for vectors: memctl index waits for these, too.
+With exit code 0, everything saved before the command is searchable; 6 means that it took too long. It waits
+for words, not for vectors: memctl index waits for both.
 
 example:
   git pull && memctl sync && memctl search --since 2026-05-01 outage
@@ -31,7 +31,7 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Wait until the index has everything that is saved."""
+    """Wait until the index has all notes saved before the call."""
     params = {"workspace": workspaces.find(args.workspace)}
     with common.daemon() as client:
         try:
@@ -45,5 +45,5 @@ def run(args: Namespace) -> int:
     elif answer["synced"]:
         print(f"synced in {answer['took_ms']:.0f} ms")
     if not answer["synced"]:
-        common.note(f"not synced within {args.timeout:g} s: memctl status shows what it is busy with")
+        common.note(f"not synced within {args.timeout:g} s: memctl status shows what memd is doing")
     return exits.OK if answer["synced"] else exits.BUSY

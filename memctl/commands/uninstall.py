@@ -1,4 +1,4 @@
-"""`memctl uninstall`: remove what memd put on this machine; never a note."""
+"""`memctl uninstall`: remove everything that memd installed on this machine, but no notes."""
 
 import os
 import shutil
@@ -26,19 +26,19 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.epilog = """\
-Stops memd and removes its systemd units. With --purge nothing of memd's own is left behind in this
-machine's state; notes, entries and each workspace's memory/config.toml stay, they are yours.
-What still points here (clients of agents, a link of Neovim's) is named, and taken away if you agree.
+Stops memd and removes its systemd units. --purge also deletes all state of memd on this machine; notes,
+entries and each workspace's memory/config.toml stay, because they are yours. Configurations that still point
+to this installation (of agents' clients, a link in Neovim's folder) are listed, and removed if you agree.
 """
 
 
 def run(args: Namespace) -> int:
-    """Take memd off this machine; the package itself is pip's to remove."""
+    """Remove all traces of memd except for the package, which pip removes."""
     state = paths.state_dir()
     what = f"stop memd, remove its units{f', forget all workspaces and delete {state}' if args.purge else ''}"
     if not args.yes and not _confirmed(what):
         return exits.NONE
-    # First of all: a client's hook would start memd again.
+    # First, because a client's hook would start memd again.
     status = _take_away_what_points_here(asks=not args.yes)
     roots = _forget_workspaces() if args.purge else []
     launch.stop_daemon()
@@ -56,12 +56,12 @@ def run(args: Namespace) -> int:
 
 def _confirmed(what: str) -> bool:
     if not sys.stdin.isatty():
-        raise CommandError(f"this would {what}: say --yes where nobody can be asked")
+        raise CommandError(f"this would {what}: pass --yes to confirm without a terminal")
     return common.confirmed(f"This will {what}. No note is touched. Go on?")
 
 
 def _take_away_what_points_here(*, asks: bool) -> int:
-    """Name what would still run or load this installation, and take it away where that is wanted."""
+    """List configurations that still use this installation, and remove them if the user agrees."""
     clients = {client: found for client in CLIENTS.values() if (found := registration.pointing_here(client))}
     links = _neovim_links()
     for client, found in clients.items():
@@ -70,7 +70,7 @@ def _take_away_what_points_here(*, asks: bool) -> int:
         print(f"Neovim still loads this plugin: {one_line(str(link))}")
     if not clients and not links:
         return exits.OK
-    if asks and not common.confirmed("Take that away, too?"):
+    if asks and not common.confirmed("Remove that, too?"):
         for client in clients:
             print(f"to do it later: memctl agents uninstall {client.name}")
         return exits.OK
@@ -85,13 +85,13 @@ def _unregister(client: AgentClient) -> int:
         return agents.run(
             Namespace(action="uninstall", client=client.name, yes=True, dry_run=False, json=False)
         )
-    except CommandError as error:  # the rest goes on: what is wrong with that file is told
+    except CommandError as error:  # report it, and continue with the other clients
         common.note(str(error))
         return error.status
 
 
 def _neovim_links() -> list[Path]:
-    """Return the packages of Neovim that are links into this installation."""
+    """Return the Neovim packages that are links to this installation."""
     data = os.environ.get("XDG_DATA_HOME", "")
     folder = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
     found = sorted((folder / "nvim" / "site" / "pack").glob("*/*/*"))
@@ -99,14 +99,14 @@ def _neovim_links() -> list[Path]:
 
 
 def _forget_workspaces() -> list[str]:
-    """Let the daemon delete what it made, and return the roots; a daemon that is broken deletes nothing."""
+    """Remove all workspaces through the daemon, and return their roots; [] if the daemon fails."""
     try:
         with launch.ensure_daemon() as client:
             listed = client.call("workspace.list", {}, timeout_s=REMOVE_TIMEOUT_S)["workspaces"]
             for known in listed:
                 client.call("workspace.remove", {"path": known["root"]}, timeout_s=REMOVE_TIMEOUT_S)
     except (Unreachable, RpcError) as error:
-        # The indexes lie below the state folder, which goes as a whole.
+        # The indexes are below the state folder, which is deleted as a whole.
         common.note(f"memd could not forget its workspaces itself: {error}")
         return []
     return [str(known["root"]) for known in listed]

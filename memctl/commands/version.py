@@ -12,7 +12,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(_args: Namespace) -> int:
-    """Print both versions; the daemon's only where one runs."""
+    """Print both versions; without a running daemon, only memctl's."""
     print(f"memctl {versions.own()}")
     try:
         with Client.connect(timeout_s=common.AT_ONCE_S) as client:

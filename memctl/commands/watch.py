@@ -1,4 +1,4 @@
-"""`memctl watch`: follow what happens in a workspace, an event a line."""
+"""`memctl watch`: follow the events of a workspace, one a line."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -11,16 +11,16 @@ from memctl.commands import common
 from memctl.output.status import counted
 from memctl.output.text import one_line
 
-PATHS_SHOWN = 3  # arbitrary: a line stays a line; --json has all that memd names
+PATHS_SHOWN = 3  # arbitrary, to fit on one line; --json has all that memd sends
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl watch`."""
     workspace_option(parser)
-    parser.add_argument("--json", action="store_true", help="one object an event, on lines")
+    parser.add_argument("--json", action="store_true", help="one object a line for each event")
     parser.epilog = """\
-Follows the workspace that you are in, or all of them, until Ctrl-C; exit code 3 when the daemon goes.
-Kinds: indexed, removed (with paths), embedded, state, trouble; lost, where you read too slowly.
+Follows the workspace of the current folder, otherwise all, until Ctrl-C; exit code 3 when the daemon stops.
+Kinds: indexed, removed (with paths), embedded, state, trouble; lost, if the reader is too slow.
 
 example:
   memctl watch --json | jq -r 'select(.event == "indexed") | .paths[]'
@@ -28,7 +28,7 @@ example:
 
 
 def run(args: Namespace) -> int:
-    """Print what happens, as it happens."""
+    """Print events as they arrive."""
     root = workspaces.if_any(args.workspace)
     with common.daemon() as client:
         happening = client.events(root)
@@ -43,16 +43,16 @@ def _print(event: dict[str, Any], args: Namespace, *, several: bool) -> None:
         common.print_json(event)
     else:
         print(_line(event, root=several))
-    sys.stdout.flush()  # a pipe has its line now, not when four kilobytes are full
+    sys.stdout.flush()  # do not wait until the buffer of a pipe is full
 
 
 def _line(event: dict[str, Any], *, root: bool) -> str:
     """
-    Return when it happened, what, and to what.
+    Return the time of an event, its kind and its details.
 
     Args:
-        event: as memd sent it; of a kind that is not known here the fields are shown as they are.
-        root: name the workspace, too: several are followed.
+        event: an event of memd; the fields of an unknown kind are shown as they are.
+        root: whether to show the workspace, because several are followed.
     """
     when = event.get("at")
     time = datetime.fromtimestamp(when, UTC).astimezone().strftime("%H:%M:%S") if when else "--:--:--"
@@ -74,7 +74,7 @@ def _what(kind: str, event: dict[str, Any]) -> str:
         case "trouble":
             return one_line(str(event.get("text")))
         case "lost":
-            return f"{counted(event.get('count'), 'event')}: memctl status shows where things stand"
+            return f"{counted(event.get('count'), 'event')}: memctl status shows the current state"
     known = {"event", "at", "workspace", "generation"}
     return one_line(", ".join(f"{key} {value}" for key, value in event.items() if key not in known))
 

@@ -1,4 +1,4 @@
-"""`memctl why`: say why a note is not among the hits."""
+"""`memctl why`: explain why a note is not among the hits of a query."""
 
 import re
 import sys
@@ -32,7 +32,7 @@ def arguments(parser: ArgumentParser) -> None:
         help='the query, as memctl search takes it; "-" reads it from stdin',
     )
     workspace_option(parser)
-    parser.add_argument("-n", "--limit", type=count, metavar="N", help="among N hits (default: 10)")
+    parser.add_argument("-n", "--limit", type=count, metavar="N", help="hits to look among (default: 10)")
     filter_options(parser)
     parser.add_argument("--json", action="store_true", help="one object: stage, text, advice, facts")
     parser.add_argument(
@@ -40,9 +40,9 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.epilog = """\
 Names the first stage that dropped the note: outside, missing, not-a-source, root-missing, not-indexed, gone,
-empty, filtered, unmatched, outside-pools, below-floor, folded, per-source, outranked; or returned, with its
-rank: exit code 0, otherwise 1. With :LINE it is about what stands at that line. Paths are those that search
-prints from here, but for --json, where they count from the root of the workspace.
+empty, filtered, unmatched, outside-pools, below-floor, folded, per-source, outranked; or "returned" with its
+rank. The exit code is 0 for returned, otherwise 1. :LINE selects the chunk at that line. Paths are relative
+to the current folder, as in search; in --json, to the root of the workspace.
 
 examples:
   memctl why notes/genetics.md breast cancer gene
@@ -51,7 +51,7 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Print which stage dropped a note, and what to do."""
+    """Print the stage that dropped a note, and advice."""
     query = common.words_of(args)
     if not query.strip():
         raise CommandError("which query? memctl why PATH WORD… (--help has examples)")
@@ -69,12 +69,12 @@ def run(args: Namespace) -> int:
         sys.stdout.flush()
         common.note(caveats.notes(answer))
         if answer.get("confidence") == "none":
-            common.note("no hit of this query is a good match: memctl search shows it with --nearest alone")
+            common.note("no hit of this query is a good match: memctl search shows hits only with --nearest")
     return exits.OK if answer["stage"] == "returned" else exits.NONE
 
 
 def page(answer: dict[str, Any], *, cwd: str, colour: bool) -> str:
-    """Return the verdict, the note's path as seen from *cwd*; *colour*: write SGR sequences."""
+    """Return the verdict with the note's path relative to *cwd*; *colour*: with SGR sequences."""
     marker = Marker("", colour=colour)
     facts = answer["facts"]
     lines = [f"{marker.paint(one_line(answer['stage']), HEADING)}: {_seen(answer, 'text', cwd)}"]
@@ -90,7 +90,7 @@ def page(answer: dict[str, Any], *, cwd: str, colour: bool) -> str:
 
 
 def _seen(answer: dict[str, Any], key: str, cwd: str) -> str:
-    """Return a text of the verdict in which the note is called as it is from *cwd*."""
+    """Return a text of the verdict with the note's path relative to *cwd*."""
     path, text = answer["path"], one_line(answer[key])
     if path.startswith("/"):  # it is outside of the workspace
         return text

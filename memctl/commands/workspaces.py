@@ -16,7 +16,7 @@ from memctl.commands.init import run as run_init
 from memctl.exits import CommandError
 from memctl.output.text import any_text, one_line
 
-MANY_SOURCES = 100  # arbitrary: to embed so many again takes a minute
+MANY_SOURCES = 100  # arbitrary: embedding so many again takes about a minute
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -45,14 +45,14 @@ examples:
 
 
 def run(args: Namespace) -> int:
-    """Run the action that was named; list without one."""
+    """Run the named action; the default is list."""
     actions = {"add": run_init, "remove": _remove, "configure": _configure}
     return actions.get(args.action, _list)(args)
 
 
 def settings_of(pairs: list[str]) -> dict[str, Any]:
     """
-    Return KEY=VALUE pairs with their values as TOML has them; a bare word is a text.
+    Parse KEY=VALUE pairs; a value is TOML, or a bare word as text.
 
     Raises:
         CommandError: a pair has no "=", or its value is neither TOML nor a word.
@@ -78,29 +78,29 @@ def _remove(args: Namespace) -> int:
         if not args.yes and not _agreed(client, folder, may_ask=not args.json and sys.stdin.isatty()):
             return exits.NONE
         answer: dict[str, Any] = client.call("workspace.remove", {"path": folder}, timeout_s=SCAN_TIMEOUT_S)
-    line = f"{one_line(answer['root'])}: forgotten, its index is deleted; every note is where it was"
+    line = f"{one_line(answer['root'])}: forgotten, its index is deleted; its notes were not touched"
     common.print_answer(answer, line, as_json=args.json)
     return exits.OK
 
 
 def _agreed(client: Client, folder: str, *, may_ask: bool) -> bool:
-    """Ask before an index goes; where nobody can be asked, refuse to delete a large one."""
+    """Ask before an index is deleted; without a terminal, refuse to delete a large one."""
     try:
         known = client.call("index", {"workspace": folder, "wait": False}, timeout_s=SCAN_TIMEOUT_S)
     except RpcError as error:
         if error.code == "MEMD_WORKSPACE":
-            return True  # workspace.remove says what is wrong with the name
+            return True  # workspace.remove reports what is wrong with the name
         count = None
     else:
         if known["workspace"] not in {folder, os.path.realpath(folder)}:
-            return True  # workspace.remove refuses what is no root
+            return True  # workspace.remove refuses a folder that is not a root
         count = known["sources"]
     held = "its index, which cannot be opened" if count is None else f"its index of {count:,} sources"
     if may_ask:
         return common.confirmed(f"Forget {one_line(folder)} and delete {held}? Its notes stay.")
     if count is None or count >= MANY_SOURCES:
         raise CommandError(
-            f"this would forget {folder} and delete {held}: say --yes where nobody can be asked"
+            f"this would forget {folder} and delete {held}: pass --yes to confirm without a terminal"
         )
     return True
 
@@ -123,10 +123,9 @@ def _toml_value(raw: str, pair: str) -> Any:
         if re.fullmatch(r"[\w./~-]+", raw):
             return raw
         raise CommandError(
-            f"{pair!r}: the value is not TOML ({error}); quote texts, as 'model=\"a b\"'"
+            f"{pair!r}: the value is not TOML ({error}); quote strings, as 'model=\"a b\"'"
         ) from None
-    # A line feed in the value would have smuggled in more keys; days travel as text.
-    if table.keys() != {"value"}:
-        raise CommandError(f"{pair!r}: one value a key, please")
-    value = table["value"]
+    if table.keys() != {"value"}:  # a line feed in the value can add more keys
+        raise CommandError(f"{pair!r}: only one value for each key is allowed")
+    value = table["value"]  # dates are sent as text
     return value if isinstance(value, bool | int | float | str | list | dict) else str(value)

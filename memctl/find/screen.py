@@ -109,7 +109,7 @@ class Finder(App[None]):
 
         Args:
             requests: the parameters of `search` for each workspace.
-            typed: what the line begins with.
+            typed: text to begin the query with.
             limit: hits that are shown.
             several: whether hits are told apart by their workspace.
         """

@@ -57,7 +57,7 @@ def test_an_entry_that_was_late_is_indexed_without_a_word_more(workspace):
     with busy_writer(daemon):
         done = daemon.memctl("add", "-w", str(root), "--topic", "birds", "--title", "Storks", "In April.")
         assert done.returncode == 0
-        assert "not wholly searchable yet" in done.stderr
+        assert "not fully searchable yet" in done.stderr
     path = done.stdout.strip().removeprefix(f"{root}/")
     until(lambda: daemon.found("storks", workspace=str(root), mode="keyword") == [path], 30)
 

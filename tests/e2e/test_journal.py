@@ -120,7 +120,7 @@ def test_the_journal_says_how_much_of_it_is_shown(daemon, root):
     done = daemon.memctl("journal", cwd=root)
     assert (done.stdout.count("\n"), done.stderr) == (4, "")
     done = daemon.memctl("journal", "--client", "nobody", cwd=root)
-    assert (done.stdout, done.stderr) == ("", "memctl: nothing in the journal is of that\n")
+    assert (done.stdout, done.stderr) == ("", "memctl: nothing in the journal matches\n")
     [column] = {
         line.split()[3]
         for line in daemon.memctl("journal", "--client", "agent", cwd=root).stdout.splitlines()
@@ -296,7 +296,7 @@ def test_a_query_asks_about_each_entry(daemon, root):
     written = write(daemon, workspace)
     refused = daemon.memctl("forget", "-w", workspace, "--query", CANARY)
     assert refused.returncode != 0
-    assert "nobody can be asked" in refused.stderr
+    assert "which needs a terminal" in refused.stderr
     assert at_a_terminal(daemon, "\n", "forget", "-w", workspace, "--query", CANARY) == ""
     assert (root / written["path"]).exists()
     printed = at_a_terminal(daemon, "y\n", "forget", "-w", workspace, "--query", f"{CANARY} weir")

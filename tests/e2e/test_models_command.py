@@ -127,7 +127,7 @@ def test_nothing_is_downloaded_before_somebody_agrees(daemon: Daemon, hub: Model
     """Size and licence are said first; where nobody can be asked, --yes is named."""
     done = models(daemon, hub, "add", REPO)
     assert done.returncode == 2
-    assert "download people/small-model: 23.5 MB, licence apache-2.0: say --yes" in done.stderr
+    assert "download people/small-model: 23.5 MB, licence apache-2.0: pass --yes" in done.stderr
     assert not [path for path, _ in hub.asked if "/resolve/" in path]
     assert list(store(daemon).iterdir()) == []
 
@@ -196,7 +196,7 @@ def test_a_body_without_an_end_is_given_up_at_the_size_that_was_agreed_to(
     hub.endless.add(f"/{REPO}/resolve/{REVISION}/{name}")
     done = models(daemon, hub, "add", REPO, "--yes")
     assert done.returncode == 74
-    assert f"{name.rpartition('/')[2]} is not what the hub listed: more than" in done.stderr
+    assert f"{name.rpartition('/')[2]} is larger than the hub listed: more than" in done.stderr
     assert not [line for line in done.stderr.splitlines() if not line.startswith("memctl: ")]
     assert list(store(daemon).iterdir()) == []
 
@@ -222,7 +222,7 @@ def test_a_list_of_files_without_an_end_is_given_up(daemon: Daemon, hub: ModelHu
     """Before it takes the machine's memory."""
     hub.endless.add(f"/api/models/{REPO}")
     done = models(daemon, hub, "add", REPO, "--yes")
-    assert f"the list of files of {REPO} is not what the hub listed: more than" in done.stderr
+    assert f"the list of files of {REPO} is larger than the hub listed: more than" in done.stderr
 
 
 def test_what_a_killed_run_left_goes_with_the_next(daemon: Daemon, hub: ModelHub):

@@ -73,7 +73,7 @@ def test_after_an_update_the_daemon_is_restarted_once(home, tmp_path):
     installed.update(API_LEVEL)
     after, said = installed.ping()
     assert after != before
-    assert said == "memctl: the memd that ran was an older one: it was restarted\n"
+    assert said == "memctl: an older memd was running: it was restarted\n"
     assert installed.ping() == (after, "")
     installed.update(API_LEVEL - 1)  # never a newer one
     assert installed.ping() == (after, "")

@@ -52,7 +52,7 @@ def test_a_note_saved_in_a_pause_is_found_by_words_and_embedded_after_it(daemon:
     assert daemon.call("health")["ok"]
     assert waiting(daemon) == 1
 
-    assert daemon.memctl("resume").stdout == "embedding goes on\n"
+    assert daemon.memctl("resume").stdout == "embedding resumed\n"
     daemon.call("index", workspace=str(root))
     assert waiting(daemon) == 0
     answer = daemon.call("search", query="otter", workspace=str(root))

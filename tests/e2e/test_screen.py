@@ -91,7 +91,9 @@ def test_a_pager_that_is_none_is_no_reason_to_show_nothing(screen, named):
     assert any(re.match(r"\d\d  ", row) for row in rows), rows
     said = (screen.folder / "said").read_text()
     assert "Traceback" not in said
-    assert ("memctl: PAGER=less ' is no command line (No closing quotation)" in said) == (named == "less '")
+    assert ("memctl: PAGER=less ' is not a command line (No closing quotation)" in said) == (
+        named == "less '"
+    )
 
 
 def test_the_status_is_readable_on_fifty_columns(screen, sample):

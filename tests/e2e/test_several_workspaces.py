@@ -169,7 +169,7 @@ def test_who_means_it_gets_a_workspace_in_a_workspace(around):
     assert daemon.memctl("init", "--nested", str(inner)).returncode == 0
     assert daemon.memctl("init", str(inner)).returncode == 0
     assert daemon.memctl("search", "--files", "otter", cwd=inner).stdout.split()[0] == "otter.md"
-    assert f"{inner} is a workspace of its own" in daemon.memctl("init", str(root)).stderr
+    assert f"{inner} is a separate workspace" in daemon.memctl("init", str(root)).stderr
     daemon.call("index", workspace=str(root))
     assert daemon.found("otter", workspace=str(root)) in ([], ["heron.md"])
 

@@ -272,7 +272,7 @@ def test_a_hit_of_an_answer_without_a_good_match_is_named_as_one(sample):
     assert daemon.call("why", query="zzzqqq", path=nearest, workspace=root)["confidence"] == "none"
     done = daemon.memctl("why", nearest, "zzzqqq", cwd=root)
     assert done.returncode == 0
-    assert "with --nearest alone" in done.stderr
+    assert "only with --nearest" in done.stderr
     good = daemon.call("search", query="BRCA1 mutation", workspace=root)
     assert good["confidence"] != "none"
     assert daemon.memctl("why", good["hits"][0]["path"], "BRCA1", "mutation", cwd=root).stderr == ""

@@ -446,7 +446,7 @@ def test_uninstall_asks_before_it_takes_away_what_points_to_it(home, pointing):
     os.close(ours)
     os.close(theirs)
     assert done.returncode == 0, done.stderr
-    assert "Take that away, too? [y/N]" in done.stderr
+    assert "Remove that, too? [y/N]" in done.stderr
     assert "memctl agents uninstall codex" in done.stdout
     assert states_of(home)["cursor"] == "installed"
     assert (home / ".local/share/nvim/site/pack/memd/start/memd").is_symlink()

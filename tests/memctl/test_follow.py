@@ -123,7 +123,7 @@ def test_a_sync_that_takes_too_long_ends_with_6(peer, capsys, answer):
     peer(sync=answer)
     assert main(["sync", "--timeout", "0.1"]) == exits.BUSY
     assert capsys.readouterr() == (
-        "", "memctl: not synced within 0.1 s: memctl status shows what it is busy with\n"
+        "", "memctl: not synced within 0.1 s: memctl status shows what memd is doing\n"
     )  # fmt: skip
     assert main(["sync", "--json"]) == exits.BUSY
     assert json.loads(capsys.readouterr().out)["synced"] is False
@@ -183,7 +183,7 @@ def test_each_finding_is_a_line_and_the_exit_code_9(peer, capsys):
     assert main(["check"]) == exits.UNHEALTHY
     out, err = capsys.readouterr()
     assert out == "stamp: a.md changed and its stamp did not\nfts: a␊b␛\n"
-    assert err.endswith("2 findings left; memctl check --repair mends it\n")
+    assert err.endswith("2 findings left; memctl check --repair repairs it\n")
 
 
 def test_a_repair_says_what_is_mended_and_what_is_left(peer, capsys):
@@ -197,7 +197,7 @@ def test_a_repair_says_what_is_mended_and_what_is_left(peer, capsys):
     assert out == "stamp: a.md changed and its stamp did not (repaired)\n"
     assert err.endswith("1 finding repaired\n")
     assert main(["check", "--repair"]) == exits.UNHEALTHY
-    assert capsys.readouterr().err.endswith("1 finding left; memctl index --rebuild makes the index anew\n")
+    assert capsys.readouterr().err.endswith("1 finding left; memctl index --rebuild builds a new index\n")
 
 
 def test_check_json_is_the_answer(peer, capsys):

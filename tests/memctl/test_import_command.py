@@ -114,7 +114,7 @@ def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daem
         (["claude-code", "."], exits.NONE, "no file of claude-code's in"),
         (["chatgpt", "foreign.md"], exits.NONE, "skipped: "),
         (["nobody"], exits.USAGE, "claude-code"),
-        (["chatgpt"], exits.USAGE, "name the export"),
+        (["chatgpt"], exits.USAGE, "which export?"),
         (["chatgpt", "x.zip", "--follow"], exits.USAGE, "files that grow"),
         (["claude-code", "--follow", "--dry-run"], exits.USAGE, "files that grow"),
         (["openclaw", "--project", "."], exits.USAGE, "claude-code, codex"),
