@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from memctl import lock as lock_file
-from memctl import paths
+from memctl import lock, paths
 from memctl.lock import LOCK_NAME
 from memctl.protocol import Decoder, ProtocolError, Request, Response, pack
 from memd import diagnostics, logs, process, systemd
@@ -42,10 +41,10 @@ class Reachability:
     """The state of socket and lock when the daemon began to listen."""
 
     def __init__(
-        self, listeners: Sequence[socket.socket], *, lock: int, lock_path: Path, instance_id: str
+        self, listeners: Sequence[socket.socket], *, lock_fd: int, lock_path: Path, instance_id: str
     ) -> None:
         self._sockets = {path: _identity(path) for path in (one.getsockname() for one in listeners)}
-        self._lock = lock
+        self._lock = lock_fd
         self._lock_path = str(lock_path)
         self._instance_id = instance_id
 
@@ -169,8 +168,8 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
         state_dir = paths.state_dir()
         paths.make_private_dir(state_dir)
         _refuse_shared_disk(state_dir)
-        holder = lock_file.newly_taken(os.getpid(), by_memctl=by_memctl)
-        lock = _lock(state_dir, holder)
+        holder = lock.newly_taken(os.getpid(), by_memctl=by_memctl)
+        lock_fd = _lock(state_dir, holder)
     except AlreadyRunningError as error:
         tell_starter(str(error))
         return EXIT_RUNNING
@@ -179,7 +178,7 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
         return EXIT_UNSAFE
     runner = asyncio.Runner()
     try:
-        return runner.run(_live(state_dir, lock, holder, tell_starter))
+        return runner.run(_live(state_dir, lock_fd, holder, tell_starter))
     except (paths.PathError, MemdError) as error:
         tell_starter(str(error))
         return EXIT_UNSAFE
@@ -188,11 +187,11 @@ def run(tell_starter: Callable[[str], None], *, by_memctl: bool = False) -> int:
         # a bounded address space (ulimit -v) may have no room.
         with suppress(RuntimeError, MemoryError):
             runner.close()
-        os.close(lock)
+        os.close(lock_fd)
 
 
 async def _live(
-    state_dir: Path, lock: int, holder: lock_file.Holder, tell_starter: Callable[[str], None]
+    state_dir: Path, lock_fd: int, holder: lock.Holder, tell_starter: Callable[[str], None]
 ) -> int:
     end: asyncio.Future[int] = asyncio.get_running_loop().create_future()  # the exit code
     logs.catch_the_rest(asyncio.get_running_loop())
@@ -217,7 +216,7 @@ async def _live(
         workspaces = Workspaces(state_dir, paths.config_dir() / "config.toml")
         workspaces.begin()
         reach = Reachability(
-            listeners, lock=lock, lock_path=state_dir / LOCK_NAME, instance_id=workspaces.instance_id
+            listeners, lock_fd=lock_fd, lock_path=state_dir / LOCK_NAME, instance_id=workspaces.instance_id
         )
 
         def shut_down(*, if_idle: bool) -> bool:
@@ -230,7 +229,7 @@ async def _live(
         dispatcher = Dispatcher(workspaces, shut_down=shut_down)
         server = await serve(listeners, dispatcher.handle, deadline_s=deadline_s)
         systemd.ready(_summary(workspaces))
-        lock_file.write(lock, holder)  # only after the socket is open
+        lock.write(lock_fd, holder)  # only after the socket is open
         tell_starter("READY")
         log.info("ready", workspaces=len(workspaces.roots))
         if not sys.stderr.isatty():  # on a terminal it means that the terminal was closed
@@ -249,7 +248,7 @@ async def _live(
         code = await end
         for beat in beats:
             beat.cancel()
-        lock_file.write(lock, holder._replace(is_stopping=True))
+        lock.write(lock_fd, holder._replace(is_stopping=True))
         await _stop(server, workspaces)
     finally:
         if bound is not None:
@@ -356,7 +355,7 @@ def _refuse_shared_disk(state_dir: Path) -> None:
         )
 
 
-def _lock(state_dir: Path, holder: lock_file.Holder) -> int:
+def _lock(state_dir: Path, holder: lock.Holder) -> int:
     """Take the lock of this state directory, held until the process ends.
 
     It is in the data directory rather than next to the socket: two runtime directories must not share an
@@ -367,14 +366,14 @@ def _lock(state_dir: Path, holder: lock_file.Holder) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        other = lock_file.read(descriptor)
+        other = lock.read(descriptor)
         os.close(descriptor)
         who = f"pid {other.pid}, at {other.socket or 'no socket yet'}" if other else "it does not say who"
         raise AlreadyRunningError(f"another memd runs on {state_dir} ({who})") from None
     except OSError as error:  # a file system without locks
         os.close(descriptor)
         raise paths.PathError(f"can't lock {path}: {paths.reason_and_cure(path, error)}") from error
-    lock_file.write(descriptor, holder)
+    lock.write(descriptor, holder)
     return descriptor
 
 

@@ -21,7 +21,10 @@ from memd.errors import StorageError, is_full, storage_error
 
 _OWN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC  # opens a folder, to sync it or to reach what is in it
+# Clocks of file systems tick in steps of up to 2 s (FAT), 10 ms (ext4): what changes twice within a tick
+# keeps its stamp.
+RACY_NS = 2_000_000_000
 PRIVATE = 0o600  # the mode of files that contain users' texts
 # Names that no person or other program uses: a killed process leaves such files, and the next one deletes
 # them.
@@ -118,7 +121,7 @@ def is_unsupported(error: OSError) -> bool:
 
 
 def _replace(path: Path, temporary: str, raw: bytes, *, mode: int) -> None:
-    folder = os.open(path.parent, _FOLDER)
+    folder = os.open(path.parent, FOLDER)
     try:
         with unnamed(folder, temporary, raw, mode=mode):
             os.rename(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -212,7 +215,7 @@ def sync(descriptor: int) -> None:
 
 def sync_folder(path: Path) -> None:
     """Wait until the entries of a folder are on the disk."""
-    descriptor = os.open(path, _FOLDER)
+    descriptor = os.open(path, FOLDER)
     try:
         os.fsync(descriptor)
     finally:

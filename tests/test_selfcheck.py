@@ -44,7 +44,7 @@ def lost(folder: Path, lock: int, happens, *, answer: str = "me") -> str:
 
     async def look() -> str:
         listener = listening(folder / "memd.sock")
-        reach = Reachability([listener], lock=lock, lock_path=folder / "lock", instance_id="me")
+        reach = Reachability([listener], lock_fd=lock, lock_path=folder / "lock", instance_id="me")
         server = await rpc.serve([listener], ping)
         try:
             assert answer != "me" or await reach.lost() == ""
@@ -96,7 +96,7 @@ def test_a_queue_of_connects_that_is_full_is_no_loss(folder, lock):
     """Who can't get in just now is not kept out by another daemon: it goes on serving the others."""
     listener = listening(folder / "memd.sock")
     listener.listen(0)
-    reach = Reachability([listener], lock=lock, lock_path=folder / "lock", instance_id="me")
+    reach = Reachability([listener], lock_fd=lock, lock_path=folder / "lock", instance_id="me")
     waiting = [socket.socket(socket.AF_UNIX) for _ in range(5)]
     found = []
     for one in waiting:

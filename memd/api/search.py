@@ -38,7 +38,6 @@ from memd.index.snapshot import View
 from memd.records import Tokenizer
 from memd.registry import Workspace
 from memd.rpc.context import Call, Packed, packed
-from memd.search import search as pipeline
 from memd.search.dates import MAX_CHARS
 from memd.search.explain import explain
 from memd.search.explanation import Explanation
@@ -47,7 +46,8 @@ from memd.search.identifiers import spelled
 from memd.search.keyword import stands_literally
 from memd.search.query import Query, parse, restricted, unfinished
 from memd.search.score import PreparedQuery, Words
-from memd.search.search import Answer, Hit
+from memd.search.search import Answer, Hit, begin, searched
+from memd.search.search import search as search_view
 from memd.search.spelling import NOTHING_UNKNOWN, corrected, spelling
 from memd.text import is_readable
 from memd.workspace.open import OpenWorkspace
@@ -101,7 +101,7 @@ def answered(view: View, question: Question[Any], limit: int | None) -> Answer:
     """Answer a query; *limit* None: with as many hits as the workspace is configured for."""
     prepared, words = _prepared(view, question, limit, excludes_in(view))
     with question.threads.turn():
-        return pipeline.search(view, prepared, words)
+        return search_view(view, prepared, words)
 
 
 def frame_of(question: Question[Any], answer: Answer) -> Fields:
@@ -133,7 +133,7 @@ def without_minus(
         return None
     other, words = _prepared(view, question, limit, lambda _: False)
     with question.threads.turn():
-        found = pipeline.search(view, other, words)
+        found = search_view(view, other, words)
     hits = found.hits if _answers(found) else []
     return WithoutMinus(hits=len(hits), best=_place(hits[0]) if hits else None)
 
@@ -172,7 +172,7 @@ def _prepared(
 
 def _begin(view: View, opened: OpenWorkspace, plain: PreparedQuery) -> tuple[PreparedQuery, Words | None]:
     found = looked_up(opened, view, plain)
-    return found, pipeline.begin(view, found)
+    return found, begin(view, found)
 
 
 def _search(question: Question[SearchParams]) -> Packed[SearchResult]:
@@ -189,7 +189,7 @@ def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
     with question.opened.view(question.call.is_over, agent=question.agent) as view:
         prepared, words = _prepared(view, question, limit, excludes_in(view))
         with question.threads.turn():
-            answer, judged = pipeline.searched(view, prepared, words)
+            answer, judged = searched(view, prepared, words)
             told, reasons = explain(view, prepared, judged, answer.hits)
         instead = without_minus(view, question, answer, limit)
     hits = [search_hit(hit, rounded_record(reason)) for hit, reason in zip(answer.hits, reasons, strict=True)]

@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from memd.entries import place as files
+from memd.entries import place
 from memd.entries.secrets import find_secrets
 from memd.errors import ChangedError, InvalidError, MemdError, NotFoundError, SecretError, StorageError
 from memd.text import is_ignorable
@@ -37,9 +37,9 @@ IGNORE_FILE = ".memdignore"  # in memory/: patterns relative to the workspace
 MAX_PATTERN_CHARS = 1000  # of its lines: a file with a longer one cannot be used as ignore rules
 
 _ATTEMPTS = 8  # 24 random bits in the name: repeated collisions have another cause
-_LINE_WIDTH = 1 << 16  # never wrapped: one line per value, for grep and for people
+LINE_WIDTH = 1 << 16  # never wrapped: one line per value, for grep and for people
 
-HASH_BYTES = 16
+FILE_HASH_BYTES = 16
 BY_OLDER = (
     "it was written by an older memd, without the checksum that tells whether somebody changed it since"
 )
@@ -134,7 +134,7 @@ def write_entry(
         entry_id = new_id()
         name = entry_name(title, entry_id)
         body = _render({**front, "source": source, "id": entry_id}, content)
-        if files.place(root, folder, name, body):
+        if place.place(root, folder, name, body):
             created = str(front["created"])
             return Written(path=f"memory/{folder}/{name}", id=entry_id, created=created, hash=hash_of(body))
     raise StorageError(f"memory/{folder}/{name} is taken, and so were {_ATTEMPTS - 1} other names: try again")
@@ -188,7 +188,7 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
         front = {**_revised(kept, revision), "source": source, "id": id_of(raw)}
         return _render(front, revision.content)
 
-    body = files.replace(root, folder, name, revised)
+    body = place.replace(root, folder, name, revised)
     return Written(
         path=path,
         id=id_of(body),
@@ -210,7 +210,7 @@ def find_entry(root: Path, entry_id: str, among: Callable[[str], bool] = bool) -
     """
     found = [
         f"memory/{folder}/{name}"
-        for folder, name, raw in files.named(root, f"-{entry_id[:ID_IN_NAME]}.md")
+        for folder, name, raw in place.named(root, f"-{entry_id[:ID_IN_NAME]}.md")
         if id_of(raw).startswith(entry_id) and among(f"memory/{folder}/{name}")
     ]
     if not found:
@@ -236,13 +236,13 @@ def delete_entry(root: Path, path: str, *, force: bool) -> None:
     way_out = "Delete the file yourself, then memctl index --purge removes every trace of it"
     folder, name = _place_of(path, way_out)
     check = None if force else lambda raw: _check_untouched(raw, name, path)
-    files.take_away(root, folder, name, check)
+    place.take_away(root, folder, name, check)
 
 
 def identity(root: Path, path: str) -> tuple[str, str]:
     """Return the id of the entry at *path* and the hash of its file; "" for what does not exist."""
     try:
-        raw = files.read(root, path)
+        raw = place.read(root, path)
     except (OSError, MemdError):
         return "", ""
     return id_of(raw), hash_of(raw)
@@ -261,17 +261,17 @@ def ignore_file(root: Path, path: str) -> None:
         raise InvalidError(
             f"$.path: no line of memory/.memdignore can name {path!r:.200}. Rename the file first"
         )
-    files.add_line(root, IGNORE_FILE, pattern)
+    place.add_line(root, IGNORE_FILE, pattern)
 
 
 def leftovers(root: Path) -> list[str]:
     """Return the paths of files of entries and settings left by killed processes, relative to *root*."""
-    return files.leftovers(root, _is_beginning)
+    return place.leftovers(root, _is_beginning)
 
 
 def clear_leftovers(root: Path) -> list[str]:
     """Remove the files left by killed processes; return their paths. A user's text gets its name back."""
-    return files.clear_leftovers(root, _is_beginning, lambda raw, name: _check_untouched(raw, name, name))
+    return place.clear_leftovers(root, _is_beginning, lambda raw, name: _check_untouched(raw, name, name))
 
 
 def tags_of(tags: Sequence[str]) -> list[str]:
@@ -314,7 +314,7 @@ def with_checksum(header: str, body: str) -> bytes:
 
 def hash_of(raw: bytes) -> str:
     """Return the hash of a whole file, as in the index; callers pass it to name the version they saw."""
-    return hashlib.blake2b(raw, digest_size=HASH_BYTES).hexdigest()
+    return hashlib.blake2b(raw, digest_size=FILE_HASH_BYTES).hexdigest()
 
 
 def id_of(raw: bytes) -> str:
@@ -419,7 +419,7 @@ def _named(**keys: Sequence[str]) -> dict[str, list[str]]:
 def _render(front: Mapping[str, object], content: str) -> bytes:
     import yaml  # noqa: PLC0415 - only for a write: the daemon's start does not need it
 
-    header = yaml.safe_dump(dict(front), allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
+    header = yaml.safe_dump(dict(front), allow_unicode=True, sort_keys=False, width=LINE_WIDTH)
     end = "" if content.endswith("\n") else "\n"
     return with_checksum(header, f"\n{content}{end}")
 

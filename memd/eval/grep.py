@@ -18,7 +18,7 @@ from memd.search.filters import BY_KEY
 
 MAX_COMMAND_BYTES = 128 << 10  # of file names for one process; within the limit of every system
 # Words used of a long query, such as a pasted page; each costs a process.
-MAX_WORDS = 32
+MAX_GREPPED = 32
 _EDGES = ".,;:!?()[]{}<>\"'`\u201c\u201d\u2018\u2019"  # punctuation around a word that is not part of it
 _OPERATORS = tuple(f"{key}:" for key in BY_KEY)
 
@@ -38,7 +38,7 @@ def words_of(query: str) -> list[str]:
     bare = dict.fromkeys(word.strip(_EDGES).lower() for word in typed or query.replace("\0", " ").split())
     kept = [word for word in bare if len(word) > 1 or (word and not word.isascii())]
     said = [word for word in kept if word not in FUNCTION_WORDS]
-    return (said or kept or [word for word in bare if word])[:MAX_WORDS]
+    return (said or kept or [word for word in bare if word])[:MAX_GREPPED]
 
 
 def ranked(root: str, files: Sequence[str], query: str) -> list[str]:

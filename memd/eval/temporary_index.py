@@ -15,11 +15,10 @@ from pathlib import Path
 
 from msgspec import structs
 
-from memd import config as configuration
-from memd import registry as folders
+from memd import registry
 from memd.api import params
 from memd.api.search import embedded, excludes_in, looked_up, parsed, respelled
-from memd.config import UserConfig, WorkspaceConfig
+from memd.config import UserConfig, WorkspaceConfig, check_allowed, load_user_config, load_workspace_config
 from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
@@ -85,11 +84,11 @@ def registered(path: str, state_dir: Path, user_config_path: Path) -> Notes:
         WorkspaceError: there is none.
         ConfigError: its configuration is invalid, or chooses something that it is not allowed to.
     """
-    root = folders.choose(path, Registry(state_dir).known())
-    place = folders.workspace_at(root, state_dir)
-    config = configuration.load_workspace_config(place.config_path)
-    user = configuration.load_user_config(user_config_path)
-    configuration.check_allowed(place.config_path, config, user, user_config_path)
+    root = registry.choose(path, Registry(state_dir).known())
+    place = registry.workspace_at(root, state_dir)
+    config = load_workspace_config(place.config_path)
+    user = load_user_config(user_config_path)
+    check_allowed(place.config_path, config, user, user_config_path)
     try:
         return Notes(place, config, user, Rules.load(root, config.sources, config.ignore))
     except ConfigError as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from memd.imports.conversation import (
     ASSISTANT,
+    SESSION_ID,
     SUBAGENT,
     USER,
     Conversation,
@@ -35,7 +36,7 @@ _INJECTED = (
     "<skills_instructions>", "<subagent_notification>", "<turn_aborted>", "<user_instructions>",
     "<user_shell_command>",
 )  # fmt: skip
-_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$")
+_NAMED = re.compile(SESSION_ID.pattern + "$")  # the end of a file's name
 # Items of the model's output that are tool calls → the key of their arguments.
 _CALLS = {
     "function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action",
@@ -61,7 +62,7 @@ def conversations(
     path: Path, problems: Problems, read: Read, folder: Path | None = None
 ) -> Iterator[Conversation]:
     """Yield the session of a file; its turns are read lazily."""
-    named = _ID.search(path.stem)
+    named = _NAMED.search(path.stem)
     session = Conversation(id="", turns=iter(()), former_id=named[0] if named else path.stem)
     session.turns = _turns(session, path, objects(path, problems, read, folder), problems)
     yield session

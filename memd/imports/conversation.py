@@ -22,7 +22,7 @@ SUBAGENT = (
     "is a subagent's: what came of it stands in the session that asked"  # why a session file is skipped
 )
 
-_SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 Kind = Literal["said", "tool", "thinking"]
 
@@ -138,7 +138,7 @@ def session_id(path: Path, named: str, recorded: str) -> str:
 
 def is_session_id(name: str) -> bool:
     """Return whether *name* has the format of clients' session ids."""
-    return bool(_SESSION_ID.fullmatch(name))
+    return bool(SESSION_ID.fullmatch(name))
 
 
 def moment(value: object) -> datetime | None:

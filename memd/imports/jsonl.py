@@ -22,13 +22,13 @@ from typing import Protocol
 
 import msgspec
 
+from memd.fsio import FOLDER
 from memd.imports.conversation import Problems
 
 # A line holds at most an image or the output of a tool: clients truncate both far below this.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 Read = Callable[[int], None]  # called with the number of bytes read
 
@@ -273,10 +273,10 @@ def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -
 
 def _opened_in(folder: Path, parts: tuple[str, ...]) -> int:
     """Open a file component by component, without following links below *folder*."""
-    opened = os.open(folder, _FOLDER)
+    opened = os.open(folder, FOLDER)
     try:
         for number, part in enumerate(parts, 1):
-            flags = (_FOLDER if number < len(parts) else _FILE) | os.O_NOFOLLOW
+            flags = (FOLDER if number < len(parts) else _FILE) | os.O_NOFOLLOW
             try:
                 below = os.open(part, flags, dir_fd=opened)
             except OSError as error:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import yaml
 
-from memd.entries.entry import slug, with_checksum
+from memd.entries.entry import LINE_WIDTH, slug, with_checksum
 from memd.errors import InvalidError
 from memd.imports.conversation import RANK, USER, Conversation, Document, Turn, fenced, inside_turn, readable
 from memd.sources.privacy import is_private
@@ -27,7 +27,6 @@ MAX_TITLE_CHARS = 80  # the length of a heading that people write
 MAX_TOOL_CHARS = 16 * 1024  # of one output: a longer one is a log
 MAX_PARTICIPANTS = 50  # arbitrary; keeps the front matter of a busy channel short
 _LONGEST_SECRET = 8 * 1024  # how far a secret may extend over a cut: so much is masked before cutting
-_LINE_WIDTH = 1 << 16  # never wrapped: one line per value, for grep and for people
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)---[ \t]*\r?\n", re.DOTALL)
 _UNTITLED = "conversation"
 
@@ -243,7 +242,7 @@ def _rendered(
     settings: Settings,
 ) -> ArchivePage:
     counted = front | {"turns": turns, "tools": settings.with_tools, "id": key}
-    header = yaml.safe_dump(counted, allow_unicode=True, sort_keys=False, width=_LINE_WIDTH)
+    header = yaml.safe_dump(counted, allow_unicode=True, sort_keys=False, width=LINE_WIDTH)
     stem = [day.isoformat() if day else "", _slug(str(front["title"])), part, key[:6]]
     return ArchivePage(
         id=key,

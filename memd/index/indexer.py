@@ -17,6 +17,7 @@ from pathlib import Path
 import structlog
 
 from memd.errors import IndexClosedError, InterruptedParseError
+from memd.fsio import RACY_NS
 from memd.index.index import Index
 from memd.index.source_rows import NewSource, prepare
 from memd.index.transaction import STAGED_CHUNKS, Staged, Transaction
@@ -29,9 +30,6 @@ CACHED_STAMPS = 50_000  # sources whose stamps are kept in memory, about 300 byt
 # A commit is a point where a query sees more and a newer save may overtake; each costs an fsync.
 COMMIT_EVERY_S = 0.1
 SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the slice
-# A file that changed less than this before it was read may change again without a new stamp: clocks of
-# file systems tick in steps of up to 2 s (FAT), 10 ms (ext4).
-RACY_NS = 2_000_000_000
 RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
 CHUNKER = 6  # counts up when the same text would be cut or prepared in another way
 # A longer note, or one of more lines, may take more time than a save should wait for one before it: 50 ms for

@@ -39,13 +39,15 @@ from typing import Final
 import msgspec
 
 from memd.errors import StorageError, storage_error
+from memd.fsio import RACY_NS
 from memd.index.index import Index
 from memd.index.matrices import Held
+from memd.index.vectors import FLOAT_BYTES
 
 # Chunks that wait are looked at in fours for each source that may be taken at once: a note has a few.
 LOOK_AHEAD = 4
 MAX_CHUNKS = 4096  # in one commit, one source aside: 6 MiB of the shipped model
-SLICE_S = 0.05  # of looking at sources; what was saved meanwhile waits so long
+EXPORT_S = 0.05  # of looking at sources; what was saved meanwhile waits so long
 
 # An unneeded file may be needed again: another branch, a note that was moved out and comes back.
 KEPT_S: Final = 24 * 3600
@@ -55,8 +57,6 @@ TEMPORARY = re.compile(rf"\.~{NAME.pattern}\.tmp")  # Dropbox leaves names alone
 # Ten times the notes of a large workspace; a listing of so many takes 20 MB. More is not our doing.
 MAX_NAMES = 200_000
 MAX_TRIED = 4  # files with one key: every machine that embedded a source before it saw a sidecar left one
-# Two changes of a folder within a tick of its clock (2 s on FAT) leave one stamp.
-RACY_NS = 2_000_000_000
 SPARED = frozenset({"not-a-file", "unreadable"})  # not damaged sidecars: left where they are
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -83,7 +83,6 @@ REASONS: Final[Mapping[str, str]] = {
 
 MAGIC: Final = b"memdvec1"
 HASH_BYTES: Final = 16  # of a chunk's hash, and of a key
-FLOAT_BYTES: Final = 4
 CHECKSUM_BYTES: Final = 32
 MAX_HEADER_BYTES: Final = 64 * 1024
 # The longest note that is read has some 14,000 chunks of the default size, 21 MiB with the shipped model.
@@ -161,7 +160,7 @@ def export_sidecars(
         return 0
     settled = 0
     most = folder.written + limit
-    stop = time.monotonic() + SLICE_S
+    stop = time.monotonic() + EXPORT_S
     for source, digest in index.matrices.ledger.source_hashes():
         # The same bytes are cut into the same chunks, whatever the file is called.
         if digest.hex() in done:

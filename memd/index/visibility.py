@@ -25,7 +25,7 @@ FindSecrets = Callable[[str], Spans]
 
 PRIVATE = "SELECT id FROM sources WHERE private"
 PATHS_KEPT = 1_000_000  # of which is remembered whether a pattern names them: 100 bytes each
-MAX_NAME_CHARS = 200  # of a title, heading or tag: what was masked of one is remembered
+MAX_REMEMBERED_CHARS = 200  # of a title, heading or tag: what was masked of one is remembered
 NAMES_KEPT = 10_000
 # A chunk may have a part of a secret whose beginning or end stands in another one: a key of many lines, or a
 # token in a line too long for one chunk, which is cut inside of a word only where that is so long.
@@ -79,7 +79,7 @@ class Visibility:
 
     def masked(self, text: str) -> str:
         """Return a text with what stands in the place of its secrets; every line keeps its number."""
-        if len(text) > MAX_NAME_CHARS:
+        if len(text) > MAX_REMEMBERED_CHARS:
             return _replaced(text, self._find(text))
         known = self._masked.get(text)
         if known is None:

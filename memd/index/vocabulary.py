@@ -29,7 +29,7 @@ MAX_LETTERS = 40  # arbitrary: what is longer is no word, as lines of base64
 # By their bytes terms with a digit in front come before all letters, and from here on are those of scripts
 # without spaces between words: more pairs of characters than there are words.
 FIRST, BEYOND = "a", "\u3000"
-TERMS_AT_ONCE = 2_000  # of a statement: 10 ms, 50 where they stand in most chunks
+READ_AT_ONCE = 2_000  # of a statement: 10 ms, 50 where they stand in most chunks
 FEW_CHUNKS = 2_000  # whose terms a query reads by itself, at 6 µs a chunk
 FEW_NEW_CHUNKS = 100  # whose texts a query reads by itself, at 0.1 ms each
 # Of the chunks: while more are unread, all terms are read anew. As many words are rarely missed.
@@ -153,7 +153,7 @@ def _all(reader: Reader) -> tuple[dict[int, dict[str, int]], int]:
     """Return all words by their number of letters, and up to which chunk."""
     words: dict[int, dict[str, int]] = {}
     last, term = _number(reader, LAST), FIRST
-    while found := list(reader.each(READ_TERMS, (term, BEYOND, TERMS_AT_ONCE))):
+    while found := list(reader.each(READ_TERMS, (term, BEYOND, READ_AT_ONCE))):
         for text, frequency in found:
             if _is_word(text):
                 words.setdefault(len(text), {})[text] = frequency

@@ -30,7 +30,7 @@ MIN_LETTERS = 5
 # From so many letters on two edits are looked for, where the model reads the word by so many pieces: right
 # words of other subjects often have two. That costs next to nothing, and a third fewer of them are changed.
 LONG = 8
-MANY_PIECES = 3
+LONG_PIECES = 3
 # Shorter words that the model knows are of every language: "ich" and "une" are, too.
 SAYING_LETTERS = 4
 MAX_WORDS = 16  # of one query that are looked up, at some 2 ms each: a pasted log has hundreds
@@ -132,7 +132,7 @@ def _looked_up(view: View, query: Query, tokenizer: Tokenizer) -> tuple[dict[str
             continue
         pieces = len(tokenizer.spans(word))
         if pieces > 1 and len(word) >= MIN_LETTERS:
-            found[word] = (terms[0], 2 if len(word) >= LONG and pieces >= MANY_PIECES else 1)
+            found[word] = (terms[0], 2 if len(word) >= LONG and pieces >= LONG_PIECES else 1)
         elif pieces > 1 or len(word) < SAYING_LETTERS:
             strangers += 1
         if len(found) == MAX_WORDS:

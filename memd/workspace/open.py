@@ -13,9 +13,8 @@ from typing import Any
 import structlog
 
 from memctl import paths
-from memd import config as configuration
 from memd import fsio
-from memd.config import WorkspaceConfig
+from memd.config import WorkspaceConfig, check_allowed, load_user_config, load_workspace_config
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.entries.secrets import replacements
@@ -63,9 +62,7 @@ def checked_config(place: Workspace, config: WorkspaceConfig, user_path: Path) -
     Raises:
         ConfigError: with the line to change.
     """
-    configuration.check_allowed(
-        place.config_path, config, configuration.load_user_config(user_path), user_path
-    )
+    check_allowed(place.config_path, config, load_user_config(user_path), user_path)
     try:
         Rules.load(place.root, config.sources, config.ignore)
         visible_to_agents(config)
@@ -131,7 +128,7 @@ async def _open_with(
     owner: Owner,
 ) -> OpenWorkspace:
     write = daemon.threads.write
-    user = await write(configuration.load_user_config, daemon.user_config_path)
+    user = await write(load_user_config, daemon.user_config_path)
     tokenizer, max_tokens = daemon.providers.tokenizer_for(config, user)
     index: Index = await write(Index, place.index_dir)
     aside: SetAside = await write(SetAside, place.index_dir)
@@ -194,7 +191,7 @@ def _load_config(place: Workspace, user_path: Path) -> WorkspaceConfig:
         path = _copy_of_config(place)
         if config_stamp(path) is None:
             return WorkspaceConfig()  # nothing is indexed before the folder is back
-    return checked_config(place, configuration.load_workspace_config(path), user_path)
+    return checked_config(place, load_workspace_config(path), user_path)
 
 
 def _remember_config(place: Workspace) -> None:

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 import structlog
 
-from memd import config as configuration
-from memd import registry as folders
-from memd.config import WorkspaceConfig, write_settings
+from memd import registry
+from memd.config import WorkspaceConfig, with_settings, write_settings
 from memd.embedding.provider import Providers
 from memd.embedding.queue import EmbeddingQueue
 from memd.entries import clear_leftovers, journal
@@ -201,11 +200,11 @@ class Workspaces:
         """
         if path in self._names:
             return self._names[path]
-        return await self.apart(folders.choose, path, list(self._roots))
+        return await self.apart(registry.choose, path, list(self._roots))
 
     def place(self, root: Path) -> Workspace:
         """Return the paths of a workspace's files."""
-        return folders.workspace_at(root, self._state_dir)
+        return registry.workspace_at(root, self._state_dir)
 
     async def find(self, path: str | None) -> OpenWorkspace:
         """Return the workspace for a request's path.
@@ -263,8 +262,8 @@ class Workspaces:
 
     async def add(self, path: str, *, force: bool) -> tuple[Path, bool]:
         """Make a folder a workspace; return its root, and whether its config.toml is new."""
-        root = folders.root_for(path)
-        created = folders.create(root, force=force)
+        root = registry.root_for(path)
+        created = registry.create(root, force=force)
         async with self._changing:
             if root not in self._roots:
                 self._registry.write([*self._roots, root])
@@ -274,7 +273,7 @@ class Workspaces:
 
     async def remove(self, path: str) -> Path:
         """Unregister the workspace with the root *path* and delete its index; notes and config.toml stay."""
-        root = await self.apart(folders.exactly, path, list(self._roots))
+        root = await self.apart(registry.exactly, path, list(self._roots))
         await self._end_rebuild(root)
         async with self._changing:
             if root not in self._roots:  # another request was faster
@@ -284,7 +283,7 @@ class Workspaces:
             self._registry.write(others)
             self._set_roots(others)
             self._faults.pop(root, None)
-            index_dir = folders.workspace_at(root, self._state_dir).index_dir
+            index_dir = registry.workspace_at(root, self._state_dir).index_dir
             await self.write(delete_index, index_dir)
             await self.write(SetAside(index_dir).delete)
         return root
@@ -294,10 +293,10 @@ class Workspaces:
 
         They take effect after `reopen`.
         """
-        place = folders.workspace_at(root, self._state_dir)
+        place = registry.workspace_at(root, self._state_dir)
 
         def write() -> None:
-            config: WorkspaceConfig = configuration.with_settings(place.config_path, changed)
+            config: WorkspaceConfig = with_settings(place.config_path, changed)
             checked_config(place, config, self._user_config_path)
             write_settings(root, place.config_path, changed)
 
@@ -308,7 +307,7 @@ class Workspaces:
         async with self._changing:
             await self._close(root)
             if set_aside:
-                await self.write(set_index_aside, folders.workspace_at(root, self._state_dir).index_dir)
+                await self.write(set_index_aside, registry.workspace_at(root, self._state_dir).index_dir)
         await self._try_open(root)
 
     def rebuild(self, root: Path) -> asyncio.Task[None]:
@@ -320,7 +319,7 @@ class Workspaces:
         running = self._rebuilds.get(root)
         if running is not None and running.task is not None:
             return running.task
-        place = folders.workspace_at(root, self._state_dir)
+        place = registry.workspace_at(root, self._state_dir)
         rebuild = self._rebuilds[root] = Rebuild(place, self._context)
         rebuild.task = asyncio.get_running_loop().create_task(self._rebuild(place, rebuild))
         rebuild.task.add_done_callback(_note_failure)
@@ -402,10 +401,10 @@ class Workspaces:
                 return
             try:
                 if root not in self._recovered and root not in self._rebuilds:
-                    await self.write(recover, folders.workspace_at(root, self._state_dir).index_dir)
+                    await self.write(recover, registry.workspace_at(root, self._state_dir).index_dir)
                 self._recovered.add(root)
                 self._opened[root] = await open_workspace(
-                    folders.workspace_at(root, self._state_dir), self._context, self
+                    registry.workspace_at(root, self._state_dir), self._context, self
                 )
                 self._faults.pop(root, None)
             except MemdError as error:
