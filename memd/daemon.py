@@ -281,7 +281,8 @@ def _summary(workspaces: "Workspaces") -> str:
     opened = Counter(opened.sync.state for opened in workspaces.opened)
     starting = len(workspaces.roots) - opened.total() - len(workspaces.faults)
     states = opened + Counter(error=len(workspaces.faults), starting=starting)
-    pending = sum(opened.sync.facts["pending"] for opened in workspaces.opened)
+    known = [opened.sync.known for opened in workspaces.opened]
+    pending = sum(one.pending_files + one.pending_vectors for one in known)
     told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     return f"workspaces: {told or 'none'}" + (f"; {pending:,} files and vectors wait" if pending else "")
 

@@ -31,7 +31,7 @@ async def sync(workspaces: Workspaces, asked: SyncParams, _: Call) -> SyncResult
             workspace=str(opened.workspace.root),
             synced=reached,
             generation=opened.index.snapshot.generation,
-            index=index_state(opened.sync.facts),
+            index=index_state(opened, opened.sync.known, opened.index.snapshot.generation),
         )
 
     return await workspaces.using(asked.workspace, synced)
@@ -66,7 +66,7 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
     snapshot = opened.index.snapshot
     return IndexResult(
         workspace=str(opened.workspace.root),
-        state=index_state(opened.sync.facts).state,
+        state=opened.sync.state,
         sources=len(snapshot.sources),
         chunks=snapshot.columns.count,
         vectors=opened.sync.vector_count,

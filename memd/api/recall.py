@@ -33,8 +33,8 @@ async def recall(
     workspaces: Workspaces, opened: OpenWorkspace, asked: RecallParams, call: Call
 ) -> Packed[RecallResult]:
     """``recall``: what is always known and what a search finds, within a budget of tokens."""
-    waited = await wait_for(opened, asked, call)
-    question = Question(workspaces.threads, opened, asked, call, waited, agent=True)  # it is for a prompt
+    synced = await wait_for(opened, asked, call)
+    question = Question(workspaces.threads, opened, asked, call, synced, agent=True)  # it is for a prompt
     return await workspaces.read(_recall, question)
 
 

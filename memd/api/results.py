@@ -11,11 +11,8 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from memd.config import WorkspaceConfig
-from memd.records import Action, Confidence, DayOf, LinkKind, Mode
+from memd.records import Action, Confidence, DayOf, LinkKind, Mode, Renewal, State
 from memd.search.explanation import Explained, Explanation, Filter
-
-Renewal = Literal["", "updated", "damaged"]
-State = Literal["starting", "scanning", "busy", "ready", "missing"]
 
 
 class Result(Struct, frozen=True, kw_only=True):

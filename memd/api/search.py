@@ -10,7 +10,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -35,7 +35,7 @@ from memd.errors import InvalidError
 from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
 from memd.index.snapshot import View
-from memd.records import Tokenizer
+from memd.records import SyncState, Tokenizer
 from memd.registry import Workspace
 from memd.rpc.context import Call, Packed, packed
 from memd.search.dates import MAX_CHARS
@@ -76,9 +76,9 @@ async def search(
     """``search``, ``search_memory``: ranked hits."""
     if asked.explain and asked.limit is not None and asked.limit > MAX_EXPLAINED:
         raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {asked.limit}")
-    waited = await wait_for(opened, asked, call)
+    synced = await wait_for(opened, asked, call)
     work = _explained_search if asked.explain else _search
-    question = Question(workspaces.threads, opened, asked, call, waited, agent=asked.agent)
+    question = Question(workspaces.threads, opened, asked, call, synced, agent=asked.agent)
     return await workspaces.read(work, question)
 
 
@@ -90,7 +90,7 @@ class Question(Generic[Params]):
     opened: OpenWorkspace
     params: Params
     call: Call
-    waited: Waited
+    synced: Synced
     agent: bool  # whether one reads the answer
 
 
@@ -109,7 +109,7 @@ def frame_of(question: Question[Any], answer: Answer) -> Fields:
     prepared = answer.prepared
     made = frame(
         question.opened,
-        question.waited,
+        question.synced,
         prepared,
         mode=answer.mode,
         generation=answer.generation,
@@ -218,7 +218,7 @@ def _result(
 
 def _not_utf8(question: Question[SearchParams]) -> list[str]:
     """Return notes that nobody can find; to an agent none, as whether these are private is not known."""
-    return [] if question.agent else list(question.opened.sync.scanner.not_utf8)
+    return [] if question.agent else list(question.opened.sync.known.not_utf8)
 
 
 def _answer_explanation(answer: Answer, told: Explanation) -> AnswerExplanation:
@@ -228,6 +228,7 @@ def _answer_explanation(answer: Answer, told: Explanation) -> AnswerExplanation:
 
 
 Fields = dict[str, Any]
+Synced = bool | UnsetType  # whether what was saved before is searchable; UNSET where nobody asked to wait
 Expired = Callable[[], bool]
 Excludes = Callable[[str], bool]
 
@@ -242,20 +243,12 @@ class Askable(Protocol):
     embedding: EmbeddingQueue | None
 
 
-@dataclass(frozen=True, slots=True)
-class Waited:
-    """What is known of a workspace once what a request waits for is there."""
-
-    facts: Fields  # of its sync
-    synced: Fields = field(default_factory=dict)  # {} where nobody asked to wait
-
-
-async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Call) -> Waited:
+async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Call) -> Synced:
     """Wait for what was saved, if that is asked for, and for a model that loads."""
     synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
     if question.wait and question.mode != "keyword":
         await wait_for_model(opened, call)
-    return Waited(opened.sync.known, synced)
+    return synced
 
 
 def parsed(
@@ -400,7 +393,7 @@ def day(key: str, text: str | None, today: date) -> date | None:
 
 def frame(
     opened: OpenWorkspace,
-    waited: Waited,
+    synced: Synced,
     prepared: PreparedQuery,
     *,
     mode: str,
@@ -409,38 +402,52 @@ def frame(
     degraded: tuple[str, ...] = (),
 ) -> Fields:
     """Return the keys of a SearchedResult; *degraded*: what the search itself could not use."""
-    is_there = opened.workspace.is_there()
-    facts = waited.facts if is_there else {**waited.facts, "state": "missing"}
+    known = opened.sync.known
+    index = index_state(opened, known, generation)
     codes = [*prepared.degraded, *degraded]
     if not HAS_NUMPY and NUMPY_MISSING not in codes:
         codes.append(NUMPY_MISSING)
-    if facts["state"] == "missing":
+    if index.state == "missing":
         codes.append("root-missing")
-    if prepared.query_vec is not None and facts["pending_vectors"] and opened.sync.vectors.failing:
-        codes.append("vectors-incomplete")
-    if prepared.query_vec is not None and opened.sync.vectors.held:
-        codes.append(EMBEDDING_PAUSED)
+    if prepared.query_vec is not None and index.pending_vectors:
+        if known.failing:
+            codes.append("vectors-incomplete")
+        if known.is_held(time.monotonic()):
+            codes.append(EMBEDDING_PAUSED)
     return {
         "workspace": str(opened.workspace.root),
         "mode": mode,
         "degraded": codes,
-        "index": index_state(facts, generation=generation),
-        **waited.synced,
+        "index": index,
+        "synced": synced,
         "timings_ms": timings_ms,
     }
 
 
-def index_state(facts: Fields, **changes: int) -> IndexState:
-    """Return how fresh an answer is, out of what a workspace's sync knows."""
-    return IndexState(**{**facts, "left_s": LeftSeconds(**facts["left_s"]), **changes})
+def index_state(opened: OpenWorkspace, known: SyncState, generation: int) -> IndexState:
+    """Return how fresh an answer from a *generation* is."""
+    now = time.monotonic()
+    return IndexState(
+        state=known.state_at(now) if opened.workspace.is_there() else "missing",
+        first=known.first,
+        renewed=known.renewed,
+        first_words=known.first_words,
+        pending=known.pending_files + known.pending_vectors,
+        pending_files=known.pending_files,
+        pending_vectors=known.pending_vectors,
+        generation=generation,
+        lag_ms=0 if known.dirty_since is None else round((now - known.dirty_since) * 1000),
+        embedded=known.embedded,
+        left_s=LeftSeconds(words=known.words_left_s, vectors=known.vectors_left_s),
+    )
 
 
 async def wait_for_sync(
     opened: OpenWorkspace, asked: params.FilteredParams, call: Call, *, vectors: bool
-) -> Fields:
-    """Wait, where that is asked for, until what was saved before is searchable; say whether it is."""
+) -> Synced:
+    """Wait, where that is asked for, until what was saved before is searchable; return whether it is."""
     if not asked.sync:
-        return {}
+        return UNSET
     timeout_s = SYNC_TIMEOUT_S if asked.sync is True else asked.sync / 1000
     if call.deadline is not None:
         timeout_s = min(timeout_s, call.deadline - time.monotonic() - ANSWER_S)
@@ -449,7 +456,7 @@ async def wait_for_sync(
     if vectors and synced:
         await opened.sync.embedded(timeout_s=stop - time.monotonic())
         synced = not opened.sync.vectors.pending
-    return {"synced": synced}
+    return synced
 
 
 def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -> str:

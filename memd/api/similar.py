@@ -12,7 +12,7 @@ from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, SimilarNote, SimilarResult
 from memd.api.search import (
     ANSWER_S,
-    Waited,
+    Synced,
     frame,
     narrowed,
     plain_request,
@@ -54,7 +54,7 @@ async def similar(
     synced = await wait_for_sync(opened, asked, call, vectors=True)
     if asked.wait and opened.sync.first:  # else the vectors are there, and no model is needed
         await wait_for_model(opened, call)
-    return await workspaces.read(_similar, opened, asked, call, Waited(opened.sync.known, synced))
+    return await workspaces.read(_similar, opened, asked, call, synced)
 
 
 async def similar_to_entry(
@@ -125,7 +125,7 @@ def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:
 
 
 def _similar(
-    opened: OpenWorkspace, asked: SimilarParams, call: Call, waited: Waited
+    opened: OpenWorkspace, asked: SimilarParams, call: Call, synced: Synced
 ) -> Packed[SimilarResult]:
     request = request_of(opened, asked, narrowed("", asked, asked.glob), call.is_over)
     with opened.view(request.expired, agent=asked.agent) as view:
@@ -145,7 +145,7 @@ def _similar(
             degraded = ("vectors-building",)
     made = frame(
         opened,
-        waited,
+        synced,
         replace(request, degraded=degraded),
         mode=answer.mode,
         generation=answer.generation,

@@ -133,7 +133,7 @@ def _for_agent(opened: OpenWorkspace) -> WorkspaceStatus:
     """Return what an agent is told of one workspace: no count and no name, which tell of kept notes, too."""
     return WorkspaceStatus(
         root=str(opened.workspace.root),
-        state=index_state(opened.sync.facts).state,
+        state=opened.sync.state,
         model_id=opened.index.snapshot.model_id,
         provider=opened.config.provider,
         degraded=_degraded(opened),
@@ -152,7 +152,7 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
     return WorkspaceStatus(
         root=str(opened.workspace.root),
         **counts(opened),
-        **msgspec.structs.asdict(index_state(sync.facts)),
+        **msgspec.structs.asdict(index_state(opened, sync.known, opened.index.snapshot.generation)),
         vectors=sync.vector_count,
         unreadable=sync.vectors.unreadable,
         beyond=sync.vectors.beyond,
@@ -333,8 +333,8 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
     async def probed(opened: OpenWorkspace) -> HealthCheck:
         await workspaces.read(_rank_all, opened)
         probe = SearchParams(query="memory health", mode="hybrid")
-        waited = await wait_for(opened, probe, call)
-        question = Question(workspaces.threads, opened, probe, call, waited, agent=False)
+        synced = await wait_for(opened, probe, call)
+        question = Question(workspaces.threads, opened, probe, call, synced, agent=False)
         made = await workspaces.read(_probed, question)
         took_ms = sum(made["timings_ms"].values()) - made["timings_ms"]["wait"]
         detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"]])

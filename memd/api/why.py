@@ -113,7 +113,7 @@ class _Seen:
 
 async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams, call: Call) -> WhyResult:
     """``why``: which stage dropped a source that a search did not return."""
-    waited = await wait_for(opened, question, call)
+    synced = await wait_for(opened, question, call)
     seen = await workspaces.read(_look, opened, question, call)
     stage = "outside" if seen.path is None else "missing" if seen.is_kept else ""
     stage = stage or await _stage(workspaces, opened, seen)
@@ -136,7 +136,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
     )
     made = frame(
         opened,
-        waited,
+        synced,
         asked,
         mode=mode,
         generation=seen.generation,

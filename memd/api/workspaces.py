@@ -21,7 +21,6 @@ from memd.api.results import (
     WorkspaceRemoveResult,
     WorkspaceSummary,
 )
-from memd.api.search import index_state
 from memd.api.status import counts, not_open
 from memd.errors import ConfigError, InvalidError, MemdError, NestedError
 from memd.index.snapshot import View
@@ -95,7 +94,7 @@ async def list_all(workspaces: Workspaces, asked: NoParams, _call: Call) -> Work
     opened = [
         WorkspaceSummary(
             root=str(one.workspace.root),
-            state=index_state(one.sync.facts).state,
+            state=one.sync.state,
             **({} if asked.agent else counts(one)),
         )
         for one in workspaces.opened

@@ -4,7 +4,7 @@ Large files wait apart, because one may take longer than all others together. Fo
 """
 
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from operator import itemgetter
@@ -18,9 +18,13 @@ KEPT = 0.9  # of what was seen before, at each look: the last ten or so count; a
 
 
 class Backlog:
-    """Paths on their way into the index. A path that is taken may come back as a new hint meanwhile."""
+    """Paths on their way into the index. A path that is taken may come back as a new hint meanwhile.
 
-    def __init__(self) -> None:
+    *changed* is called after each change of how many wait, or since when.
+    """
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self._changed = changed
         self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time: first in line
         self._found: OrderedDict[str, float] = OrderedDict()  # in bulk, or by a scan
         self._in_hand: dict[str, float] = {}  # being indexed now, a slice
@@ -67,13 +71,14 @@ class Backlog:
             return
         for path in named:
             self._hints[path] = min(now, self._hints.get(path, now))
-            self._note(now)
+        self._note(named, now)
 
     def found(self, paths: Iterable[str], since: float) -> None:
         """Add paths that differ from the index, and when that may have begun at the latest."""
-        for path in paths:
+        named = list(paths)
+        for path in named:
             self._found[path] = min(since, self._found.get(path, since))
-            self._note(since)
+        self._note(named, since)
 
     def take(self, limit: int) -> list[str]:
         """Take the next paths in hand; `done` follows. Of the hints the newest, of the others the oldest."""
@@ -83,6 +88,7 @@ class Backlog:
             self._in_hand = dict(self._hints.popitem() for _ in range(count))
         else:
             self._in_hand = {path: self._found.pop(path) for path in list(islice(self._found, limit))}
+        self._changed()
         return list(self._in_hand)
 
     def done(self, handled: int) -> None:
@@ -116,12 +122,14 @@ class Backlog:
         for path in paths:
             at = min(self._in_hand.get(path, now), self._large.pop(path, now))
             self._large[path] = at
+        self._changed()
 
     def take_large(self, last: Container[str] = ()) -> str | None:
         """Take one of those that wait apart in hand, those in *last* at the end; `done_large` follows."""
         path = next((one for one in self._large if one not in last), next(iter(self._large), None))
         if path is not None:
             self._large_in_hand = {path: self._large.pop(path)}
+            self._changed()
         return path
 
     def done_large(self, *, through: bool) -> None:
@@ -137,9 +145,12 @@ class Backlog:
 
     def _look_since(self) -> None:
         self.since = min(chain.from_iterable(one.values() for one in self._all()), default=None)
+        self._changed()
 
-    def _note(self, at: float) -> None:
-        self.since = at if self.since is None else min(self.since, at)
+    def _note(self, paths: list[str], at: float) -> None:
+        if paths:
+            self.since = at if self.since is None else min(self.since, at)
+            self._changed()
 
 
 class Throughput:

@@ -10,6 +10,7 @@ forgot ends with the daemon at the latest; words are indexed meanwhile.
 import asyncio
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,13 +38,14 @@ class EmbeddingPause:
     """Whether embedding is held, and until when."""
 
     def __init__(self) -> None:
-        self._stop_s = 0.0  # time.monotonic() when it ends
+        self.stop_s = 0.0  # time.monotonic() when it ends, or ended
         self._changed = asyncio.Event()
+        self.followers: set[Callable[[], None]] = set()  # each is called when it begins or is ended
 
     @property
     def left_s(self) -> float:
         """How long embedding is still held; 0 where it is not."""
-        return max(0.0, self._stop_s - time.monotonic())
+        return max(0.0, self.stop_s - time.monotonic())
 
     @property
     def until(self) -> float | None:
@@ -53,14 +55,12 @@ class EmbeddingPause:
 
     def hold(self, duration_s: float) -> None:
         """Hold embedding from now on for so long; it takes the place of a pause that is under way."""
-        self._stop_s = time.monotonic() + duration_s
-        self._changed.set()
+        self._set_stop(time.monotonic() + duration_s)
 
     def end(self) -> bool:
         """Let embedding go on; False where it was not held."""
         was_held = self.left_s > 0
-        self._stop_s = 0.0
-        self._changed.set()
+        self._set_stop(0.0)
         return was_held
 
     async def over(self) -> None:
@@ -70,6 +70,12 @@ class EmbeddingPause:
             with suppress(TimeoutError):
                 async with asyncio.timeout(left_s):
                     await self._changed.wait()
+
+    def _set_stop(self, stop_s: float) -> None:
+        self.stop_s = stop_s
+        self._changed.set()
+        for tell in self.followers:
+            tell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,9 @@ class Owner(Protocol):
 
 class LoopListener(Protocol):
     """Hears what the loops of one workspace have done: its `WorkspaceSync`."""
+
+    def publish(self) -> None:
+        """Have answers tell what is known now: some of that has changed."""
 
     def note_outdated(self) -> None:
         """Hear that the configuration is another one than the loops run with."""

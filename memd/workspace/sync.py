@@ -9,12 +9,13 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from math import floor
-from typing import Any, Literal
+from typing import Any
 
 import structlog
 
 from memd.errors import IndexClosedError, NoSpaceError, StorageError
 from memd.index.index import Index
+from memd.records import Renewal, State, SyncState
 from memd.registry import Workspace
 from memd.workspace.backlog import Backlog
 from memd.workspace.context import WorkspaceContext
@@ -38,14 +39,16 @@ Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | 
 
 
 class WorkspaceSync:
-    """Keeps one workspace's index true. All methods are for the event loop's thread."""
+    """Keeps one workspace's index true. For the event loop's thread, but for reading `known`."""
+
+    known: SyncState  # what answers tell, from any thread; replaced by `publish`
 
     def __init__(self, context: WorkspaceContext) -> None:
         self.context = context
         self.last_index: float | None = None  # time.time() when everything was searchable
         self.first = True  # until everything has been searchable once
         self.first_words = True  # until the words of everything have been
-        self.renewed: Literal["", "updated", "damaged"] = ""  # why an index that is not whole is made anew
+        self.renewed: Renewal = ""  # why an index that is not whole is made anew
         self.is_rebuild = False  # of an index that answers meanwhile
         self._began_s = time.monotonic()
         self.reopening = False  # what follows is the next sync's: who waits goes on there
@@ -55,13 +58,14 @@ class WorkspaceSync:
         self._stop = asyncio.Event()
         self._at_once = asyncio.Event()  # what failed is tried again, without a pause
         self._tasks: list[asyncio.Task[None]] = []
-        self._backlog = Backlog()
+        self._backlog = Backlog(self.publish)
         self.scanner = Scanner(context, self._backlog, self)
         self.index_loop = IndexLoop(context, self._backlog, self.scanner, self)
-        self.vectors = EmbedLoop(context, self._backlog)
+        self.vectors = EmbedLoop(context, self._backlog, self.publish)
         self.watcher = WorkspaceWatcher(context, self.scanner, self.index_loop)
         self.maintenance = Maintenance(context, self.vectors, is_idle=lambda: self.state == "ready")
         self._damaged_rows = DamagedRows(context, self.vectors)
+        self.publish()
 
     @property
     def place(self) -> Workspace:
@@ -76,42 +80,36 @@ class WorkspaceSync:
     # What is known, at any time
 
     @property
-    def state(self) -> str:
-        """One of starting, scanning, busy, ready, missing."""
-        return self._known_state if self.place.is_there() else "missing"
+    def state(self) -> State:
+        """How the workspace is, by what is known and a look whether its folder is there."""
+        return self.known.state_at(time.monotonic()) if self.place.is_there() else "missing"
 
-    @property
-    def _known_state(self) -> str:
-        if self.scanner.last is None:
-            return "scanning" if self.scanner.running else "starting"
-        return "scanning" if self.scanner.running else "busy" if self._open_work else "ready"
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The ``index`` object of every answer."""
-        return {**self.known, "state": self.state}
-
-    @property
-    def known(self) -> dict[str, Any]:
-        """The same from memory alone: it does not look whether the folder is there."""
-        since = self._dirty_since
-        files = len(self._backlog)
-        return {
-            "state": self._known_state,
-            "first": self.first,
-            "renewed": self.renewed,
-            "first_words": self.first_words,
-            "pending": files + self.vectors.pending,
-            "pending_files": files,
-            "pending_vectors": self.vectors.pending,
-            "generation": self.index.snapshot.generation,
-            "lag_ms": 0 if since is None else round((time.monotonic() - since) * 1000),
-            "embedded": self._embedded_share,
-            "left_s": {
-                "words": self.index_loop.throughput.left_s(files),
-                "vectors": self.vectors.throughput.left_s(self.vectors.pending),
-            },
-        }
+    def publish(self) -> None:
+        """Replace what answers tell by what is known now."""
+        files, vectors = len(self._backlog), self.vectors
+        state: State = "ready"
+        if self.scanner.running:
+            state = "scanning"
+        elif self.scanner.last is None:
+            state = "starting"
+        elif self._open_words or (vectors.pending and not vectors.failing):
+            state = "busy"
+        self.known = SyncState(
+            state=state,
+            open_words=self._open_words,
+            dirty_since=self._dirty_since,
+            first=self.first,
+            first_words=self.first_words,
+            renewed=self.renewed,
+            pending_files=files,
+            pending_vectors=vectors.pending,
+            embedded=self._embedded_share,
+            words_left_s=self.index_loop.throughput.left_s(files),
+            vectors_left_s=vectors.throughput.left_s(vectors.pending),
+            failing=vectors.failing,
+            held_until=self.context.daemon.pause.stop_s,
+            not_utf8=self.scanner.not_utf8,
+        )
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -181,10 +179,13 @@ class WorkspaceSync:
             )
             for loop, pauses in pauses_s.items()
         ]
+        self.context.daemon.pause.followers.add(self.publish)
+        self.publish()
 
     async def stop(self) -> None:
         """End all tasks; who waits for something hears IndexClosedError."""
         self._stop.set()
+        self.context.daemon.pause.followers.discard(self.publish)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -267,6 +268,7 @@ class WorkspaceSync:
         """Have the configuration read, once."""
         if not self.reopening:
             self.reopening = True
+            self.publish()
             self.context.reopen(ReopenReason.CONFIG)
 
     def note_hinted(self) -> None:
@@ -291,6 +293,7 @@ class WorkspaceSync:
         self._most = 0
         if not self._open_words and not self.scanner.running and self.scanner.last is not None:
             self.first_words = False
+            self.publish()
             # Now, and not when the first word comes that no chunk has: it would go uncorrected.
             await asyncio.to_thread(self.index.read_vocabulary)
         await self._note_if_complete()
@@ -314,6 +317,7 @@ class WorkspaceSync:
                 took_s=round(time.monotonic() - self._began_s, 1),
             )
             self.first, self.renewed = False, ""
+            self.publish()
             await self.context.write(self.index.note_complete)
             await self._drop_old()
 
