@@ -16,10 +16,12 @@ million rows takes seconds, and what nobody asks for may be damaged as well.
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from heapq import merge
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from memd import fsio
 from memd.errors import DeadlineError, IndexDamagedError
@@ -30,7 +32,6 @@ from memd.index.derived_file import flaw
 from memd.index.index import DATABASE, FILE_NAMES, Index
 from memd.index.links import key_of, supersession
 from memd.index.matrices import matrix_name
-from memd.index.reader import Reader
 from memd.index.snapshot import View
 from memd.index.source_rows import full_texts, hash_of, is_beyond, read_by_model, signature
 from memd.index.vector_table import WITHOUT
@@ -39,7 +40,8 @@ from memd.records import FileStamp, SourceText
 from memd.sources.scan import Rules, read_source, walk
 from memd.text import scripts_of
 
-# Kind → what mends it. Those of MENDED are mended by `Repair`.
+# Kind → what mends it. Those of MENDED are mended by `Repair`, in this order: what the columns are made from
+# comes before them, and "published" shows what all others have mended.
 MENDED: Final[Mapping[str, str]] = {
     "words": "the table is filled again from the chunks",
     "trigrams": "the table is filled again from the chunks",
@@ -50,12 +52,12 @@ MENDED: Final[Mapping[str, str]] = {
     "waiting": "who waits for a vector, and who gets none, is found out anew",
     "stray": "it is removed",
     "sidecar": "it is removed, and written anew where it is needed",
-    "columns": "they are made again from chunks and vectors",
-    "published": "the database is read again",
     "unfinished": "it is removed",
     "stale": "it is read again",
     "unindexed": "it is read",
     "absent": "it is looked for",
+    "columns": "they are made again from chunks and vectors",
+    "published": "the database is read again",
 }
 NOT_MENDED: Final[Mapping[str, str]] = {
     "database": "the index is built anew: memctl index --rebuild",
@@ -69,9 +71,8 @@ BATCH = 500  # chunks handed to FTS5 at once
 CHUNKS_AT_ONCE = 64  # put into a full-text table in one commit: some 20 ms
 CHECKSUMS_AT_ONCE = 10_000  # read by one statement: 10 ms
 ROWS_AT_ONCE = 4_096  # compared between two looks at the clock: 6 MB and some ms of 384 dimensions
-# What the columns are made from is mended before them; "published" shows what all others have mended.
-LAST = ("columns", "published")
 
+PATHS = "SELECT id, path FROM sources WHERE gone_at IS NULL ORDER BY path"
 LIVE = "source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)"
 # Why a matrix has fewer rows than there are chunks: equal texts have one, and some have none (yet).
 ROWLESS = """
@@ -139,9 +140,10 @@ def findings(
                 broken.add(finding.kind)
                 yield finding
             if "database" not in broken:
-                yield from _columns(view)
+                paths = dict(view.reader.each(PATHS))
+                yield from _columns(view, paths)
                 yield from _waiting(view)
-                yield from _names(view)
+                yield from _names(view, paths)
                 yield from _rows(index, view, counts)
                 yield from _derived_files(index, view, broken, ends)
                 yield from _chunks(view, counts, broken, ends)
@@ -168,21 +170,24 @@ class Repair:
         return all(time.monotonic() <= stop for _ in self._steps)
 
     def _all_steps(self) -> Iterator[None]:
-        for table in TABLES:
-            of_table = [finding for finding in self._findings if finding.kind == table]
-            if of_table:
-                yield from self._refilled(table)
-                self.mended.update(of_table)
-        for finding in sorted(
-            self._findings, key=lambda one: LAST.index(one.kind) if one.kind in LAST else -1
-        ):
-            if finding.kind not in TABLES:
+        for kind in MENDED:
+            found = [finding for finding in self._findings if finding.kind == kind]
+            if found and kind in TABLES:
+                yield from self._refilled(kind)
+            for finding in found:
                 self._mend(finding)
                 self.mended.add(finding)
                 yield
 
     def _mend(self, finding: Finding) -> None:
         index = self._index
+        at_once = {
+            "postings": index.postings.drop,
+            "codes": index.codes.drop,
+            "waiting": index.refill_waiting,
+            "columns": index.refill_columns,
+            "published": index.publish_again,
+        }
         if finding.kind in {"chunk", "stale", "unindexed", "absent"}:
             with index.writer.transaction():
                 index.writer.forget_stamps(finding.names)
@@ -191,14 +196,8 @@ class Repair:
             index.forget_rows(finding.matrix, finding.rows)
         elif finding.kind == "stray":
             self._remove(finding.names)
-        else:
-            {
-                "postings": index.postings.drop,
-                "codes": index.codes.drop,
-                "waiting": index.refill_waiting,
-                "columns": index.refill_columns,
-                "published": index.publish_again,
-            }.get(finding.kind, _nothing)()
+        elif finding.kind in at_once:  # others mend the rest: sidecars, and what a killed process left
+            at_once[finding.kind]()
 
     def _remove(self, names: Iterable[str]) -> None:
         index = self._index
@@ -305,7 +304,10 @@ def _database(view: View) -> Iterator[Finding]:
         except IndexDamagedError as error:
             yield Finding(table, str(error))
             continue
-        if lost := _without_length(view, table):
+        [(lost,)] = view.reader.each(
+            f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM {table}_docsize)"
+        )
+        if lost:
             yield Finding(table, f"the table {table} does not know the length of {lost} chunks")
     for table, row, parent, _ in view.reader.each("PRAGMA foreign_key_check"):
         kind = "waiting" if table in dict(WITHOUT) else "database"
@@ -320,13 +322,7 @@ def _rank(view: View, table: str) -> None:
         list(view.reader.each(ranked, (expression,)))
 
 
-def _without_length(view: View, table: str) -> int:
-    """Return of how many chunks a full-text *table* has lost the length."""
-    lost = view.reader.each(f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM {table}_docsize)")
-    return sum(int(row[0]) for row in lost)
-
-
-def _columns(view: View) -> Iterator[Finding]:
+def _columns(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
     """Compare the columns, and what queries score by, with chunks and vectors."""
     stored: dict[int, tuple[int, ...]] = {
         row[0]: row[1:]
@@ -344,10 +340,12 @@ def _columns(view: View) -> Iterator[Finding]:
     if wrong := _differing(stored, kept):
         yield Finding("columns", f"the columns say otherwise than chunks and vectors: {_some(wrong)}")
     if HAS_NUMPY:  # else queries read what is stored
-        yield from _published(view, stored)
+        yield from _published(view, stored, paths)
 
 
-def _published(view: View, stored: Mapping[int, tuple[int, ...]]) -> Iterator[Finding]:
+def _published(
+    view: View, stored: Mapping[int, tuple[int, ...]], paths: Mapping[int, str]
+) -> Iterator[Finding]:
     """Compare what queries score by with what is stored."""
     columns = view.snapshot.columns
     live = only_living(range(len(columns.source)), columns)
@@ -358,7 +356,6 @@ def _published(view: View, stored: Mapping[int, tuple[int, ...]]) -> Iterator[Fi
     total = sum(row[2] for row in stored.values())
     if (columns.count, columns.total_length) != (len(stored), total):
         yield Finding("published", f"queries count {columns.count} chunks, stored are {len(stored)}")
-    paths = {row[0]: row[1] for row in view.reader.each("SELECT id, path FROM sources WHERE gone_at IS NULL")}
     if paths != {number: source.path for number, source in view.snapshot.sources.items()}:
         yield Finding("published", "queries see other sources than are stored")
     if supersession(view.reader.each).edges != view.snapshot.supersession.edges:
@@ -386,10 +383,10 @@ def _waiting(view: View) -> Iterator[Finding]:
             yield Finding("waiting", f"chunks {what}: {_some(row[0] for row in wrong)}")
 
 
-def _names(view: View) -> Iterator[Finding]:
+def _names(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
     """Compare the names of files with what links look for."""
     named = dict(view.reader.each("SELECT source, name FROM names WHERE kind = 'file'"))
-    for number, path in view.reader.each("SELECT id, path FROM sources WHERE gone_at IS NULL ORDER BY path"):
+    for number, path in paths.items():
         if named.get(number) != key_of(path):
             yield Finding("chunk", f"links do not find {path} by its name", (path,))
 
@@ -437,75 +434,28 @@ def _derived_files(index: Index, view: View, broken: Container[str], ends: Ends)
 
 
 def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> Iterator[Finding]:
-    """Derive again what follows from the text of each chunk."""
+    """Derive again what follows from the text of each chunk, the full-text tables in another database."""
     wrong: set[str] = set()
-    again = _Rederived()
-    try:
-        again.fill(_derived(view, counts, wrong, ends))
+    with closing(open_scratch()) as again:
+        texts = _derived(view, counts, wrong, ends)
+        while batch := list(islice(texts, BATCH)):
+            with again:
+                for place, table in enumerate(TABLES, 1):
+                    rows = ((one[0], one[place]) for one in batch)
+                    again.executemany(f"INSERT INTO {table} (rowid, text) VALUES (?, ?)", rows)
         for path in sorted(wrong):
             yield Finding("chunk", f"chunks of {path} are not what their text says", (path,))
-        for table in TABLES:
+        for table, places in TABLES.items():
             if table in broken:
                 continue
+            statement = SUMS.format(places=places)
             try:
-                terms = again.differing(view.reader, table)
+                terms = _differences(again.execute(statement), view.reader.each(statement))
             except IndexDamagedError as error:
                 yield Finding(table, str(error))
                 continue
             if terms:
                 yield Finding(table, f"{terms} terms of the table {table} do not stand where it says")
-    finally:
-        again.close()
-
-
-class _Rederived:
-    """Full-text tables made from the chunks once more, in a database of their own."""
-
-    def __init__(self) -> None:
-        self._database = open_scratch()
-
-    def fill(self, texts: Iterable[Texts]) -> None:
-        """Index the texts of all chunks, in the order of their ids."""
-        remaining = iter(texts)
-        while batch := list(islice(remaining, BATCH)):
-            with self._database:
-                self._database.executemany(
-                    "INSERT INTO words (rowid, text) VALUES (?, ?)", ((one[0], one[1]) for one in batch)
-                )
-                self._database.executemany(
-                    "INSERT INTO trigrams (rowid, text) VALUES (?, ?)", ((one[0], one[2]) for one in batch)
-                )
-
-    def differing(self, reader: Reader, table: str) -> int:
-        """Return how many terms of *table* have other postings than their texts say.
-
-        Raises:
-            IndexDamagedError: the table can't be read.
-        """
-        statement = SUMS.format(places=TABLES[table])
-        return _differences(iter(self._database.execute(statement)), reader.each(statement))
-
-    def close(self) -> None:
-        """Delete it."""
-        self._database.close()
-
-
-def _differences(expected: Iterator[tuple[object, ...]], found: Iterator[tuple[object, ...]]) -> int:
-    """Count the terms that two sorted lists do not have in common with the same numbers."""
-    one, other = next(expected, None), next(found, None)
-    count = 0
-    while one is not None or other is not None:
-        if one == other:
-            one, other = next(expected, None), next(found, None)
-            continue
-        count += 1
-        here = str(one[0]).encode() if one is not None else None
-        there = str(other[0]).encode() if other is not None else None
-        if there is None or (here is not None and here <= there):
-            one = next(expected, None)
-        if here is None or (there is not None and there <= here):
-            other = next(found, None)
-    return count
 
 
 def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterator[Texts]:
@@ -531,6 +481,16 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
         yield number, words, trigrams
         counts["chunks"] += 1
     counts["sources"] += len(seen)
+
+
+def _differences(one: Iterable[tuple[Any, ...]], other: Iterable[tuple[Any, ...]]) -> int:
+    """Count the terms that two lists, sorted by their terms, do not have in common with the same numbers."""
+    by_term = groupby(merge(one, other, key=_term), key=_term)
+    return sum(1 for _, (row, *same) in by_term if same != [row])
+
+
+def _term(row: tuple[Any, ...]) -> bytes:
+    return str(row[0]).encode()
 
 
 def _strays(index: Index) -> Iterator[Finding]:
@@ -591,7 +551,3 @@ def _some(numbers: Iterable[int]) -> str:
     listed = sorted(numbers)
     shown = ", ".join(map(str, listed[:NAMED]))
     return shown if len(listed) <= NAMED else f"{shown} and {len(listed) - NAMED} more"
-
-
-def _nothing() -> None:
-    """Mend what others mend: sidecars, and what is removed at a start."""
