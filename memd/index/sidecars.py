@@ -57,29 +57,34 @@ TEMPORARY = re.compile(rf"\.~{NAME.pattern}\.tmp")  # Dropbox leaves names alone
 # Ten times the notes of a large workspace; a listing of so many takes 20 MB. More is not our doing.
 MAX_NAMES = 200_000
 MAX_TRIED = 4  # files with one key: every machine that embedded a source before it saw a sidecar left one
-SPARED = frozenset({"not-a-file", "unreadable"})  # not damaged sidecars: left where they are
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _ROOT = os.O_RDONLY | os.O_DIRECTORY
 _FOLDER = _ROOT | os.O_NOFOLLOW
 
-# Why a file is of no use → what that means for people. `ignored` is counted by these.
+# Why no vectors come from a file, or go into one → what that means for people. `ignored` counts by these.
 REASONS: Final[Mapping[str, str]] = {
+    # It is damaged: it goes when the vectors of its source are written anew.
     "checksum": "is damaged: its bytes do not have the checksum at its end",
-    "folder": "memory/index/vectors cannot be used: it is a link, no folder, or not ours to read",
     "header": "has a header that cannot be read",
-    "name": "has another name than its bytes ask for",
-    "not-a-file": "is a link, pipe, folder or device",
     "not-a-sidecar": "does not begin as a sidecar does",
-    "other-chunks": "is of a source that was cut into other chunks",
-    "other-model": "has vectors of another model",
-    "too-large": "would have more than 64 MiB",
-    "too-many": "is one of more files than are looked at",
-    "unreadable": "cannot be read: permissions or a failing disk",
-    "unwritable": "cannot be written: permissions, a full or a failing disk",
     "vector": "has a vector that is not of length 1",
     "wrong-size": "is shorter or longer than it should be",
+    # It is whole, but not what its name says: it goes then, too.
+    "name": "has another name than its bytes ask for",
+    "other-chunks": "is of a source that was cut into other chunks",
+    "other-model": "has vectors of another model",
+    # It is no file of memd's, or a disk hides what it is: it stays.
+    "not-a-file": "is a link, pipe, folder or device",
+    "unreadable": "cannot be read: permissions or a failing disk",
+    # The folder is not usable, or not all of it.
+    "folder": "memory/index/vectors cannot be used: it is a link, no folder, or not ours to read",
+    "too-many": "is one of more files than are looked at",
+    # Nothing is written.
+    "too-large": "would have more than 64 MiB",
+    "unwritable": "cannot be written: permissions, a full or a failing disk",
 }
+SPARED = frozenset({"not-a-file", "unreadable"})
 
 MAGIC: Final = b"memdvec1"
 HASH_BYTES: Final = 16  # of a chunk's hash, and of a key
@@ -169,7 +174,10 @@ def export_sidecars(
         if vectors is None:
             continue
         try:
-            _leave(folder, model_id, dim, vectors)
+            if vectors:
+                folder.write(model_id, dim, [digest for digest, _ in vectors], [row for _, row in vectors])
+        except SidecarError as error:
+            folder.ignored[error.reason] += 1
         except StorageError:
             folder.ignored["unwritable"] += 1
             return 0
@@ -241,10 +249,13 @@ class SidecarFolder:
             return None
         try:
             with self._opened() as folder:
+                bounds = sidecar_sizes(model_id, dim, len(hashes))
                 for name in names:
-                    body = self._read(folder, name, sidecar_sizes(model_id, dim, len(hashes)))
-                    rows = self._decoded(name, body, model_id, dim, hashes) if body is not None else None
-                    if rows is not None:
+                    with self._noting(name):
+                        body = _content(folder, name, bounds)
+                        rows = decode(body, model_id=model_id, dim=dim, hashes=hashes)
+                        if name != sidecar_name(wanted, body):
+                            raise SidecarError("name")  # noqa: TRY301 - as what `decode` raises
                         self.read += 1
                         return rows
         except SidecarError as error:
@@ -355,29 +366,17 @@ class SidecarFolder:
         self._names = sorted(filter(NAME.fullmatch, found[:MAX_NAMES]))
         self._stamp = stamp if time.time_ns() - status.st_mtime_ns > RACY_NS else None
 
-    def _read(self, folder: int, name: str, bounds: tuple[int, int]) -> bytes | None:
-        """Return a file's bytes; None, with a reason noted, unless it is a readable file of that size."""
+    @contextmanager
+    def _noting(self, name: str) -> Iterator[None]:
+        """Note why a file is of no use, and go on."""
         try:
-            return _content(folder, name, bounds)
+            yield
         except SidecarError as error:
             self._ignore(name, error.reason)
         except FileNotFoundError:
             pass  # gone since it was listed
         except OSError:
             self._ignore(name, "unreadable")
-        return None
-
-    def _decoded(
-        self, name: str, body: bytes, model_id: str, dim: int, hashes: Sequence[bytes]
-    ) -> list[bytes] | None:
-        try:
-            rows = decode(body, model_id=model_id, dim=dim, hashes=hashes)
-            if name != sidecar_name(sidecar_key(model_id, dim, hashes), body):
-                raise SidecarError("name")  # noqa: TRY301 - one way out for all that is wrong with a file
-        except SidecarError as error:
-            self._ignore(name, error.reason)
-            return None
-        return rows
 
     def _looks_right(self, folder: int, name: str, bounds: tuple[int, int]) -> bool:
         try:
@@ -523,42 +522,6 @@ def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes
     return found
 
 
-def _leave(folder: SidecarFolder, model_id: str, dim: int, vectors: list[tuple[bytes, bytes]]) -> None:
-    """Write a sidecar unless there is one, or nothing to write. Raises StorageError."""
-    if not vectors:
-        return
-    try:
-        folder.write(model_id, dim, [digest for digest, _ in vectors], [row for _, row in vectors])
-    except SidecarError as error:
-        folder.ignored[error.reason] += 1
-
-
-def _header(body: bytes) -> tuple[Header, int]:
-    """Return the header, and where it ends."""
-    if len(body) < _HEADER_AT or not body.startswith(MAGIC):
-        raise SidecarError("not-a-sidecar")
-    (length,) = _LENGTH.unpack_from(body, len(MAGIC))
-    end = _HEADER_AT + length
-    if length > MAX_HEADER_BYTES or end > len(body):
-        raise SidecarError("header")
-    try:
-        return msgspec.json.decode(body[_HEADER_AT:end], type=Header), end
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise SidecarError("header") from None
-
-
-def _has_length_1(row: bytes) -> bool:
-    numbers = array("f", row)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    # No comparison with NaN is true, and an infinite number makes an infinite length.
-    return abs(math.hypot(*numbers) - 1) <= LENGTH_TOLERANCE
-
-
-def _checksum(content: bytes | memoryview) -> bytes:
-    return blake2b(content, digest_size=CHECKSUM_BYTES).digest()
-
-
 def _content(folder: int, name: str, bounds: tuple[int, int], *, most: int = MAX_BYTES) -> bytes:
     """Return the first *most* bytes of a regular file whose size is within *bounds*."""
     # Opening a device may already do something; between the two looks it may have been replaced.
@@ -617,3 +580,29 @@ def _is_of(folder: int, name: str, model: tuple[str, int]) -> bool:
         return model_of(start) == model
     except (OSError, SidecarError):
         return False
+
+
+def _header(body: bytes) -> tuple[Header, int]:
+    """Return the header, and where it ends."""
+    if len(body) < _HEADER_AT or not body.startswith(MAGIC):
+        raise SidecarError("not-a-sidecar")
+    (length,) = _LENGTH.unpack_from(body, len(MAGIC))
+    end = _HEADER_AT + length
+    if length > MAX_HEADER_BYTES or end > len(body):
+        raise SidecarError("header")
+    try:
+        return msgspec.json.decode(body[_HEADER_AT:end], type=Header), end
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise SidecarError("header") from None
+
+
+def _has_length_1(row: bytes) -> bool:
+    numbers = array("f", row)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    # No comparison with NaN is true, and an infinite number makes an infinite length.
+    return abs(math.hypot(*numbers) - 1) <= LENGTH_TOLERANCE
+
+
+def _checksum(content: bytes | memoryview) -> bytes:
+    return blake2b(content, digest_size=CHECKSUM_BYTES).digest()
