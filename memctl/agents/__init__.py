@@ -1,1 +1,1 @@
-"""The configurations of agents' clients: what `memctl agents` writes into them, and takes away again."""
+"""Register memctl in the configuration files of agents' clients, and remove it again."""

@@ -1,6 +1,6 @@
-"""The clients of agents: where their configurations lie, and what registers memctl there.
+"""The table of agents' clients: their configuration files, and the edits that register memctl.
 
-A table. `command` is how they start memctl: by its full path, for few of them have the user's PATH.
+Clients start memctl by its full path, because few of them have the user's PATH.
 """
 
 import json
@@ -19,8 +19,8 @@ from memctl.agents.json_file import Element, Entry, JsonFile
 from memctl.agents.toml_file import TomlFile
 from memctl.commands.hook import EVENTS
 
-NAME = "memd"  # of the MCP server, in every client
-# What names the daemon's places: Codex gives its servers nothing of its environment that is not named.
+NAME = "memd"  # of the MCP server in every client
+# Variables that set the daemon's paths: Codex passes only listed variables to its servers.
 ENVIRONMENT = (
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
@@ -29,22 +29,22 @@ ENVIRONMENT = (
     "MEMD_SOCKET",
     "MEMD_WORKSPACE",
 )
-HOOK_TIMEOUT_S = 5  # after that the client goes on without; the hook's own deadline is far less
+HOOK_TIMEOUT_S = 5  # then the client continues without the hook, whose own deadline is far shorter
 
 
 @dataclass(frozen=True, slots=True)
 class AgentClient:
-    """One client; *targets* is called with memctl's command and what follows `memctl mcp`."""
+    """One client; *targets* gets the command of memctl and the options after `memctl mcp`."""
 
     name: str
     title: str
     targets: Callable[[Sequence[str], Sequence[str]], list[Target]]
-    what: str  # that is registered
-    next_step: str = ""  # what the user has to do
+    what: str  # is registered: tools, hooks or both
+    next_step: str = ""  # to be done by the user
 
 
 def command() -> list[str]:
-    """Return how memctl of this installation is started."""
+    """Return the command that starts memctl of this installation."""
     beside = Path(sys.executable).with_name("memctl")
     return [str(beside)] if beside.is_file() else launch.python_module("memctl")
 
@@ -97,7 +97,7 @@ def _vscode(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
 
 
 def _zed(memctl: Sequence[str], options: Sequence[str]) -> list[Target]:
-    # "source" is for the versions that ask for it; later ones do without and take it.
+    # Some versions require "source"; later ones ignore it.
     server = Entry(("context_servers", NAME), _server(memctl, options, source="custom") | {"env": {}})
     return [JsonFile(paths.config_dir().parent / "zed" / "settings.json", (server,))]
 

@@ -1,7 +1,7 @@
-"""Configuration files of other programs: read with care, replaced whole or not at all, with a backup.
+"""Read and atomically replace configuration files of other programs, with a backup.
 
-Whatever is unusual about a file (a link, another owner, no right to write, changed meanwhile) is an error
-that names it, before anything is written.
+Anything unusual about a file (a link, another owner, read-only, changed in the meantime) is an error before
+anything is written.
 """
 
 import os
@@ -17,28 +17,28 @@ from memctl import exits
 from memctl.exits import CommandError
 from memctl.paths import reason_and_cure
 
-MAX_BYTES = 64 << 20  # arbitrary: Claude Code keeps histories in its own, some MB
+MAX_BYTES = 64 << 20  # arbitrary: Claude Code stores histories of several MB in its file
 BACKUP_SUFFIX = ".before-memd"
-NEW_FILE_MODE = 0o600  # others may put keys into it later
+NEW_FILE_MODE = 0o600  # other programs may store keys in the file later
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one file: its bytes before and after, None where there is no file."""
+    """The change of one file: its bytes before and after; None means that there is no file."""
 
     path: Path
     before: bytes | None
     after: bytes | None
-    backup: Literal["make", "leave", "drop"]  # the one beside it
+    backup: Literal["make", "leave", "drop"]
 
 
 def backup_of(path: Path) -> Path:
-    """Return where the backup of a file lies."""
+    """Return the path of a file's backup."""
     return path.with_name(path.name + BACKUP_SUFFIX)
 
 
 def read(path: Path) -> bytes | None:
-    """Return the bytes of a file that may be changed; None where there is none. Raises CommandError."""
+    """Return the bytes of a file; None if it is missing. Raises CommandError if it must not be changed."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -48,13 +48,13 @@ def read(path: Path) -> bytes | None:
     if stat.S_ISLNK(found.st_mode):
         raise _refused(path, f"it is a symbolic link to {os.readlink(path)}: change that file by hand")  # noqa: PTH115
     if not stat.S_ISREG(found.st_mode):
-        raise _refused(path, "it is no regular file")
+        raise _refused(path, "it is not a regular file")
     if found.st_uid != os.geteuid():
         raise _refused(path, f"it belongs to uid {found.st_uid}, and you are {os.geteuid()}")
     if not found.st_mode & stat.S_IWUSR:
         raise _refused(path, f"it is read-only (mode {stat.S_IMODE(found.st_mode):04o})")
     if found.st_size > MAX_BYTES:
-        raise _refused(path, f"it has {found.st_size} bytes, and {MAX_BYTES} are the most")
+        raise _refused(path, f"it has {found.st_size} bytes, more than {MAX_BYTES}")
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:
@@ -65,10 +65,10 @@ def read(path: Path) -> bytes | None:
 
 def apply(changes: Sequence[Change]) -> None:
     """
-    Write all *changes*; where one fails, those before it are taken back.
+    Write all *changes*; if one fails, undo those before it.
 
     Raises:
-        CommandError: a file is not as it was read, or cannot be written. All are as they were.
+        CommandError: a file was changed since it was read, or cannot be written. All changes are undone.
     """
     begun: list[Change] = []
     try:
@@ -99,9 +99,9 @@ def _take_back(change: Change) -> None:
 
 def _replace(path: Path, raw: bytes | None, *, like: Path, expected: Change | None = None) -> None:
     """
-    Replace a file, with the mode and group of *like*; None: delete it. It is on the disk when this returns.
+    Replace a file durably, with the mode and group of *like*, or delete it if *raw* is None.
 
-    *expected*: what must be there until the moment of the change, else CommandError.
+    *expected*: raise CommandError if the file differs from its `before` just before the change.
     """
     if raw is None:
         _expect_unchanged(expected)
@@ -116,7 +116,7 @@ def _replace(path: Path, raw: bytes | None, *, like: Path, expected: Change | No
             stream.flush()
             if like.exists():
                 found = like.stat()
-                with suppress(PermissionError):  # a group that we are not in
+                with suppress(PermissionError):  # the user is not a member of that group
                     os.fchown(stream.fileno(), -1, found.st_gid)
                 os.fchmod(stream.fileno(), stat.S_IMODE(found.st_mode))
             os.fsync(stream.fileno())

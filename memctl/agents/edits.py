@@ -1,7 +1,7 @@
-"""Edits of a client's files: their interface, their errors, and files that are memd's alone.
+"""Edits of a client's files: the interface, its errors, and files that belong to memd as a whole.
 
-Pure: texts in, texts out. A server or hook is memd's own if it runs memctl; another server of that name
-belongs to somebody else and stops an installation. How JSON and TOML are edited is in modules of their own.
+Pure: text in, text out. A server or hook belongs to memd if it runs memctl; a server of the same name that
+does not run memctl stops an installation. `json_file` and `toml_file` edit the two formats.
 """
 
 import shlex
@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 
 class EditError(ValueError):
-    """The text of a file cannot be edited; the message says why."""
+    """The text of a file cannot be edited; the message has the reason."""
 
 
 class ByHandError(EditError):
-    """memctl does not edit this file; *lines* are those that its owner should add or remove."""
+    """memctl does not edit this file; the user should add or remove *lines*."""
 
     def __init__(self, reason: str, lines: str) -> None:
         super().__init__(reason)
@@ -38,7 +38,7 @@ def runs_memctl(value: Any) -> bool:
 
 
 def at(plain: Any, path: Sequence[str | int]) -> Any:
-    """Return the value at a path; None where there is none."""
+    """Return the value at a path of keys and indexes; None if it is missing."""
     for key in path:
         try:
             plain = plain[key]
@@ -48,43 +48,46 @@ def at(plain: Any, path: Sequence[str | int]) -> Any:
 
 
 class Target(Protocol):
-    """A file, and what belongs into it. Texts are those of the file, None where there is none."""
+    """A file and the parts that memd puts into it. A *text* of None means that the file is missing."""
 
     @property
     def path(self) -> Path: ...  # noqa: D102
 
     def has(self, text: str) -> bool:
-        """Return whether anything of memd's is in the text. Raises EditError."""
+        """Return whether the text contains any part of memd. Raises EditError."""
 
     def installed(self, text: str | None) -> str:
         """Return the text with memd's parts added. Raises EditError, ByHandError."""
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:
-        """Return the text without memd's parts, None where all is memd's; *backup*: as it was before."""
+        """Return the text without memd's parts, None if nothing else is left; *backup*: the original text."""
 
     def like(self, text: str) -> "Target":
-        """Return the same target as another memctl installed it, or with other options. Raises EditError."""
+        """Return this target with the values in *text*, which may have another command or other options.
+
+        Raises EditError.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class WholeFile:
-    """A file that is memd's alone; its first line says so."""
+    """A file that belongs to memd as a whole, which its first line identifies."""
 
     path: Path
     content: str
 
     def has(self, text: str) -> bool:
-        """Return whether the file is memd's."""
+        """Return whether the file belongs to memd."""
         return self._is_ours(text)
 
     def installed(self, text: str | None) -> str:
-        """Return its content. Raises EditError where somebody else's file has its name."""
+        """Return the content. Raises EditError if the file belongs to another program."""
         if text is not None and not self._is_ours(text):
-            raise EditError("it is not memd's: rename or remove it")
+            raise EditError("it does not belong to memd: rename or remove it")
         return self.content
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:  # noqa: ARG002 - as the others
-        """Return None; the text unchanged where the file is somebody else's."""
+        """Return None; for a file of another program, the unchanged text."""
         return None if self._is_ours(text) else text
 
     def like(self, text: str) -> "WholeFile":

@@ -1,6 +1,6 @@
-"""A JSON file of a client: members that are set, elements that are appended, and their way out. Pure.
+"""Edit a client's JSON file: set members, append elements, and remove them again. Pure.
 
-Each edit is made to the text and to its parsed value, and both have to agree in the end: an edit that would
+Each edit is made both to the text and to its parsed value, which must agree at the end: an edit that would
 change anything else is refused.
 """
 
@@ -17,22 +17,22 @@ from memctl.agents.json_splice import BLANKS, BOM, Key
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A member that is set: an MCP server of memd's."""
+    """A member to set, as memd's MCP server."""
 
     path: tuple[str, ...]
     value: Any
     is_own: Callable[[Any], bool] = runs_memctl
-    replaces: bool = False  # another's value, which comes back in the end; without, that is an error
+    replaces: bool = False  # replace another program's value, and restore it later; False: an error
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element that is appended to an array: a group of hooks, or a name."""
+    """An element to append to an array, as a group of hooks, or a name."""
 
     path: tuple[str, ...]
     value: Any
     is_own: Callable[[Any], bool] = runs_memctl
-    if_there: bool = False  # only to an array that is there: an allowlist that is not there allows all
+    if_there: bool = False  # only if the array exists: without an allowlist, everything is allowed
 
 
 Edit = Entry | Element
@@ -40,25 +40,25 @@ Edit = Entry | Element
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """A JSON file."""
+    """A JSON file with the edits that register memctl."""
 
     path: Path
     edits: tuple[Edit, ...]
 
     def has(self, text: str) -> bool:
-        """Return whether any of the edits is made."""
+        """Return whether the text contains any of the edits."""
         plain, _ = _read(text)
         return any(any(_places(plain, edit)) for edit in self.edits)
 
     def installed(self, text: str | None) -> str:
-        """Return the text with every edit made; an earlier installation's edits are replaced."""
+        """Return the text with all edits; those of an earlier installation are replaced."""
         draft = _Draft(text or "")
         for edit in self.edits:
             _install(draft, edit)
         return draft.finished()
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:
-        """Return the text without the edits; containers that memd made and that are empty now go, too."""
+        """Return the text without the edits, and without the containers made for them that are empty now."""
         before, _ = _read(backup or "")
         draft = _Draft(text)
         for edit in self.edits:
@@ -67,7 +67,7 @@ class JsonFile:
         return None if backup is None and draft.plain == {} else changed
 
     def like(self, text: str) -> "JsonFile":
-        """Return this target with the values that memd has in *text*."""
+        """Return this target with the values of the edits in *text*."""
         plain, _ = _read(text)
         found = [next(_places(plain, edit), None) for edit in self.edits]
         edits = [
@@ -78,15 +78,15 @@ class JsonFile:
 
 
 class _Draft:
-    """A JSON text and its value, edited together; a text that is not plain JSON stays as it is."""
+    """A JSON text and its value, edited together; only the value if the text is not plain JSON."""
 
     def __init__(self, text: str) -> None:
         self.plain, self.reason = _read(text)
-        self.own: list[tuple[Edit, Any]] = []  # what is put in or taken out, for who does it by hand
+        self.own: list[tuple[Edit, Any]] = []  # values added or removed, to print for an edit by hand
         self._text = text if text.strip(BLANKS + BOM) else f"{BOM if text[:1] == BOM else ''}{{}}\n"
 
     def put(self, path: Sequence[Key], value: Any) -> None:
-        """Set a member; objects that are missing on the way are made."""
+        """Set a member, and create missing objects on its path."""
         outer = self.plain
         for key in path[:-1]:
             outer = outer.setdefault(key, {})
@@ -94,7 +94,7 @@ class _Draft:
         self._splice(json_splice.put, path, value)
 
     def append(self, path: Sequence[Key], value: Any) -> None:
-        """Append an element to an array, which is made where it is missing."""
+        """Append an element to an array, which is created if it is missing."""
         there = at(self.plain, path)
         if there is None:
             self.put(path, [value])
@@ -103,16 +103,16 @@ class _Draft:
         self._splice(json_splice.append, path, value)
 
     def remove(self, path: Sequence[Key]) -> None:
-        """Take a member or an element away."""
+        """Remove a member or an element."""
         del at(self.plain, path[:-1])[path[-1]]
         self._splice(json_splice.remove, path)
 
     def finished(self) -> str:
-        """Return the text. Raises ByHandError where it is not plain JSON and would have to change."""
+        """Return the text. Raises ByHandError if it is not plain JSON and would have to change."""
         if self.reason and self.own:
             raise ByHandError(self.reason, _snippet(self.own))
         if not self.reason and _read(self._text) != (self.plain, ""):
-            raise EditError("an edit would have changed more than what is memd's; this is a bug in memctl")
+            raise EditError("an edit would have changed other parts of the file; this is a bug in memctl")
         return self._text
 
     def _splice(self, splice: Callable[..., str], *arguments: Any) -> None:
@@ -132,7 +132,7 @@ def _install(draft: _Draft, edit: Edit) -> None:
     places = list(_places(draft.plain, edit))
     if isinstance(edit, Entry):
         if there is not None and not places and not edit.replaces:
-            raise EditError(f"{'.'.join(edit.path)} is there already, and is not memd's: rename or remove it")
+            raise EditError(f"{'.'.join(edit.path)} exists, and is not memd's: rename or remove it")
         if there != edit.value:
             draft.own.append((edit, edit.value))
             draft.put(edit.path, edit.value)
@@ -163,20 +163,20 @@ def _uninstall(draft: _Draft, edit: Edit, before: Any) -> None:
 
 
 def _expect_way(plain: Any, edit: Edit) -> Any:
-    """Return what is at an edit's place; EditError where something on the way to it is no object."""
+    """Return the value at an edit's path; None if it is missing. Raises EditError for a wrong type."""
     for depth, key in enumerate(edit.path):
         if not isinstance(plain, dict):
-            raise EditError(f"{'.'.join(edit.path[:depth]) or 'the whole'} is no object")
+            raise EditError(f"{'.'.join(edit.path[:depth]) or 'the whole'} is not an object")
         if key not in plain:
             return None
         plain = plain[key]
     if isinstance(edit, Element) and not isinstance(plain, list):
-        raise EditError(f"{'.'.join(edit.path)} is no array")
+        raise EditError(f"{'.'.join(edit.path)} is not an array")
     return plain
 
 
 def _snippet(own: Sequence[tuple[Edit, Any]]) -> str:
-    """Return members and elements as an object that has nothing else."""
+    """Return the JSON text of an object that contains only these members and elements."""
     shown: dict[str, Any] = {}
     for edit, value in own:
         outer = shown
@@ -190,7 +190,7 @@ def _snippet(own: Sequence[tuple[Edit, Any]]) -> str:
 
 
 def _places(plain: Any, edit: Edit) -> Iterator[tuple[Key, ...]]:
-    """Yield the places of memd's own values: whole groups of hooks, or hooks in a group with others'."""
+    """Yield the paths of memd's values: members, groups of hooks, or single hooks in a shared group."""
     there = at(plain, edit.path)
     if isinstance(edit, Entry):
         if there is not None and edit.is_own(there):

@@ -1,7 +1,7 @@
-"""Splices into JSON text: a member is put, appended or removed, and every other character stays. Pure.
+"""Splice members and elements into JSON text without changing any other character. Pure.
 
-json's own scanner finds the places. Text that is no plain JSON (comments, trailing commas, JSON5, a key
-twice) can be read, but is never changed: what such a text means differs from client to client.
+The scanner of the json module finds the positions. Text that is not plain JSON (comments, trailing commas,
+JSON5, duplicate keys) can be read, but is never changed, because its meaning differs between clients.
 """
 
 import json
@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 Key = str | int
 BOM = "\ufeff"
 BLANKS = " \t\r\n"
-_INDENT = "  "  # where a file shows none
+_INDENT = "  "  # if a file has no indented line
 _BLANK = re.compile(r"[ \t\r\n]*")
 _FIRST_INDENTED = re.compile(r"\n([ \t]+)[^\s]")
-# What JSON does not have, and what must be passed over to find it: strings in group 1 stay. What is left open
-# reaches to the end of the text, or each opening would look for its end once more.
+# Extensions of JSON, and strings, which must be skipped to find them (group 1). An unterminated string or
+# comment matches to the end of the text; otherwise each opening would be searched again, in quadratic time.
 _LOOSE = re.compile(
     r"""("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|'((?:[^'\\]|\\.)*+)(?:'|\\?\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)"""
     r"""|,(?=(?>\s+|//[^\n]*|/\*.*?(?:\*/|\Z))*+[}\]])|([\w$+.-]+)(\s*+:)?""",
@@ -29,25 +29,25 @@ _value_at = json.JSONDecoder().raw_decode
 
 
 class _TwiceError(ValueError):
-    """An object has a key twice."""
+    """An object has a duplicate key."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A member of an object or an element of an array, and where it is."""
+    """A member of an object or an element of an array, with its offsets in the text."""
 
     key: Key
-    start: int  # of a member's key, or of an element
-    value: int
+    start: int  # of the member's key, or of the element
+    value: int  # start of the value
     end: int
 
 
 def read(text: str) -> tuple[Any, str]:
     """
-    Return the value of a text, and why the text cannot be edited ("": it can). Blank text is an empty object.
+    Return the value of a text, and the reason why it cannot be edited, or "". Blank text is an empty object.
 
     Raises:
-        ValueError: it is no JSON, not even with comments; the message has line and column.
+        ValueError: it is not JSON, not even with comments; the message has line and column.
     """
     bare = text.removeprefix(BOM)
     if not bare.strip(BLANKS):
@@ -60,13 +60,13 @@ def read(text: str) -> tuple[Any, str]:
         raise ValueError("it is nested too deeply") from error
     except ValueError as error:
         try:
-            return _loosely(bare), f"it has comments, or what else is not plain JSON ({error})"
+            return _loosely(bare), f"it has comments, or is otherwise not plain JSON ({error})"
         except (ValueError, RecursionError):
             raise error from None
 
 
 def put(text: str, path: Sequence[Key], new: Any) -> str:
-    """Return *text* with *new* at *path*; objects that are missing on the way are made."""
+    """Return *text* with *new* at *path*; missing objects on the path are created."""
     at, depth = _reached(text, path)
     if depth == len(path):
         end = _value_at(text, at)[1]
@@ -77,13 +77,13 @@ def put(text: str, path: Sequence[Key], new: Any) -> str:
 
 
 def append(text: str, path: Sequence[Key], new: Any) -> str:
-    """Return *text* with *new* as the last element of the array at *path*, which is made if it is missing."""
+    """Return *text* with *new* appended to the array at *path*, which is created if it is missing."""
     at, depth = _reached(text, path)
     return _with_last(text, at, "", new) if depth == len(path) else put(text, path, [new])
 
 
 def remove(text: str, path: Sequence[Key]) -> str:
-    """Return *text* without what is at *path*, and without the comma that it needed."""
+    """Return *text* without the member or element at *path* and its comma."""
     at, _ = _reached(text, path[:-1])
     items, close = _items(text, at)
     index = next(index for index, item in enumerate(items) if item.key == path[-1])
@@ -103,7 +103,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _loosely(text: str) -> Any:
@@ -121,7 +121,7 @@ def _plain(found: re.Match[str]) -> str:
         return " "
     if colon:
         return f"{json.dumps(word)}:"
-    return word if _WORD.fullmatch(word) else "null"  # what else JSON5 has is nothing of memd's
+    return word if _WORD.fullmatch(word) else "null"  # other words of JSON5 do not occur in memd's parts
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -131,13 +131,13 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _blank(text: str, place: int) -> int:
-    """Return where the next character is that is not blank."""
+    """Return the offset of the next character that is not blank."""
     found = _BLANK.match(text, place)
     return found.end() if found else place
 
 
 def _reached(text: str, path: Sequence[Key]) -> tuple[int, int]:
-    """Return where the innermost value on the way to *path* begins, and how many keys lead to it."""
+    """Return the offset of the innermost existing value on *path*, and the number of keys that lead to it."""
     at = _blank(text, len(BOM) if text.startswith(BOM) else 0)
     for depth, key in enumerate(path):
         below = next((item.value for item in _items(text, at)[0] if item.key == key), None)
@@ -148,7 +148,7 @@ def _reached(text: str, path: Sequence[Key]) -> tuple[int, int]:
 
 
 def _items(text: str, at: int) -> tuple[list[_Item], int]:
-    """Return what is in the object or array that begins at *at*, and where it closes."""
+    """Return the items of the object or array that begins at *at*, and the offset of its closing bracket."""
     found: list[_Item] = []
     place = _blank(text, at + 1)
     while text[place] not in "}]":
@@ -165,7 +165,7 @@ def _items(text: str, at: int) -> tuple[list[_Item], int]:
 
 
 def _with_last(text: str, at: int, prefix: str, new: Any) -> str:
-    """Append an item to the object or array at *at*, in the layout of its other items."""
+    """Append an item to the object or array at *at*, laid out like its other items."""
     items, close = _items(text, at)
     if not items:
         newline, outer = _newline(text), _indent_at(text, at)
@@ -186,7 +186,7 @@ def _with_last(text: str, at: int, prefix: str, new: Any) -> str:
 
 
 def _written(text: str, new: Any, at: int, *, is_flat: bool = False, deeper: bool = False) -> str:
-    """Return a value as *text* would have it at *at*, or one level deeper than what is there."""
+    """Return the JSON of a value, indented like the line of *at*, or one level deeper."""
     if is_flat:
         return json.dumps(new, ensure_ascii=False)
     unit = _unit(text)
@@ -199,7 +199,7 @@ def _newline(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """Return how the text indents one level: as its first indented line does."""
+    """Return one level of indentation, taken from the first indented line."""
     found = _FIRST_INDENTED.search(text)
     return found[1] if found else _INDENT
 

@@ -1,10 +1,10 @@
 // memd's plugin for OpenCode, written by `memctl agents install opencode` and removed by `uninstall`.
-// It runs `memctl hook opencode` at each prompt and adds what that prints to the message. Whatever goes wrong,
-// the message is as it was.
+// It runs `memctl hook opencode` at each prompt and adds the output to the message. On any error, the message
+// is not changed.
 import { spawn } from "node:child_process"
 
 const MEMCTL = __MEMCTL__
-const DEADLINE_MS = 5000 // the hook itself ends after 150, if MEMD_HOOK_MS names no other time
+const DEADLINE_MS = 5000 // the hook itself ends after 150, unless MEMD_HOOK_MS sets another time
 
 function hook(event, told) {
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-"""Registration of memctl with a client: the changes of its files, and whether it has memctl already."""
+"""Plan the changes that register memctl with a client or remove it, and tell whether it is registered."""
 
 import json
 from collections.abc import Callable
@@ -24,19 +24,20 @@ def targets(client: AgentClient, workspace: str | None = None) -> list[Target]:
 
 
 def installation(target: Target) -> Change | None:
-    """Return the change that registers memctl; None where there is none. Raises CommandError, ByHandError."""
+    """Return the change that registers memctl; None if it is registered. Raises CommandError, ByHandError."""
     before = config_file.read(target.path)
     text = _text(target, before)
     after = _edited(target, lambda: target.installed(text)).encode()
     if after == before:
         return None
-    # What an earlier installation kept is what the file was before memd: a second one must not replace it.
+    # The backup by an earlier installation has the file as it was before memd: a second one must not replace
+    # it.
     is_kept = text is not None and target.has(text) and backup_of(target.path).exists()
     return Change(target.path, before, after, "leave" if is_kept else "make")
 
 
 def removal(target: Target) -> Change | None:
-    """Return the change that removes memctl; None where it is not there. Raises CommandError, ByHandError."""
+    """Return the change that removes memctl; None if it is not there. Raises CommandError, ByHandError."""
     before = config_file.read(target.path)
     text = _text(target, before)
     if text is None or not _edited(target, lambda: target.has(text)):
@@ -45,14 +46,14 @@ def removal(target: Target) -> Change | None:
     with suppress(EditError, UnicodeDecodeError):
         kept = None if raw is None else raw.decode()
         if (kept is None or not target.has(kept)) and target.like(text).installed(kept) == text:
-            return Change(target.path, before, raw, "drop")  # nobody has changed anything else
+            return Change(target.path, before, raw, "drop")  # nothing else was changed: restore the backup
     kept = None if raw is None else _text(target, raw)
     after = _edited(target, lambda: target.uninstalled(text, kept))
     return Change(target.path, before, None if after is None else after.encode(), "leave")
 
 
 def state(client: AgentClient) -> State:
-    """Return whether memctl is registered in each of a client's files, in some, or in none."""
+    """Return whether memctl is registered in all, some or none of a client's files."""
     try:
         has = [_has(target) for target in targets(client)]
     except CommandError:
@@ -65,7 +66,7 @@ def pointing_here(client: AgentClient) -> list[Path]:
     name = json.dumps(clients.command()[0], ensure_ascii=False)[1:-1]
     found = []
     for target in targets(client):
-        with suppress(CommandError):  # what cannot be read cannot be taken away, either
+        with suppress(CommandError):  # a file that cannot be read cannot be edited, either
             if name in (_text(target, config_file.read(target.path)) or "") and _has(target):
                 found.append(target.path)
     return found
@@ -89,5 +90,5 @@ def _text(target: Target, raw: bytes | None) -> str | None:
     try:
         return None if raw is None else raw.decode()
     except UnicodeDecodeError as error:
-        reason = f"{target.path} is not changed: it is no UTF-8 text ({error})"
+        reason = f"{target.path} is not changed: it is not UTF-8 text ({error})"
         raise CommandError(reason, exits.CONFIG) from error

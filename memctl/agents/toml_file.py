@@ -1,6 +1,6 @@
-"""A TOML file of a client with one table of memd's, which is appended as text. Pure.
+"""Edit a client's TOML file: append memd's table as text, and remove it again. Pure.
 
-tomllib reads the text before and after: an edit that would change anything but the table is refused.
+tomllib parses the text before and after: an edit that would change anything except the table is refused.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 from memctl.agents.edits import ByHandError, EditError, at, runs_memctl
 from memctl.agents.json_splice import BLANKS, BOM
 
-# A string or comment, which may be left open; else, in the group, what opens a table.
+# A string or comment, which may be unterminated, or the header of a table, which is the group.
 _TOML_KEY = r"""(?:[\w-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _TOML = re.compile(
     r'"{3}(?:[^\\]|\\.)*?(?:"{3,5}|\Z)' + r"|'{3}.*?(?:'{3,5}|\Z)|#[^\n]*"
@@ -22,19 +22,19 @@ _TOML = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _BEHIND_LAST_KEY = re.compile(r"^(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*(?:#[^\n]*)?\Z", re.MULTILINE)
-_PARSED_WHOLE_CHARS = 200_000  # 50 ms of tomllib; of a larger file `list` parses memd's table alone
+_PARSED_WHOLE_CHARS = 200_000  # takes tomllib 50 ms; of a larger file, `list` parses only memd's table
 
 
 @dataclass(frozen=True, slots=True)
 class TomlFile:
-    """A TOML file with one table of memd's, which is appended as text."""
+    """A TOML file with the table that registers memctl."""
 
     path: Path
     table: tuple[str, str]
     value: dict[str, Any]
 
     def has(self, text: str) -> bool:
-        """Return whether the table is there and runs memctl."""
+        """Return whether the table exists and runs memctl."""
         if len(text) > _PARSED_WHOLE_CHARS:
             if blocks := _blocks(text, self.table):
                 text = "\n".join(text[start:end] for start, end in blocks)
@@ -43,16 +43,14 @@ class TomlFile:
         return runs_memctl(at(self._parsed(text), self.table))
 
     def installed(self, text: str | None) -> str:
-        """Return the text with the table at its end; all else in it stays."""
+        """Return the text with the table at its end; the rest does not change."""
         text = text or ""
         parsed = self._parsed(text)
         there = at(parsed, self.table)
         if there == self.value:
             return text
         if there is not None and not runs_memctl(there):
-            raise EditError(
-                f"{'.'.join(self.table)} is there already, and is not memd's: rename or remove it"
-            )
+            raise EditError(f"{'.'.join(self.table)} exists, and is not memd's: rename or remove it")
         rest = _cut(text, self.table)
         newline = "\r\n" if "\r\n" in text else "\n"
         block = newline.join([f"[{'.'.join(self.table)}]", *_toml_lines(self.value)])
@@ -61,7 +59,7 @@ class TomlFile:
         elif rest.endswith("\n"):
             changed = f"{rest}{newline}{block}{newline}"
         else:
-            changed = f"{rest}{newline}{newline}{block}"  # without a newline at the end, as it was
+            changed = f"{rest}{newline}{newline}{block}"  # like *text*, without a newline at the end
         return self._checked(changed, parsed, self.value)
 
     def uninstalled(self, text: str, backup: str | None) -> str | None:
@@ -81,7 +79,7 @@ class TomlFile:
     def _checked(
         self, changed: str, before: dict[str, Any], value: dict[str, Any], *, is_gone: bool = False
     ) -> str:
-        """Return *changed* where the table alone differs. Raises ByHandError."""
+        """Return *changed* if only the table differs from *before*. Raises ByHandError otherwise."""
         outer, name = self.table
         tables = {key: there for key, there in before.get(outer, {}).items() if key != name}
         wanted = before | {outer: tables if is_gone else tables | {name: value}}
@@ -91,7 +89,7 @@ class TomlFile:
             after = {}
         if {outer: {}} | after != wanted:
             lines = f"{name} = {{ {', '.join(_toml_lines(value))} }}"
-            reason = f"it writes {outer}, or {outer}.{name}, in a form of its own"
+            reason = f"it writes {outer}, or {outer}.{name}, in an unusual form"
             raise ByHandError(reason, f"# below {outer}:\n{lines}")
         return changed
 
@@ -99,17 +97,17 @@ class TomlFile:
         import tomllib
 
         try:
-            # Numbers as they are written, as nan is not equal to itself.
+            # Floats are kept as text, because nan is not equal to itself.
             parsed = tomllib.loads(text.removeprefix(BOM), parse_float=str)
         except (ValueError, RecursionError) as error:
             raise EditError(str(error)) from error
         if not isinstance(parsed.get(self.table[0], {}), dict):
-            raise EditError(f"{self.table[0]} is no table")
+            raise EditError(f"{self.table[0]} is not a table")
         return parsed
 
 
 def _blocks(text: str, table: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a table of TOML and those below it are, each from its header to its last key."""
+    """Return the start and end of a TOML table and of each of its subtables, from header to last key."""
     import tomllib
 
     headers = [found for found in _TOML.finditer(text) if found[1]]
@@ -123,7 +121,7 @@ def _blocks(text: str, table: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, table: Sequence[str]) -> str:
-    """Return TOML without a table, and without the blank line and newline that were put in front of it."""
+    """Return TOML without a table, and without the blank line that was inserted before it."""
     for start, end in reversed(_blocks(text, table)):
         head = re.sub(r"\n\r?\n\Z", "\n", text[:start])
         if end == len(text) and not text.endswith("\n"):
@@ -133,7 +131,7 @@ def _cut(text: str, table: Sequence[str]) -> str:
 
 
 def _toml_lines(table: dict[str, Any]) -> list[str]:
-    """Return the keys of a table of texts and lists of texts; TOML writes these as JSON does, but for DEL."""
+    """Return the lines of a table of strings and lists of strings, which TOML writes like JSON except DEL."""
     return [
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
         for key, value in table.items()

@@ -1,4 +1,4 @@
-"""One request of an agent on its way to the daemon: its connection, its cancellation, its progress."""
+"""Call the daemon for one request of an agent, with cancellation and progress."""
 
 import threading
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from memctl.client import Client, RpcError, Unreachable
 from memctl.exits import CommandError
 from memctl.output import caveats
 
-CALL_TIMEOUT_S = 35.0  # the daemon's longest deadline, for a write, and some
-FIRST_INDEX_TIMEOUT_S = 40.0  # below the minute after which clients give a tool up
-OUTSIDE = "This server was started outside of every workspace: memctl mcp --workspace DIR names one"
+CALL_TIMEOUT_S = 35.0  # above the daemon's longest deadline, which is for writes
+FIRST_INDEX_TIMEOUT_S = 40.0  # below the minute after which clients abandon a tool call
+OUTSIDE = "This server was started outside of any workspace: memctl mcp --workspace DIR sets one"
 
-Report = Callable[[float, float, str], None]  # how far, of how much, at what
+Report = Callable[[float, float, str], None]  # progress, total, stage
 
 
 class DaemonError(Exception):
-    """The daemon refused, or, where *code* is "", cannot be reached; the text says what to do."""
+    """The daemon answered with an error, or (*code* "") cannot be reached; the text has advice."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(f"{code}: {text}" if code else text)
@@ -25,24 +25,24 @@ class DaemonError(Exception):
 
 
 class CancelledError(Exception):
-    """The agent's program wants no answer any more."""
+    """The client has cancelled the request."""
 
 
 class Asking:
-    """The calls of the daemon for one request of an agent. `cancel` is thread-safe, all else is not."""
+    """Calls the daemon for one request of an agent. Only `cancel` is thread-safe."""
 
     def __init__(
         self, workspace: str | None, *, client_name: str = "mcp", report: Report | None = None
     ) -> None:
         self.client_name = client_name  # the author of entries that are written
-        self._workspace = workspace  # None: the server was started outside of all
+        self._workspace = workspace  # None: the server was started outside of any workspace
         self._report = report
-        self._lock = threading.Lock()  # protects the two below
+        self._lock = threading.Lock()  # protects _client and _cancelled
         self._client: Client | None = None
         self._cancelled = False
 
     def cancel(self) -> None:
-        """End the daemon's work on this request, and that of the thread that waits for it."""
+        """Abort the daemon's work on this request, and wake the thread that waits for it."""
         with self._lock:
             self._cancelled = True
             if self._client is not None:
@@ -50,10 +50,10 @@ class Asking:
 
     def call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """
-        Ask the daemon; where the very first index lacks words, give it the time that an agent waits.
+        Call the daemon; if a first index lacks words, wait for them as long as clients wait, and call again.
 
         Raises:
-            DaemonError: it refused, or there is none.
+            DaemonError: the daemon answered with an error, or cannot be reached.
             CancelledError: `cancel` was called.
         """
         answer = self._exchange(method, params, CALL_TIMEOUT_S)
@@ -62,20 +62,20 @@ class Asking:
         try:
             self._exchange("index", {"vectors": False}, FIRST_INDEX_TIMEOUT_S, reports=True)
         except DaemonError:
-            return answer  # incomplete, and says so
+            return answer  # incomplete, as its `index` says
         return self._exchange(method, params, CALL_TIMEOUT_S)
 
     def note(self, answer: dict[str, Any]) -> str:
-        """Return the caveats of an answer, and its workspace if nobody has named one; "" for neither."""
-        found = f"from {answer.get('workspace')}, the only workspace there is. {OUTSIDE}"
+        """Return the caveats of an answer, and its workspace if the server has none; "" for neither."""
+        found = f"from {answer.get('workspace')}, the only registered workspace. {OUTSIDE}"
         return "; ".join(filter(None, [caveats.notes(answer), None if self._root() else found]))
 
     def _exchange(
         self, method: str, params: dict[str, Any], timeout_s: float, *, reports: bool = False
     ) -> dict[str, Any]:
-        """Ask over a connection of its own: the daemon may have been restarted since the last one."""
+        """Call over a new connection, because the daemon may have been restarted since the last call."""
         root = self._root()
-        is_agents = method != "index"  # that is our own, and no agent reads its answer
+        is_agents = method != "index"  # no agent reads the answer of `index`
         given = params | {"agent": is_agents, "timeout_ms": round(timeout_s * 1000)}
         given |= {"workspace": root} if root else {}
         on_progress = _Progress(self._report).take if reports and self._report else None
@@ -85,7 +85,7 @@ class Asking:
                 answer: dict[str, Any] = client.call(
                     method, given, timeout_s=timeout_s, on_progress=on_progress
                 )
-        except RpcError as error:  # with its code: what to do about it differs
+        except RpcError as error:  # keep the code, which determines what to do
             raise DaemonError(error.code, f"{error}" if root else f"{error}. {OUTSIDE}") from error
         except Unreachable as error:
             if self._cancelled:
@@ -102,7 +102,7 @@ class Asking:
                 raise CancelledError
 
     def _root(self) -> str | None:
-        """Return the server's workspace; without one, the workspace that was made around its folder since."""
+        """Return the server's workspace, or one created around its folder since the start."""
         try:
             return self._workspace or workspaces.if_any(None)
         except CommandError:  # the current directory was deleted
@@ -110,7 +110,7 @@ class Asking:
 
 
 class _Progress:
-    """Progress over all stages of the daemon as one count that only rises, as MCP demands."""
+    """Combines the daemon's stages into one progress count that only increases, as MCP requires."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -119,7 +119,7 @@ class _Progress:
         self._told = 0.0
 
     def take(self, said: dict[str, Any]) -> None:
-        """Take one notification of the daemon's."""
+        """Process one progress notification of the daemon."""
         stage, done, total = said.get("stage", ""), said.get("done", 0), said.get("total", 0)
         if stage != self._stage:
             self._stage, self._before = stage, self._told

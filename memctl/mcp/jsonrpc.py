@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as MCP speaks it over stdio: one message a line, its kinds and its errors. No I/O."""
+"""JSON-RPC 2.0 messages as MCP uses them over stdio, one on each line. No I/O."""
 
 import json
 from typing import Any, NamedTuple
@@ -8,21 +8,21 @@ INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
-# Of MCP's own.
-RESOURCE_NOT_FOUND = -32002  # until 2025-11-25; later versions say INVALID_PARAMS
+# Codes of MCP.
+RESOURCE_NOT_FOUND = -32002  # until 2025-11-25; later versions use INVALID_PARAMS
 UNSUPPORTED_PROTOCOL_VERSION = -32022
-# Of this server's own.
+# Codes of this server.
 TOO_MANY = -32000
-MEMD_FAILED = -32001  # memd refused, or does not answer
+MEMD_FAILED = -32001  # memd answered with an error, or does not answer
 
-# A request of the daemon has at most 1 MiB; as JSON each of its characters may be six.
+# A request to the daemon has at most 1 MiB; JSON may escape each character as six.
 MAX_LINE_BYTES = 6 << 20
 
 Id = str | int
 
 
 class JsonRpcError(Exception):
-    """A request that is answered with an error of the protocol."""
+    """An error of the protocol, which answers a request."""
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class JsonRpcError(Exception):
 
 
 class InvalidLineError(JsonRpcError):
-    """A line that is no message; *id* is the id of its request where that could be read."""
+    """A line is not a message; *id* is the id of its request if that could be read."""
 
     def __init__(self, code: int, message: str, id_: Id | None = None) -> None:
         super().__init__(code, message)
@@ -39,7 +39,7 @@ class InvalidLineError(JsonRpcError):
 
 
 class JsonRpcRequest(NamedTuple):
-    """A call that is answered once."""
+    """A call that gets one answer."""
 
     id: Id
     method: str
@@ -53,7 +53,7 @@ class JsonRpcRequest(NamedTuple):
 
 
 class JsonRpcNotification(NamedTuple):
-    """A message that nobody answers."""
+    """A message without an answer."""
 
     method: str
     params: dict[str, Any]
@@ -61,20 +61,20 @@ class JsonRpcNotification(NamedTuple):
 
 def decode(line: bytes) -> JsonRpcRequest | JsonRpcNotification | None:
     """
-    Return the message of one line; None for a response, which nobody asked for.
+    Return the message of one line; None for a response, because the server sends no requests.
 
     Raises:
-        InvalidLineError: it is none.
+        InvalidLineError: the line is not a message.
     """
     if len(line) > MAX_LINE_BYTES:
         raise InvalidLineError(INVALID_REQUEST, f"a message of more than {MAX_LINE_BYTES:,} bytes")
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidLineError(PARSE_ERROR, f"a line that is no JSON: {error}") from None
+        raise InvalidLineError(PARSE_ERROR, f"a line is not JSON: {error}") from None
     if not isinstance(message, dict):
         raise InvalidLineError(
-            INVALID_REQUEST, "a message is one object a line; batches were in no version but 2025-03-26"
+            INVALID_REQUEST, "a message is one object on a line; only version 2025-03-26 had batches"
         )
     id_ = _id(message)
     method, params = message.get("method"), message.get("params")
@@ -99,12 +99,12 @@ def _id(message: dict[str, Any]) -> Id | None:
 
 
 def result(id_: Id, answer: dict[str, Any]) -> bytes:
-    """Return the line that answers a request."""
+    """Return the line of a successful answer."""
     return _line({"id": id_, "result": answer})
 
 
 def failure(id_: Id | None, error: JsonRpcError) -> bytes:
-    """Return the line that refuses a request."""
+    """Return the line of an error."""
     said = {"code": error.code, "message": str(error)} | ({"data": error.data} if error.data else {})
     return _line({"id": id_, "error": said})
 
@@ -115,10 +115,10 @@ def notification(method: str, params: dict[str, Any]) -> bytes:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as JSON of one line, characters as they are."""
+    """Return a value as JSON on one line, without escaping characters beyond ASCII."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _line(message: dict[str, Any]) -> bytes:
-    # A text may repeat half of a surrogate pair that a client sent: no UTF-8, and no reason to be silent.
+    # An error text may quote a lone surrogate that the client sent, which UTF-8 cannot encode.
     return as_text({"jsonrpc": "2.0", **message}).encode("utf-8", "replace") + b"\n"

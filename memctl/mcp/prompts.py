@@ -1,4 +1,4 @@
-"""The prompts of the MCP server: what a person can put into a conversation from the memory."""
+"""The prompts of the MCP server, by which a user adds notes to a conversation."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ from memctl.mcp import jsonrpc
 from memctl.mcp.asking import Asking
 from memctl.mcp.jsonrpc import JsonRpcError
 
-BUDGET_TOKENS = 2000  # as the tool's
-MAX_DIGITS = 9  # of a number: far more than memd takes, far fewer than Python reads
+BUDGET_TOKENS = 2000  # default, as for the tool
+MAX_DIGITS = 9  # of a number: far above memd's limits, far below Python's limit for int()
 LISTED = [
     {
         "name": "recall",
         "title": "Recall from memory",
-        "description": "Put what the notes say about something into the conversation, with its sources",
+        "description": "Add notes on a subject to the conversation, with their sources",
         "arguments": [
-            {"name": "query", "description": "What about: a question or some words", "required": True},
-            {"name": "budget_tokens", "description": f"At most so many tokens of notes ({BUDGET_TOKENS})"},
+            {"name": "query", "description": "The subject: a question or some words", "required": True},
+            {"name": "budget_tokens", "description": f"At most this many tokens of notes ({BUDGET_TOKENS})"},
         ],
     }
 ]
@@ -31,7 +31,7 @@ def get(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     Return the messages of a prompt.
 
     Raises:
-        JsonRpcError: there is no such prompt, or an argument is not what it must be.
+        JsonRpcError: there is no such prompt, or an argument is invalid.
     """
     query, budget_tokens = _arguments(params)
     answer = asking.call("recall", {"query": query, "budget_tokens": budget_tokens})
@@ -54,7 +54,7 @@ def _arguments(params: dict[str, Any]) -> tuple[str, int]:
         raise JsonRpcError(
             jsonrpc.INVALID_PARAMS, f"unknown argument {unknown[0]!r}; there are query, budget_tokens"
         )
-    given = str(arguments.get("budget_tokens") or BUDGET_TOKENS)  # a form's empty field is none
+    given = str(arguments.get("budget_tokens") or BUDGET_TOKENS)  # "": an empty field of a form
     if not (given.isascii() and given.isdigit() and len(given) <= MAX_DIGITS and int(given)):
         shown = f"{given[:MAX_DIGITS]}…" if len(given) > MAX_DIGITS else given
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, f"budget_tokens must be a whole number, not {shown!r}")

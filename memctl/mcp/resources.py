@@ -1,4 +1,4 @@
-"""The notes as resources of the MCP server: memory:///PATH, percent-encoded, for those that are indexed."""
+"""The indexed notes as resources of the MCP server: memory:///PATH, percent-encoded."""
 
 from typing import Any
 from urllib.parse import quote, unquote
@@ -7,11 +7,11 @@ from memctl.mcp import jsonrpc
 from memctl.mcp.asking import Asking, DaemonError
 from memctl.mcp.jsonrpc import JsonRpcError
 
-# The authority is empty: clients turn it into lower case, as a host name.
+# The authority is empty, because clients convert it to lower case, like a host name.
 PREFIX = "memory:///"
 MARKDOWN = "text/markdown"
 PLAIN = "text/plain"
-PAGE = 100  # notes of one answer: some 20 KB
+PAGE = 100  # notes in one answer, about 20 KB
 TEMPLATES = [
     {
         "uriTemplate": PREFIX + "{+path}",
@@ -24,7 +24,7 @@ TEMPLATES = [
 
 
 def list_page(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
-    """Return some of the notes in the order of their paths, and where the next page begins."""
+    """Return one page of notes ordered by path, and the cursor of the next page."""
     cursor = params.get("cursor")
     if cursor is not None and not isinstance(cursor, str):
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, "the cursor must be the nextCursor of an answer")
@@ -35,10 +35,10 @@ def list_page(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
 
 def read(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     """
-    Return the text of one note as it is now.
+    Return the current text of one note.
 
     Raises:
-        JsonRpcError: the URI is none of ours, or of no indexed note.
+        JsonRpcError: the URI has another form, or names no indexed note.
     """
     uri = params.get("uri")
     path = _path_of(uri)

@@ -1,8 +1,8 @@
-"""The life of one MCP server: reads lines until stdin closes, answers each request once.
+"""The MCP server: reads lines until stdin closes, and answers each request once.
 
-Calls of the daemon run in threads, so that they do not wait for each other and a cancellation is read; above
-`AT_ONCE` they take turns. Two dialects of MCP are served, as the tests' SDK has them: up to 2025-11-25 a
-handshake (`initialize`) names the version and the client, from 2026-07-28 on each request does.
+Calls of the daemon run in threads, so that they do not wait for each other and cancellations are read; at
+most `AT_ONCE` run at a time. Both forms of MCP are served: up to 2025-11-25, a handshake (`initialize`) names
+version and client; from 2026-07-28 on, each request does.
 """
 
 import sys
@@ -22,7 +22,7 @@ ENVELOPE_VERSIONS = ("2026-07-28",)
 PROTOCOL_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO_KEY = "io.modelcontextprotocol/clientInfo"
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
-HANDSHAKE_METHODS = frozenset({"initialize", "ping"})  # that later versions do not have
+HANDSHAKE_METHODS = frozenset({"initialize", "ping"})  # removed in later versions
 
 INSTRUCTIONS = """\
 memd is the user's long-term memory: a folder of Markdown notes, decisions and logs, and the entries that
@@ -37,12 +37,10 @@ DISCOVERED = {
     "instructions": INSTRUCTIONS,
 }
 
-AT_ONCE = 32  # arbitrary: each is a thread and a connection to memd, which takes 256 requests at once
-MAX_CALLS = (
-    1_024  # that are under way or wait for their turn; arbitrary: an agent's program sends some dozens
-)
-DRAIN_S = 5.0  # for what is under way when stdin closes; an agent's program gives its servers 2 s or more
-UNCHANGING_MS = 3_600_000  # a list that only an upgrade of memctl changes: an hour
+AT_ONCE = 32  # arbitrary: each is a thread and a connection to memd, which accepts 256 requests at once
+MAX_CALLS = 1_024  # running or waiting; arbitrary: clients send some dozens
+DRAIN_S = 5.0  # for running calls when stdin closes; clients give their servers 2 s or more
+UNCHANGING_MS = 3_600_000  # an hour, for lists that only an upgrade of memctl changes
 CACHEABLE_MS = {
     "server/discover": UNCHANGING_MS,
     "tools/list": UNCHANGING_MS,
@@ -56,24 +54,22 @@ Handler = Callable[[JsonRpcRequest], dict[str, Any]]
 
 
 def serve(workspace: str | None) -> None:
-    """Answer on stdin and stdout for *workspace* until stdin closes; None: for the one that is found."""
+    """Serve *workspace* on stdin and stdout until stdin closes; None: a workspace found at each call."""
     McpServer(workspace, sys.stdout.buffer).serve(sys.stdin.buffer)
 
 
 class McpServer:
-    """Answers one client."""
+    """Serves one client."""
 
     def __init__(self, workspace: str | None, output: BinaryIO) -> None:
         self._workspace = workspace
         self._output = output
         self._client_name = "mcp"
-        self._lock = threading.Lock()  # one line at a time, and the three below
+        self._lock = threading.Lock()  # writes one line at a time; protects the next three
         self._calls: dict[Id, Asking] = {}  # not answered yet
-        self._waiting: dict[
-            Id, JsonRpcRequest
-        ] = {}  # those of them that no thread works on, the oldest first
+        self._waiting: dict[Id, JsonRpcRequest] = {}  # calls without a thread, oldest first
         self._threads: set[threading.Thread] = set()
-        self._known: dict[str, Handler] = {  # answered at once, from what is known
+        self._known: dict[str, Handler] = {  # answered at once, without the daemon
             "initialize": self._initialize,
             "server/discover": lambda _: DISCOVERED,
             "ping": lambda _: {},
@@ -89,7 +85,7 @@ class McpServer:
         }
 
     def serve(self, stream: BinaryIO) -> None:
-        """Take messages until there are no more, then end what is still under way."""
+        """Process messages until the end of *stream*, then end the calls that still run."""
         for line in _lines(stream):
             try:
                 message = jsonrpc.decode(line)
@@ -112,7 +108,7 @@ class McpServer:
         except JsonRpcError as error:
             self._write(jsonrpc.failure(request.id, error))
 
-    # -- what is known -------------------------------------------------------------------------------
+    # -- answered without the daemon -----------------------------------------------------------------
 
     def _initialize(self, request: JsonRpcRequest) -> dict[str, Any]:
         self._client_name = _name_of(request.params.get("clientInfo")) or self._client_name
@@ -125,10 +121,10 @@ class McpServer:
             "instructions": INSTRUCTIONS,
         }
 
-    # -- what the daemon is asked --------------------------------------------------------------------
+    # -- answered by the daemon ----------------------------------------------------------------------
 
     def _start(self, request: JsonRpcRequest) -> None:
-        """Have a thread answer a request, now or when it is its turn."""
+        """Let a thread answer a request, now or when one is free."""
         if request.method not in self._asked:
             there = ", ".join([*self._known, *self._asked])
             raise JsonRpcError(
@@ -143,7 +139,7 @@ class McpServer:
         with self._lock:
             if request.id in self._calls:
                 raise JsonRpcError(
-                    jsonrpc.INVALID_REQUEST, f"the request {request.id!r} is not answered yet: take a new id"
+                    jsonrpc.INVALID_REQUEST, f"request {request.id!r} is not answered yet: use a new id"
                 )
             if len(self._calls) >= MAX_CALLS:
                 raise JsonRpcError(
@@ -157,7 +153,7 @@ class McpServer:
         thread.start()
 
     def _work(self, request: JsonRpcRequest, asking: Asking) -> None:
-        """Answer a request, then those that wait. In a thread."""
+        """Answer a request, then waiting ones, until none is left. Runs in a thread."""
         while True:
             self._answer(request, asking)
             with self._lock:
@@ -168,7 +164,7 @@ class McpServer:
                 asking = self._calls[request.id]
 
     def _answer(self, request: JsonRpcRequest, asking: Asking) -> None:
-        """Ask, and write the one answer there is; none to a request that was cancelled. In its thread."""
+        """Call the daemon and write the answer, unless the request was cancelled. Runs in a thread."""
         line: bytes | None = None
         try:
             line = _answered(request, self._asked[request.method](request.params, asking))
@@ -176,12 +172,12 @@ class McpServer:
             pass
         except JsonRpcError as error:
             if error.code == jsonrpc.RESOURCE_NOT_FOUND and PROTOCOL_VERSION_KEY in request.meta:
-                error.code = jsonrpc.INVALID_PARAMS  # the code of the versions without a handshake
+                error.code = jsonrpc.INVALID_PARAMS  # the code in versions without a handshake
             line = jsonrpc.failure(request.id, error)
         except DaemonError as error:
             line = jsonrpc.failure(request.id, JsonRpcError(jsonrpc.MEMD_FAILED, str(error)))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client waits for an answer
-            # Without the text of the error, which may quote a note: stderr goes into the client's log.
+        except Exception as error:  # noqa: BLE001 - the client waits for an answer in any case
+            # Without the text of the error, which may quote a note, because clients log stderr.
             print(*traceback.format_tb(error.__traceback__), type(error).__name__, file=sys.stderr)
             what = f"{request.method} failed inside memctl mcp ({type(error).__name__}): please report it"
             line = jsonrpc.failure(request.id, JsonRpcError(jsonrpc.INTERNAL_ERROR, what))
@@ -191,7 +187,7 @@ class McpServer:
             self._write(line)
 
     def _reporter(self, request: JsonRpcRequest) -> Report | None:
-        """Return the function that reports progress to the client; None without a progress token."""
+        """Return a function that sends progress to the client; None without a progress token."""
         token = request.meta.get("progressToken")
         if isinstance(token, bool) or not isinstance(token, str | int):
             return None
@@ -203,7 +199,7 @@ class McpServer:
         return report
 
     def _cancel(self, said: JsonRpcNotification) -> None:
-        """End a request; the id of a request that is answered, or never came, is ignored."""
+        """Cancel a request; ids of answered or unknown requests are ignored."""
         id_ = said.params.get("requestId")
         if not isinstance(id_, str | int):
             return
@@ -215,7 +211,7 @@ class McpServer:
             asking.cancel()
 
     def _drain(self) -> None:
-        """Let running calls end: an entry is written to the end, and a script gets its last answer."""
+        """Wait for running calls, so that writes complete and scripts get their last answers; then cancel."""
         give_up = time.monotonic() + DRAIN_S
         with self._lock:
             threads = list(self._threads)
@@ -231,17 +227,17 @@ class McpServer:
             try:
                 self._output.write(line)
                 self._output.flush()
-            except OSError:  # the client is gone; stdin ends, too
+            except OSError:  # the client has ended, and stdin will close
                 pass
 
 
 def server_info() -> dict[str, Any]:
-    """Return the name and version that a client shows."""
+    """Return the name and version for clients to show."""
     return {"name": "memd", "title": "memd: long-term memory", "version": versions.own()}
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines that are not empty; of a line that is too long the beginning, which `decode` refuses."""
+    """Yield the lines that are not empty; too long ones are cut to a length that `decode` refuses."""
     while line := stream.readline(jsonrpc.MAX_LINE_BYTES + 1):
         rest = line
         while len(rest) > jsonrpc.MAX_LINE_BYTES and not rest.endswith(b"\n"):
@@ -251,21 +247,21 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _check_version(request: JsonRpcRequest) -> None:
-    """Refuse a request of a version that is not spoken here, and the handshake in a later one."""
+    """Refuse requests of unsupported versions, and handshake methods in versions without a handshake."""
     version = request.meta.get(PROTOCOL_VERSION_KEY)
     if version is None:
         return
     if version not in ENVELOPE_VERSIONS:
         supported = {"supported": list(ENVELOPE_VERSIONS), "requested": version}
         raise JsonRpcError(
-            jsonrpc.UNSUPPORTED_PROTOCOL_VERSION, f"the protocol version {version!r} is not spoken", supported
+            jsonrpc.UNSUPPORTED_PROTOCOL_VERSION, f"protocol version {version!r} is not supported", supported
         )
     if request.method in HANDSHAKE_METHODS:
         raise JsonRpcError(jsonrpc.METHOD_NOT_FOUND, f"there is no {request.method} in {version}")
 
 
 def _answered(request: JsonRpcRequest, result: dict[str, Any]) -> bytes:
-    """Return the line of a result, with the fields that later versions demand."""
+    """Return the line of a result, with the fields that later versions require."""
     if PROTOCOL_VERSION_KEY in request.meta:
         meta = result.get("_meta", {}) | {SERVER_INFO_KEY: server_info()}
         result = result | {"resultType": "complete", "_meta": meta}
@@ -275,6 +271,6 @@ def _answered(request: JsonRpcRequest, result: dict[str, Any]) -> bytes:
 
 
 def _name_of(client_info: Any) -> str:
-    """Return the name of the agent's program, for the entries that it writes; "" where it sent none."""
+    """Return the client's name, which is stored in entries that it writes; "" if it sent none."""
     name = client_info.get("name") if isinstance(client_info, dict) else None
     return f"mcp:{name}" if isinstance(name, str) and name else ""

@@ -1,7 +1,8 @@
-"""The tools of the MCP server: their list, their calls, and the part of an answer that an agent gets.
+"""The tools of the MCP server: their list, their calls, and the fields of an answer that agents get.
 
-`tools.json` has each tool as a client is told of it. ``python -m tools.generate`` makes it of the protocol's
-structs and of the texts in tools/mcp_tools.py: a parameter that a method gains is the tool's, too.
+`tools.json` has the description of each tool for clients. ``python -m tools.generate`` makes it from the
+protocol's structs and the texts in tools/mcp_tools.py, so a new parameter of a method is also one of the
+tool.
 """
 
 import json
@@ -14,21 +15,21 @@ from memctl.mcp.asking import Asking, DaemonError
 from memctl.mcp.jsonrpc import JsonRpcError
 from memctl.output import caveats
 
-BYTES_PER_TOKEN = 4  # as the daemon estimates them
-MODEL_ID_KEY = "memd/model_id"  # in `_meta`, which is for programs: no agent pays for it
+BYTES_PER_TOKEN = 4  # the daemon's estimate
+MODEL_ID_KEY = "memd/model_id"  # in `_meta`, which is for programs: it costs the agent no tokens
 
 
 def listed() -> list[dict[str, Any]]:
-    """Return the tools as `tools/list` has them."""
+    """Return the tools in the format of `tools/list`."""
     return [entry["tool"] for entry in _table().values()]
 
 
 def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     """
-    Call one tool. An error of the daemon is the tool's error, so that the agent can correct its call.
+    Call one tool; the daemon's errors become errors of the tool, which lets the agent correct its call.
 
     Raises:
-        JsonRpcError: there is no such tool, or its arguments are no object.
+        JsonRpcError: there is no such tool, or its arguments are not an object.
     """
     name, arguments = params.get("name"), params.get("arguments") or {}
     entry = _table().get(name) if isinstance(name, str) else None
@@ -54,7 +55,7 @@ def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dic
     if "index" in answer:
         added["complete"] = caveats.is_complete(answer["index"])
     structured = shaped(answer | added, schema)
-    # The text of a recall is for a prompt: it is sent as text and not as JSON.
+    # The text of a recall is for a prompt, so it is sent as text instead of JSON.
     content = _recalled(structured) if "budget_tokens" in structured else [jsonrpc.as_text(structured)]
     meta = {"_meta": {MODEL_ID_KEY: answer["model_id"]}} if "model_id" in answer else {}
     return {
@@ -66,7 +67,7 @@ def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dic
 
 
 def _recalled(answer: dict[str, Any]) -> list[str]:
-    """Return the text of a recall, and what it lacks where the budget has room for that."""
+    """Return the text of a recall, and the caveats if they fit the budget."""
     note, text = answer["note"], answer["text"] or "Nothing relevant is in memory."
     fits = answer["tokens"] + len(note.encode()) // BYTES_PER_TOKEN < answer["budget_tokens"]
     return [text, f"memd: {note}"] if note and fits else [text]
@@ -77,8 +78,8 @@ def _failed(text: str) -> dict[str, Any]:
 
 
 def shaped(value: Any, schema: dict[str, Any]) -> Any:
-    """Return the fields of *value* that *schema* promises; the daemon's other fields are not for agents."""
-    if "anyOf" in schema:  # something or nothing: the structs have no other union in an answer
+    """Return the fields of *value* that are in *schema*; the daemon's other fields are not for agents."""
+    if "anyOf" in schema:  # a type or null: answers have no other unions
         return value if value is None else shaped(value, schema["anyOf"][0])
     if isinstance(value, dict) and "properties" in schema:
         promised = schema["properties"]
@@ -90,6 +91,6 @@ def shaped(value: Any, schema: dict[str, Any]) -> Any:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """Return name → the tool, its method, and whether the method takes the name of the client."""
+    """Return name → {tool, method, names_source: whether the method takes the name of the client}."""
     made = Path(__file__).with_name("tools.json").read_text(encoding="utf-8")
     return {entry["tool"]["name"]: entry for entry in json.loads(made)}

@@ -273,12 +273,12 @@ BAD = {
     "a dangling link": (lambda path: (path.unlink(), path.symlink_to("/nowhere")), "symbolic link"),
     "read-only": (lambda path: path.chmod(0o440), "read-only"),
     "another's": (lambda path: os.chown(path, 12345, -1), "belongs to uid 12345"),
-    "a folder": (lambda path: (path.unlink(), path.mkdir()), "no regular file"),
-    "a fifo": (_fifo, "no regular file"),
+    "a folder": (lambda path: (path.unlink(), path.mkdir()), "not a regular file"),
+    "a fifo": (_fifo, "not a regular file"),
     "no json": (lambda path: path.write_text('{"hooks": '), "line 1 column"),
     "no utf-8": (lambda path: path.write_bytes(b'{"\xff": 1}'), "UTF-8"),
-    "an array": (lambda path: path.write_text("[]"), "no object"),
-    "hooks of another kind": (lambda path: path.write_text('{"hooks": {"SessionEnd": {}}}'), "no array"),
+    "an array": (lambda path: path.write_text("[]"), "not an object"),
+    "hooks of another kind": (lambda path: path.write_text('{"hooks": {"SessionEnd": {}}}'), "not an array"),
 }
 
 

@@ -94,7 +94,7 @@ def test_toml_of_any_shape_keeps_all_that_is_not_memds():
                 TOML.installed(text)
             continue
         if re.search(r"^\ufeff?mcp_servers = ", text, re.MULTILINE):
-            with pytest.raises(ByHandError, match="form of its own"):
+            with pytest.raises(ByHandError, match="an unusual form"):
                 TOML.installed(text)
             refused += 1
             continue
@@ -137,7 +137,7 @@ def test_a_table_that_somebody_wrote_in_another_form_is_found_and_left(own):
     text = f"model = 'x'\n{own}\n[tui]\na = 1\n"
     assert TOML.has(text)
     for edit in (TOML.installed, lambda text: TOML.uninstalled(text, None)):
-        with pytest.raises(ByHandError, match="form of its own") as caught:
+        with pytest.raises(ByHandError, match="an unusual form") as caught:
             edit(text)
         assert caught.value.lines.startswith("# below mcp_servers:\nmemd = { command = ")
 
@@ -296,7 +296,7 @@ def test_what_is_opened_and_never_closed_is_read_once(opening):
     [
         ('{"a": 1, "mcpServers": {}, "a": 1}', "key 'a' twice"),
         ('{"mcpServers": {"x": {"b": 1, "b": 1}}}', "key 'b' twice"),
-        ('{"x": NaN}', "NaN is no JSON"),
+        ('{"x": NaN}', "NaN is not JSON"),
         ("{mcpServers: {}}", "not plain JSON"),
         ("{'x': 1}", "not plain JSON"),
         ('{"x": 1,}', "not plain JSON"),

@@ -332,7 +332,7 @@ def test_without_a_workspace_each_answer_says_so(root, daemon):
     assert "workspace" not in daemon.asked[0][1]
     assert answer.structured_content["hits"]
     note = answer.structured_content["note"]
-    assert note.startswith("from /home/ada/work, the only workspace there is.")
+    assert note.startswith("from /home/ada/work, the only registered workspace.")
     assert "memctl mcp --workspace DIR" in note
 
     def refuse(_):
