@@ -77,6 +77,11 @@ class SearchParams(QueryParams, frozen=True, kw_only=True):
     explain: bool = False  # say of each hit what made its score
     prefix: bool = False  # the last word may go on: where no chunk has it, a term that begins so counts
 
+    @property
+    def glob(self) -> Globs:
+        """What `path` is to a search, by the name that it has where `path` is a source."""
+        return self.path
+
 
 class RecallParams(QueryParams, frozen=True, kw_only=True):
     """``recall``: what is always known and what a search finds, within a budget."""
@@ -88,6 +93,11 @@ class RecallParams(QueryParams, frozen=True, kw_only=True):
     core: bool = True  # the workspace's `core` first, but for what `path` keeps out; false: hits alone
     nearest: bool = True  # also hits of which none is a good match; false: then the core alone
 
+    @property
+    def glob(self) -> Globs:
+        """As of SearchParams."""
+        return self.path
+
 
 class WhyParams(QueryParams, frozen=True, kw_only=True):
     """``why``: what became of one source in a search."""
@@ -95,6 +105,9 @@ class WhyParams(QueryParams, frozen=True, kw_only=True):
     path: Path  # of the source
     line: Annotated[int, Meta(ge=1)] | None = None  # of it, to ask about what stands there
     glob: Globs = []  # what is `path` to a search
+
+
+AnyQuery = SearchParams | RecallParams | WhyParams  # what has a query
 
 
 class SimilarParams(FilteredParams, frozen=True, kw_only=True):

@@ -1,12 +1,15 @@
 """``recall``: what is always known and what a search finds, as text for a prompt."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
+
+from msgspec import structs
 
 from memd.api.hits import rounded
 from memd.api.params import RecallParams
 from memd.api.results import RecallOmission, RecallResult, RecallSource
-from memd.api.search import Question, answered, frame_of, wait_for, without_minus
+from memd.api.search import Synced, answered, query_frame, wait_for, without_minus
 from memd.index.snapshot import View
 from memd.records import Confidence
 from memd.rpc.context import Call, Packed, packed
@@ -33,33 +36,32 @@ async def recall(
     workspaces: Workspaces, opened: OpenWorkspace, asked: RecallParams, call: Call
 ) -> Packed[RecallResult]:
     """``recall``: what is always known and what a search finds, within a budget of tokens."""
+    if asked.limit is None:
+        enough = min(max(asked.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
+        asked = structs.replace(asked, limit=enough)
     synced = await wait_for(opened, asked, call)
-    question = Question(workspaces.threads, opened, asked, call, synced, agent=True)  # it is for a prompt
-    return await workspaces.read(_recall, question)
+    return await workspaces.read(_recall, opened, asked, call, synced)
 
 
 # In a reading thread
 
 
-def _recall(question: Question[RecallParams]) -> Packed[RecallResult]:
-    asked = question.params
-    with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        enough = min(max(asked.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
-        answer = answered(view, question, asked.limit or enough)
-        instead = without_minus(view, question, answer, asked.limit or enough)
-        with question.threads.turn():
-            fitted = _fitted(view, question, answer)
-    made = frame_of(question, answer) | {"without_minus": instead, "took_ms": question.call.age_ms()}
+def _recall(opened: OpenWorkspace, asked: RecallParams, call: Call, synced: Synced) -> Packed[RecallResult]:
+    with opened.view(call.is_over, agent=True) as view:  # it is for a prompt
+        answer = answered(view, opened, asked, call)
+        instead = without_minus(view, opened, asked, call, answer)
+        with opened.threads.turn():
+            fitted = _fitted(view, opened.config.core, asked, answer)
+    made = query_frame(opened, answer, synced) | {"without_minus": instead, "took_ms": call.age_ms()}
     return packed(_result(fitted, asked, made))
 
 
-def _fitted(view: View, question: Question[RecallParams], answer: Answer) -> Recalled:
-    asked = question.params
+def _fitted(view: View, core: Sequence[str], asked: RecallParams, answer: Answer) -> Recalled:
     hits = answer.hits if asked.nearest or answer.confidence != "none" else []
     old = [hit for hit in hits if hit.superseded_by and not asked.superseded]
     wanted = [hit for hit in hits if asked.superseded or not hit.superseded_by]
     return fit(
-        _core(view, question, answer.prepared) if asked.core else [],
+        _core(view, core, asked.budget_tokens, answer.prepared) if asked.core else [],
         [_piece(view, hit, answer.confidence) for hit in wanted],
         asked.budget_tokens,
         style=asked.format,
@@ -75,12 +77,11 @@ def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:
     return piece_of(hit, answer, functools.partial(section, view, hit.chunk))
 
 
-def _core(view: View, question: Question[RecallParams], request: PreparedQuery) -> list[Piece]:
-    """Return the beginnings of the workspace's core notes, whatever is asked of when and what.
+def _core(view: View, paths: Sequence[str], budget_tokens: int, request: PreparedQuery) -> list[Piece]:
+    """Return the beginnings of the workspace's core notes at *paths*, whatever is asked of when and what.
 
     A filter of paths holds for them, too: who may see a folder alone must not be shown what stands above it.
     """
-    paths, budget_tokens = question.opened.config.core, question.params.budget_tokens
     places = [one.matcher() for one in request.query.filters if one.name == "path"]
     ids = view.reader.source_ids(paths)
     pieces = []

@@ -9,22 +9,21 @@ import asyncio
 import dataclasses
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from memd.api import params
 from memd.api.hits import rounded_record, search_hit
-from memd.api.params import RecallParams, SearchParams
+from memd.api.params import AnyQuery, SearchParams, SimilarParams
 from memd.api.results import (
     AnswerExplanation,
     IndexState,
     LeftSeconds,
     Location,
-    SearchHit,
     SearchResult,
     WithoutMinus,
 )
@@ -45,16 +44,14 @@ from memd.search.filters import BY_KEY
 from memd.search.identifiers import spelled
 from memd.search.keyword import stands_literally
 from memd.search.query import Query, parse, restricted, unfinished
-from memd.search.score import PreparedQuery, Words
-from memd.search.search import Answer, Hit, begin, searched
+from memd.search.score import Judgement, PreparedQuery
+from memd.search.search import Answer, begin
 from memd.search.search import search as search_view
-from memd.search.spelling import NOTHING_UNKNOWN, corrected, spelling
+from memd.search.spelling import NOTHING_UNKNOWN, Spelling, corrected
+from memd.search.spelling import spelling as spelled_as
 from memd.text import is_readable
 from memd.workspace.open import OpenWorkspace
-from memd.workspace.threads import Threads
 from memd.workspace.workspaces import Workspaces
-
-Params = TypeVar("Params", SearchParams, RecallParams)
 
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 
@@ -74,68 +71,79 @@ async def search(
     workspaces: Workspaces, opened: OpenWorkspace, asked: SearchParams, call: Call
 ) -> Packed[SearchResult]:
     """``search``, ``search_memory``: ranked hits."""
+    if asked.explain and asked.limit is None:
+        asked = structs.replace(asked, limit=min(opened.config.max_results, MAX_EXPLAINED))
     if asked.explain and asked.limit is not None and asked.limit > MAX_EXPLAINED:
         raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {asked.limit}")
     synced = await wait_for(opened, asked, call)
-    work = _explained_search if asked.explain else _search
-    question = Question(workspaces.threads, opened, asked, call, synced, agent=asked.agent)
-    return await workspaces.read(work, question)
-
-
-@dataclass(frozen=True, slots=True)
-class Question(Generic[Params]):
-    """One request for hits, on its way to a reading thread."""
-
-    threads: Threads
-    opened: OpenWorkspace
-    params: Params
-    call: Call
-    synced: Synced
-    agent: bool  # whether one reads the answer
+    return await workspaces.read(_search, opened, asked, call, synced)
 
 
 # In a reading thread
 
 
-def answered(view: View, question: Question[Any], limit: int | None) -> Answer:
-    """Answer a query; *limit* None: with as many hits as the workspace is configured for."""
-    prepared, words = _prepared(view, question, limit, excludes_in(view))
-    with question.threads.turn():
-        return search_view(view, prepared, words)
-
-
-def frame_of(question: Question[Any], answer: Answer) -> Fields:
-    """Return the keys of a QueryResult beside its hits and `without_minus`."""
-    prepared = answer.prepared
-    made = frame(
-        question.opened,
-        question.synced,
-        prepared,
-        mode=answer.mode,
-        generation=answer.generation,
-        timings_ms=answer.timings_ms,
-        degraded=answer.degraded,
+def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, synced: Synced) -> Packed[SearchResult]:
+    with opened.view(call.is_over, agent=asked.agent) as view:
+        answer = answered(view, opened, asked, call)
+        explanation: AnswerExplanation | UnsetType = UNSET
+        if asked.explain:
+            with opened.threads.turn():
+                told, reasons = explain(view, answer)
+            explanation = _answer_explanation(answer, rounded_record(told))
+            hits = [
+                search_hit(hit, rounded_record(why)) for hit, why in zip(answer.hits, reasons, strict=True)
+            ]
+        else:
+            hits = [search_hit(hit) for hit in answer.hits]
+        instead = without_minus(view, opened, asked, call, answer)
+    return packed(
+        SearchResult(
+            hits=hits,
+            # Notes that nobody can find; to an agent none, as whether these are private is not known.
+            not_utf8=[] if asked.agent else list(opened.sync.known.not_utf8),
+            explanation=explanation,
+            without_minus=instead,
+            **query_frame(opened, answer, synced),
+            took_ms=call.age_ms(),
+        )
     )
+
+
+def answered(view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call) -> Answer:
+    """Answer a query."""
+    prepared, judged = _prepared(view, opened, asked, call, excludes_in(view))
+    with opened.threads.turn():
+        return search_view(view, prepared, judged)
+
+
+def query_frame(opened: OpenWorkspace, answer: Answer, synced: Synced) -> Fields:
+    """Return the keys that the answers to `search` and `recall` share, but for `without_minus`."""
+    query = answer.prepared.query
     return {
         "confidence": answer.confidence,
-        "corrected": dict(prepared.query.corrected),
-        "without": list(prepared.query.excluded),
-        "model_id": prepared.model_id or None,
-        **made,
+        "corrected": dict(query.corrected),
+        "without": list(query.excluded),
+        "model_id": answer.prepared.model_id or None,
+        **frame(opened, answer, synced),
     }
 
 
 def without_minus(
-    view: View, question: Question[Any], answer: Answer, limit: int | None
+    view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call, answer: Answer
 ) -> WithoutMinus | None:
     """Return what the query finds if what it excludes is looked for; None where there is no need to ask."""
-    if _answers(answer) or not answer.prepared.query.excluded:
+    if not answer.prepared.query.excluded or _answers(answer):
         return None
-    other, words = _prepared(view, question, limit, lambda _: False)
-    with question.threads.turn():
-        found = search_view(view, other, words)
-    hits = found.hits if _answers(found) else []
-    return WithoutMinus(hits=len(hits), best=_place(hits[0]) if hits else None)
+    prepared, judged = _prepared(view, opened, asked, call, lambda _: False)
+    with opened.threads.turn():
+        found = search_view(view, prepared, judged)
+    if not _answers(found):
+        return WithoutMinus(hits=0, best=None)
+    best, shown = found.hits[0].source.path, found.hits[0].passage
+    return WithoutMinus(
+        hits=len(found.hits),
+        best=Location(path=best, start_line=shown.start_line, end_line=shown.end_line),
+    )
 
 
 def _answers(answer: Answer) -> bool:
@@ -143,82 +151,29 @@ def _answers(answer: Answer) -> bool:
     return bool(answer.hits) and answer.confidence != "none"
 
 
-def _place(hit: Hit) -> Location:
-    shown = hit.passage
-    return Location(path=hit.source.path, start_line=shown.start_line, end_line=shown.end_line)
-
-
 def _prepared(
-    view: View, question: Question[Any], limit: int | None, excludes: Excludes
-) -> tuple[PreparedQuery, Words | None]:
+    view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call, excludes: Excludes
+) -> tuple[PreparedQuery, Judgement | None]:
     """Prepare a query: its words are looked up, and judged, while the model embeds its text."""
-    opened, asked, threads = question.opened, question.params, question.threads
-    with threads.turn():
-        waited_ms = question.call.age_ms()
-        plain = parsed(opened, asked, question.call.is_over, glob=asked.path, limit=limit, excludes=excludes)
-        plain = replace(plain, timings_ms={"wait": waited_ms})
-        if isinstance(asked, SearchParams) and asked.prefix:
-            plain = replace(plain, query=unfinished(plain.query, asked.query))
-        if plain.mode == "keyword":
-            found = looked_up(opened, view, plain)
-            return respelled(opened, embedded(opened, plain), found), None
-        begun = threads.beside(_begin, view, opened, plain)
+    with opened.threads.turn():
+        plain = parsed(opened, asked, call.is_over, excludes)
+        plain = replace(plain, timings_ms={"wait": call.age_ms()})
+        if plain.mode == "keyword":  # there is nothing to do beside it
+            spelling, judged = _begun(view, opened, plain)
+            return respelled(opened, embedded(opened, plain), spelling), judged
+        begun = opened.threads.beside(_begun, view, opened, plain)
     try:
         prepared = embedded(opened, plain)
     finally:
-        found, words = begun()  # whatever the model does: a view must not end while another thread reads it
-    return respelled(opened, prepared, found), words
+        # Whatever the model does: a view must not end while another thread reads it.
+        spelling, judged = begun()
+    return respelled(opened, prepared, spelling), judged
 
 
-def _begin(view: View, opened: OpenWorkspace, plain: PreparedQuery) -> tuple[PreparedQuery, Words | None]:
-    found = looked_up(opened, view, plain)
-    return found, begin(view, found)
-
-
-def _search(question: Question[SearchParams]) -> Packed[SearchResult]:
-    limit = question.params.limit
-    with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        answer = answered(view, question, limit)
-        instead = without_minus(view, question, answer, limit)
-    return _result(question, answer, instead, [search_hit(hit) for hit in answer.hits])
-
-
-def _explained_search(question: Question[SearchParams]) -> Packed[SearchResult]:
-    """Return the same answer, each hit with what made its score."""
-    limit = question.params.limit or min(question.opened.config.max_results, MAX_EXPLAINED)
-    with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        prepared, words = _prepared(view, question, limit, excludes_in(view))
-        with question.threads.turn():
-            answer, judged = searched(view, prepared, words)
-            told, reasons = explain(view, prepared, judged, answer.hits)
-        instead = without_minus(view, question, answer, limit)
-    hits = [search_hit(hit, rounded_record(reason)) for hit, reason in zip(answer.hits, reasons, strict=True)]
-    explanation = _answer_explanation(answer, rounded_record(told))
-    return _result(question, answer, instead, hits, explanation)
-
-
-def _result(
-    question: Question[SearchParams],
-    answer: Answer,
-    instead: WithoutMinus | None,
-    hits: list[SearchHit],
-    explanation: AnswerExplanation | UnsetType = UNSET,
-) -> Packed[SearchResult]:
-    return packed(
-        SearchResult(
-            hits=hits,
-            not_utf8=_not_utf8(question),
-            explanation=explanation,
-            without_minus=instead,
-            **frame_of(question, answer),
-            took_ms=question.call.age_ms(),
-        )
-    )
-
-
-def _not_utf8(question: Question[SearchParams]) -> list[str]:
-    """Return notes that nobody can find; to an agent none, as whether these are private is not known."""
-    return [] if question.agent else list(question.opened.sync.known.not_utf8)
+def _begun(view: View, opened: OpenWorkspace, plain: PreparedQuery) -> tuple[Spelling, Judgement | None]:
+    """Do what needs no vector."""
+    spelling = spelled_as(view, plain.query, opened.tokenizer, plain.expired)
+    return spelling, begin(view, replace(plain, query=corrected(plain.query, spelling.corrected)))
 
 
 def _answer_explanation(answer: Answer, told: Explanation) -> AnswerExplanation:
@@ -251,130 +206,81 @@ async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Ca
     return synced
 
 
-def parsed(
-    opened: Askable,
-    question: params.QueryParams,
-    expired: Expired,
-    *,
-    glob: params.Globs,
-    limit: int | None,
-    excludes: Excludes,
-) -> PreparedQuery:
-    """Parse what was typed, and decide how it is answered; the query has no vector yet, see `embedded`.
-
-    Args:
-        opened: whose index will be asked.
-        question: what was typed, and how to answer it.
-        expired: whether nobody waits for the answer.
-        glob: which paths may answer, beside what the query says of that.
-        limit: None: as many hits as the workspace is configured for.
-        excludes: whether the minus of a word is an operator, as `query.parse` asks.
-    """
-    query = narrowed(question.query, question, glob, excludes)
-    return replace(
-        request_of(opened, question, query, expired),
-        mode=question.mode,
-        fusion=question.fusion or opened.config.fusion,
-        weights=question.weights or opened.config.weights,
-        limit=limit or opened.config.max_results,
-    )
-
-
 def excludes_in(view: View) -> Excludes:
     """Return whether a minus is an operator, by the notes: what one has with its minus is looked for."""
     return lambda typed: not stands_literally(view, typed)
 
 
-def looked_up(opened: Askable, view: View, prepared: PreparedQuery) -> PreparedQuery:
-    """Look up the words that nobody knows; of codes and timings the copy has those of this step alone."""
-    started = time.perf_counter()
-    found = spelling(view, prepared.query, opened.tokenizer, prepared.expired)
-    if found is NOTHING_UNKNOWN:
-        return replace(prepared, degraded=(), timings_ms={})
-    return replace(
-        prepared,
-        query=corrected(prepared.query, found.corrected),
-        degraded=() if found.is_complete else (VOCABULARY_LOADING,),
-        timings_ms={"spelling": ms_since(started)},
-    )
-
-
-def respelled(opened: Askable, prepared: PreparedQuery, found: PreparedQuery) -> PreparedQuery:
-    """Return *prepared* with its words as `looked_up` *found* them; the model reads those, too."""
-    vector = None
-    if found.query.corrected and prepared.query_vec is not None:
-        other = embedded(opened, replace(prepared, query=found.query))
-        if other.model_id == prepared.model_id:  # else the text as it was typed is left
-            vector = other.query_vec
-    return replace(
-        prepared,
-        query=found.query,
-        corrected_vec=vector,
-        degraded=(*prepared.degraded, *found.degraded),
-        timings_ms={**prepared.timings_ms, **found.timings_ms},
-    )
-
-
-def request_of(
-    opened: Askable, asked: params.FilteredParams, query: Query, expired: Expired
+def parsed(
+    opened: Askable, asked: AnyQuery | SimilarParams, expired: Expired, excludes: Excludes = lambda _: True
 ) -> PreparedQuery:
-    """Return a search by words with the workspace's settings."""
-    config = opened.config
-    return replace(
-        plain_request(opened),
-        query=query,
-        min_score=config.min_score if asked.min_score is None else asked.min_score,
-        limit=asked.limit or config.max_results,
-        per_source=asked.per_source,
-        expired=expired,
-    )
+    """Parse what was typed, and decide how it is answered; the query has no vector yet, see `embedded`.
 
-
-def plain_request(opened: Askable) -> PreparedQuery:
-    """Return a search for nothing with the workspace's settings, that takes as long as it takes."""
-    config = opened.config
-    return PreparedQuery(
-        query=Query(""),
-        query_vec=None,
-        model_id="",
-        mode="keyword",
-        fusion=config.fusion,
-        weights=config.weights,
-        half_life_days=config.half_life_days,
-        decay_floor=config.decay_floor,
-        min_score=config.min_score,
-        limit=config.max_results,
-        today=datetime.now().astimezone().date(),
-        alive=_alive(opened),
-        expired=lambda: False,
-    )
-
-
-def narrowed(
-    text: str,
-    asked: params.FilteredParams,
-    glob: params.Globs,
-    excludes: Excludes = lambda _: True,
-) -> Query:
-    """Return the query that was typed, parsed with *excludes*, with the filters of its request.
+    Args:
+        opened: whose index will be asked.
+        asked: what was typed, if anything, and how to answer it; else the workspace's settings hold.
+        expired: whether nobody waits for the answer.
+        excludes: whether the minus of a word is an operator, as `query.parse` asks.
 
     Raises:
         InvalidError: a pattern of paths cannot be used, or a day is none.
     """
-    today = datetime.now().astimezone().date()
-    tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, glob))
-    with_filters = restricted(
-        parse(text, today, excludes),
-        {
+    config, today = opened.config, datetime.now().astimezone().date()
+    typed = None if isinstance(asked, SimilarParams) else asked
+    query = _filtered(parse(typed.query, today, excludes) if typed else Query(""), asked, today)
+    if isinstance(asked, SearchParams) and asked.prefix:
+        query = unfinished(query, asked.query)
+    return PreparedQuery(
+        query=query,
+        query_vec=None,
+        model_id="",
+        mode=typed.mode if typed else "keyword",
+        fusion=(typed and typed.fusion) or config.fusion,
+        weights=(typed and typed.weights) or config.weights,
+        half_life_days=config.half_life_days,
+        decay_floor=config.decay_floor,
+        min_score=config.min_score if asked.min_score is None else asked.min_score,
+        limit=asked.limit or config.max_results,
+        today=today,
+        alive=_alive(opened),
+        expired=expired,
+        per_source=asked.per_source,
+    )
+
+
+def _filtered(query: Query, asked: AnyQuery | SimilarParams, today: date) -> Query:
+    """Return a query with the filters of its request. Raises as `parsed` does."""
+    if asked.glob or asked.tag or asked.since or asked.until:
+        tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, asked.glob))
+        given: dict[str, Sequence[Any]] = {
             "path": globs,
             "tag": tags,
             "since": [day("since", asked.since, today)],
             "until": [day("until", asked.until, today)],
-        },
-    )
-    for condition in with_filters.filters:
+        }
+        query = restricted(query, given)
+    for condition in query.filters:
         condition.matcher()  # before anything is waited for
-    return with_filters
+    return query
+
+
+def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> PreparedQuery:
+    """Return *prepared* with the words that were *found*; the model reads those, too."""
+    if found is NOTHING_UNKNOWN:
+        return prepared
+    query, vector = corrected(prepared.query, found.corrected), None
+    if query.corrected and prepared.query_vec is not None:
+        other = embedded(opened, replace(prepared, query=query))
+        if other.model_id == prepared.model_id:  # else the text as it was typed is left
+            vector = other.query_vec
+    codes = () if found.is_complete else (VOCABULARY_LOADING,)
+    return replace(
+        prepared,
+        query=query,
+        corrected_vec=vector,
+        degraded=(*prepared.degraded, *codes),
+        timings_ms={**prepared.timings_ms, "spelling": found.took_ms},
+    )
 
 
 def day(key: str, text: str | None, today: date) -> date | None:
@@ -391,20 +297,11 @@ def day(key: str, text: str | None, today: date) -> date | None:
     return found
 
 
-def frame(
-    opened: OpenWorkspace,
-    synced: Synced,
-    prepared: PreparedQuery,
-    *,
-    mode: str,
-    generation: int,
-    timings_ms: dict[str, float],
-    degraded: tuple[str, ...] = (),
-) -> Fields:
-    """Return the keys of a SearchedResult; *degraded*: what the search itself could not use."""
-    known = opened.sync.known
-    index = index_state(opened, known, generation)
-    codes = [*prepared.degraded, *degraded]
+def frame(opened: OpenWorkspace, answer: Answer, synced: Synced) -> Fields:
+    """Return the keys of a SearchedResult."""
+    known, prepared = opened.sync.known, answer.prepared
+    index = index_state(opened, known, answer.generation)
+    codes = [*prepared.degraded, *answer.degraded]
     if not HAS_NUMPY and NUMPY_MISSING not in codes:
         codes.append(NUMPY_MISSING)
     if index.state == "missing":
@@ -416,11 +313,11 @@ def frame(
             codes.append(EMBEDDING_PAUSED)
     return {
         "workspace": str(opened.workspace.root),
-        "mode": mode,
+        "mode": answer.mode,
         "degraded": codes,
         "index": index,
         "synced": synced,
-        "timings_ms": timings_ms,
+        "timings_ms": answer.timings_ms,
     }
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from dataclasses import replace
 from typing import Literal
 
 from memd import daily
@@ -14,9 +13,7 @@ from memd.api.search import (
     ANSWER_S,
     Synced,
     frame,
-    narrowed,
-    plain_request,
-    request_of,
+    parsed,
     wait_for_model,
     wait_for_sync,
 )
@@ -80,14 +77,13 @@ def _like_entry(
     give_up: float,
     agent: bool,  # noqa: FBT001 - handed on by position
 ) -> list[SimilarNote] | None:
-    request = replace(
-        plain_request(opened), limit=ENTRY_CHUNKS, expired=lambda: time.monotonic() > give_up + ANSWER_S
-    )
+    wanted = SimilarParams(limit=ENTRY_CHUNKS)
+    request = parsed(opened, wanted, lambda: time.monotonic() > give_up + ANSWER_S)
     with opened.view(request.expired, agent=agent) as view:
         source = view.snapshot.source_at(entry.path)
         chunks = view.reader.chunks_of(source.id) if source is not None else []
-        wanted = entry.id if daily.PATH.fullmatch(entry.path) else ""
-        chunk = next((one for one in chunks if one.entry == wanted), None)
+        entry_id = entry.id if daily.PATH.fullmatch(entry.path) else ""
+        chunk = next((one for one in chunks if one.entry == entry_id), None)
         if chunk is None:
             return None
         answer = most_similar(view, chunk, request)
@@ -127,7 +123,7 @@ def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:
 def _similar(
     opened: OpenWorkspace, asked: SimilarParams, call: Call, synced: Synced
 ) -> Packed[SimilarResult]:
-    request = request_of(opened, asked, narrowed("", asked, asked.glob), call.is_over)
+    request = parsed(opened, asked, call.is_over)
     with opened.view(request.expired, agent=asked.agent) as view:
         waited_ms = call.age_ms()
         chunk = _named(view, opened, asked)
@@ -137,20 +133,12 @@ def _similar(
         answer = most_similar(view, chunk, request)
         is_left_out = view.reader.left_out(chunk.id) is not None
         heading = view.shown([chunk.id])[chunk.id].heading
-    degraded = answer.degraded
-    if answer.mode == "keyword" and not degraded:
+    if answer.mode == "keyword" and not answer.degraded:
         if opened.embedding is None:
-            degraded = ("no-provider",)
+            answer.degraded = ("no-provider",)
         elif not is_left_out:  # else it gets no vector: nothing is missing
-            degraded = ("vectors-building",)
-    made = frame(
-        opened,
-        synced,
-        replace(request, degraded=degraded),
-        mode=answer.mode,
-        generation=answer.generation,
-        timings_ms={"wait": waited_ms, "embed": 0.0, **answer.timings_ms},
-    )
+            answer.degraded = ("vectors-building",)
+    answer.timings_ms = {"wait": waited_ms, "embed": 0.0, **answer.timings_ms}
     to = NamedChunk(
         path=place,
         id=chunk.id,
@@ -163,7 +151,7 @@ def _similar(
         superseded_by=list(superseded_by),
         links=links,
         hits=[search_hit(hit) for hit in answer.hits],
-        **made,
+        **frame(opened, answer, synced),
         took_ms=call.age_ms(),
     )
     return packed(result)

@@ -37,7 +37,7 @@ from memd.api.results import (
     WorkspaceStatus,
     WorkspaceSummary,
 )
-from memd.api.search import EMBEDDING_PAUSED, Fields, Question, answered, frame_of, index_state, wait_for
+from memd.api.search import EMBEDDING_PAUSED, Fields, Synced, answered, frame, index_state, wait_for
 from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
@@ -332,10 +332,9 @@ async def health(workspaces: Workspaces, asked: NoParams, call: Call) -> HealthR
 async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthCheck:
     async def probed(opened: OpenWorkspace) -> HealthCheck:
         await workspaces.read(_rank_all, opened)
-        probe = SearchParams(query="memory health", mode="hybrid")
+        probe = SearchParams(query="memory health", mode="hybrid", limit=1)
         synced = await wait_for(opened, probe, call)
-        question = Question(workspaces.threads, opened, probe, call, synced, agent=False)
-        made = await workspaces.read(_probed, question)
+        made = await workspaces.read(_probed, opened, probe, call, synced)
         took_ms = sum(made["timings_ms"].values()) - made["timings_ms"]["wait"]
         detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"]])
         ok = not set(made["degraded"]) - {EMBEDDING_PAUSED}  # somebody wants it so: nothing is broken
@@ -348,9 +347,10 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         return HealthCheck(name=root, ok=False, detail=str(error))
 
 
-def _probed(question: Question[SearchParams]) -> Fields:
-    with question.opened.view(question.call.is_over, agent=question.agent) as view:
-        return frame_of(question, answered(view, question, 1))
+def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, synced: Synced) -> Fields:
+    with opened.view(call.is_over, agent=False) as view:
+        answer = answered(view, opened, probe, call)
+    return frame(opened, answer, synced)
 
 
 def _rank_all(opened: OpenWorkspace) -> None:

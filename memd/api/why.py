@@ -14,16 +14,17 @@ from memd.api.get import below
 from memd.api.hits import SCORE_DIGITS, chunk_lines, location, rounded_record
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
-from memd.api.search import embedded, excludes_in, frame, looked_up, parsed, respelled, wait_for, why_off
+from memd.api.search import embedded, excludes_in, frame, parsed, respelled, wait_for, why_off
 from memd.index.snapshot import View
 from memd.index.source_rows import EMBEDDED_CHUNKS
-from memd.records import Confidence, Source, SourceText
+from memd.records import Source, SourceText
 from memd.rpc.context import Call
 from memd.search import filters
 from memd.search.explanation import Explained
 from memd.search.keyword import POOL
 from memd.search.score import PreparedQuery
-from memd.search.search import degraded, search
+from memd.search.search import Answer, degraded
+from memd.search.spelling import spelling
 from memd.search.why import Verdict
 from memd.search.why import why as walk
 from memd.sources.ignore import Refusal
@@ -108,7 +109,6 @@ class _Seen:
     is_kept: bool = False  # from the agent that asks: to it there is, and was, no such note
     close: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()  # what the search could not use
-    confidence: Confidence | None = None  # of the answer that it is in
 
 
 async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams, call: Call) -> WhyResult:
@@ -134,24 +134,20 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         close=seen.close,
         is_for_agent=question.agent,
     )
-    made = frame(
-        opened,
-        synced,
-        asked,
-        mode=mode,
-        generation=seen.generation,
-        timings_ms={"wait": seen.waited_ms, **asked.timings_ms},
-        degraded=seen.degraded,
-    )
+    confidence = seen.verdict.confidence if seen.verdict else None
+    answer = Answer(
+        asked, [], mode, seen.generation, confidence or "none", seen.degraded,
+        {"wait": seen.waited_ms, **asked.timings_ms},
+    )  # fmt: skip
     told = why_texts(finding)
     return WhyResult(
         path=finding.path,
         line=finding.line,
         **told,
         superseded_by=list(seen.superseded_by),
-        confidence=seen.confidence,
+        confidence=confidence,
         corrected=dict(asked.query.corrected),
-        **made,
+        **frame(opened, answer, synced),
     )
 
 
@@ -160,20 +156,18 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
     root = opened.workspace.root
     path = below(root, question.path)
     with opened.view(call.is_over, agent=question.agent) as view:
-        plain = parsed(
-            opened, question, call.is_over,
-            glob=question.glob, limit=question.limit, excludes=excludes_in(view),
-        )  # fmt: skip
+        plain = parsed(opened, question, call.is_over, excludes_in(view))
         asked = embedded(opened, plain)
         seen = _Seen(
             asked, path, view.snapshot.generation, waited_ms=call.age_ms() - asked.timings_ms["embed"]
         )
         if path is None:
             return seen
-        seen = replace(seen, asked=respelled(opened, asked, looked_up(opened, view, asked)))
+        found = spelling(view, asked.query, opened.tokenizer, asked.expired)
+        seen = replace(seen, asked=respelled(opened, asked, found))
         seen = _walked(view, seen, path, question.line)
     is_there = opened.workspace.is_there()
-    if seen.confidence is not None or not is_there:
+    if (seen.verdict is not None and seen.verdict.stage == "returned") or not is_there:
         return replace(seen, is_there=is_there)
     rules = Rules.load(root, opened.config.sources, opened.config.ignore)
     disk = look(root, path, rules, now_ns=time.time_ns())
@@ -189,14 +183,12 @@ def _walked(view: View, seen: _Seen, path: str, line: int | None) -> _Seen:
     request = seen.asked
     source = view.snapshot.source_at(path)
     verdict = walk(view, request, source, line) if source else None
-    is_hit = verdict is not None and verdict.stage == "returned"
     return replace(
         seen,
         source=source,
         superseded_by=view.snapshot.superseded_by(source.id) if source else (),
         verdict=verdict,
         close=() if source else _close_names(view, path),
-        confidence=search(view, request).confidence if is_hit else None,
         degraded=degraded(view),
     )
 

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from memd import registry
 from memd.api import params
-from memd.api.search import embedded, excludes_in, looked_up, parsed, respelled
+from memd.api.search import embedded, excludes_in, parsed, respelled
 from memd.config import UserConfig, WorkspaceConfig, check_allowed, load_user_config, load_workspace_config
 from memd.embedding import MODEL_FAILED, Embedder, UnavailableError
 from memd.embedding.provider import Providers
@@ -37,6 +37,7 @@ from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Registry, Workspace
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
+from memd.search.spelling import spelling
 from memd.sources.scan import Rules
 
 COMMIT_S = 1.0  # of work per commit; no search waits for a single file
@@ -122,11 +123,8 @@ class TemporaryIndex:
 
     def decide(self, question: params.SearchParams) -> PreparedQuery:
         """Return a query ready to run, including its vector."""
-        limit = question.limit or self.config.max_results
         with self.index.view() as view:
-            excludes = excludes_in(view)
-            plain = parsed(self, question, lambda: False, glob=[], limit=limit, excludes=excludes)
-            return embedded(self, plain)
+            return embedded(self, parsed(self, question, lambda: False, excludes_in(view)))
 
     def answer(self, asked: PreparedQuery) -> Answer:
         """Return the hits of a query."""
@@ -136,7 +134,7 @@ class TemporaryIndex:
     def respelled(self, view: View, asked: PreparedQuery) -> PreparedQuery:
         """Return a query with spelling corrections, as the daemon does after it has read the vocabulary."""
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        return respelled(self, asked, looked_up(self, view, asked))
+        return respelled(self, asked, spelling(view, asked.query, self.tokenizer, asked.expired))
 
     def update(self, rules: Rules, told: Told, announce: Announce) -> None:
         """Bring words and vectors up to date with the folder.

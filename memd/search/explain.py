@@ -8,7 +8,7 @@ of its source and in all of that, each summed up, over what a chunk full of them
 from collections.abc import Sequence
 
 from memd.errors import DeadlineError
-from memd.index.columns import Columns, mask_size, stretches, take
+from memd.index.columns import Columns, mask_size, require_numpy, stretches, take
 from memd.index.snapshot import Snapshot, View
 from memd.search import ranking, source_scores
 from memd.search.dedup import Dedup, fold
@@ -30,18 +30,20 @@ from memd.search.keyword import K1, POOL, B, KeywordArm
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidates
 from memd.search.score import Judgement, PreparedQuery, meaning_of
-from memd.search.search import Hit
+from memd.search.search import Answer
 from memd.search.vector import VectorArm
 
 
-def explain(
-    view: View, request: PreparedQuery, judged: Judgement, hits: Sequence[Hit]
-) -> tuple[Explanation, list[Explained]]:
-    """Explain an answer that *judged* led to, and each of its *hits*, in the same view.
+def explain(view: View, found: Answer) -> tuple[Explanation, list[Explained]]:
+    """Explain an answer and each of its hits, in the same view.
 
     Raises:
         DeadlineError: the caller's deadline passed.
+        NumpyMissingError: a search is answered without numpy, but not explained.
     """
+    require_numpy("an explanation")
+    assert found.judged is not None
+    request, judged = found.prepared, found.judged
     columns = view.snapshot.columns
     pieces = request.query.pieces
     looked_for = set(content_words(pieces))
@@ -65,7 +67,7 @@ def explain(
         keyword_pool=len(judged.keyword.pool) if judged.keyword else None,
         stages=_stages(view, request, judged),
     )
-    return answer, [explain_chunk(view, request, judged, hit.candidate.id) for hit in hits]
+    return answer, [explain_chunk(view, request, judged, hit.candidate.id) for hit in found.hits]
 
 
 def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_id: int) -> Explained:

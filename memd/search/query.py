@@ -87,7 +87,7 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
         tuple(pieces_of(text)),
         tuple(phrases),
         tuple(excluded),
-        conditions(given),
+        conditions(given) if given else (),
         tuple(words),
     )
 

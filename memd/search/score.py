@@ -88,36 +88,30 @@ class PreparedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is known of the chunks that may answer."""
+    """What is known of the chunks that may answer; by `judge_words` mask and words alone."""
 
     mask: Mask  # which may
-    vector: VectorArm | None  # None: the arm did not run
-    keyword: KeywordArm | None
-    named: Named  # by words that the model reads by pieces
-    knows: bool  # whether a chunk that may answer has a word of the query
-    candidates: Candidates  # of either arm's pool, best first; what is superseded behind what holds
-    ahead_of: Mapping[int, int]  # chunk → that of a source it supersedes, whose place it took
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What is judged without the query's vector, which may be made meanwhile."""
-
-    mask: Mask  # which chunks may answer
     keyword: KeywordArm | None  # None: only the vector arm is asked
-    took_ms: float = 0.0
+    words_ms: float = 0.0  # that these two took
+    vector: VectorArm | None = None  # None: the arm did not run
+    named: Named = NOTHING  # by words that the model reads by pieces
+    knows: bool = False  # whether a chunk that may answer has a word of the query
+    # Of a pool, best first; what is superseded behind what holds.
+    candidates: Candidates = field(default_factory=CandidateList)
+    # Chunk → that of a source it supersedes, whose place it took.
+    ahead_of: Mapping[int, int] = field(default_factory=dict)
 
 
-def judge_words(view: View, request: PreparedQuery) -> Words:
-    """Ask what needs no vector. Raises as `judge` does."""
+def judge_words(view: View, request: PreparedQuery) -> Judgement:
+    """Ask what needs no vector, which may be made meanwhile. Raises as `judge` does."""
     require_numpy("an explanation")
     mask = _mask(view, request.query)
     if request.without:
         mask = restrict(mask, request.without, keep=False)
-    return Words(mask, None if request.mode == "vector" else keyword_arm(view, request.query, mask))
+    return Judgement(mask, None if request.mode == "vector" else keyword_arm(view, request.query, mask))
 
 
-def judge(view: View, request: PreparedQuery, lap: Lap, words: Words | None = None) -> Judgement:
+def judge(view: View, request: PreparedQuery, lap: Lap, words: Judgement | None = None) -> Judgement:
     """Ask both arms; *lap* is told when each step ends, and may raise to give up.
 
     *words* is what `judge_words` returned of the same request; None: they are asked now.
@@ -137,7 +131,7 @@ def judge(view: View, request: PreparedQuery, lap: Lap, words: Words | None = No
     return judged
 
 
-def _judged(view: View, request: PreparedQuery, words: Words, lap: Lap) -> Judgement:
+def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> Judgement:
     mask, keyword = words.mask, words.keyword
     vector = None
     if request.query_vec is not None and request.mode != "keyword" and not view.damaged:
@@ -154,7 +148,7 @@ def _judged(view: View, request: PreparedQuery, words: Words, lap: Lap) -> Judge
     if is_newest_asked(request.query):
         candidates = newest_candidates(view, request.query)
     ranked = lifted(candidates, view.snapshot)
-    return Judgement(mask, vector, keyword, names, knows, ranked.candidates, ranked.ahead_of)
+    return Judgement(mask, keyword, words.words_ms, vector, names, knows, ranked.candidates, ranked.ahead_of)
 
 
 def _mask(view: View, query: Query) -> Mask:

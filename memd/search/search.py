@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from memd.errors import DeadlineError
@@ -14,7 +14,7 @@ from memd.search import fallback
 from memd.search.dedup import Dedup, fold
 from memd.search.identifiers import reading
 from memd.search.ranking import Candidate, Candidates, confidence
-from memd.search.score import Judgement, PreparedQuery, Words, judge, judge_words, lifted
+from memd.search.score import Judgement, PreparedQuery, judge, judge_words, lifted
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
@@ -57,9 +57,10 @@ class Answer:
     degraded: tuple[str, ...] = ()  # codes of what was missing
     # Step, of the preparation too → how long it took.
     timings_ms: dict[str, float] = field(default_factory=dict)
+    judged: Judgement | None = None  # that it rests on; None without numpy
 
 
-def begin(view: View, prepared: PreparedQuery) -> Words | None:
+def begin(view: View, prepared: PreparedQuery) -> Judgement | None:
     """Do what needs no vector, so that it can be done while the query is embedded; `search` does the rest.
 
     None without numpy: then `search` does all of it. Raises as `search` does.
@@ -69,17 +70,30 @@ def begin(view: View, prepared: PreparedQuery) -> Words | None:
     timer = _Timer(prepared)
     words = judge_words(view, prepared)
     timer.lap("keyword")
-    return replace(words, took_ms=timer.laps_ms["keyword"])
+    return replace(words, words_ms=timer.laps_ms["keyword"])
 
 
-def search(view: View, prepared: PreparedQuery, words: Words | None = None) -> Answer:
+def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) -> Answer:
     """Return the best chunks of one moment; *words* is what `begin` returned of the same query.
 
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
     """
-    if HAS_NUMPY:
-        return searched(view, prepared, words)[0]
+    if not HAS_NUMPY:
+        return _without_numpy(view, prepared)
+    timer = _Timer(prepared, words)
+    judged = judge(view, prepared, timer.lap, words)
+    terms = judged.keyword.terms if judged.keyword else ()
+    looked_for = wanted(prepared.query, {term.text: term.idf * term.share for term in terms})
+    has_vectors = judged.vector is not None
+    answer = _answer(
+        view, prepared, judged.candidates, timer, looked_for, has_vectors=has_vectors, knows=judged.knows
+    )
+    answer.judged = judged
+    return answer
+
+
+def _without_numpy(view: View, prepared: PreparedQuery) -> Answer:
     timer = _Timer(prepared)
     found, has_vectors = fallback.candidates(view, prepared)
     candidates = lifted(found, view.snapshot).candidates
@@ -87,19 +101,6 @@ def search(view: View, prepared: PreparedQuery, words: Words | None = None) -> A
     knows = fallback.knows_a_word(view, prepared.query)
     looked_for = wanted(prepared.query, {})
     return _answer(view, prepared, candidates, timer, looked_for, has_vectors=has_vectors, knows=knows)
-
-
-def searched(view: View, prepared: PreparedQuery, words: Words | None = None) -> tuple[Answer, Judgement]:
-    """Return the same, and the judgement that it rests on. Raises as `search` does, and NumpyMissingError."""
-    timer = _Timer(prepared, words)
-    judged = judge(view, prepared, timer.lap, words)
-    has_vectors = judged.vector is not None
-    terms = judged.keyword.terms if judged.keyword else ()
-    looked_for = wanted(prepared.query, {term.text: term.idf * term.share for term in terms})
-    answer = _answer(
-        view, prepared, judged.candidates, timer, looked_for, has_vectors=has_vectors, knows=judged.knows
-    )
-    return answer, judged
 
 
 def _answer(
@@ -120,9 +121,16 @@ def _answer(
     hits = _load(view, found, looked_for)
     timer.lap("load")
     mode: Mode = prepared.mode if has_vectors else "keyword"
-    reads = reading(prepared.query.text, prepared.spelled)
-    sure = confidence(candidates, alive, knows=knows, reads=reads)
+    sure = sureness(prepared, candidates, alive, knows=knows)
     return Answer(prepared, hits, mode, view.snapshot.generation, sure, degraded(view), timer.laps_ms)
+
+
+def sureness(
+    prepared: PreparedQuery, candidates: Candidates, alive: Callable[[str], bool], *, knows: bool
+) -> Confidence:
+    """Return how good the best match of all *candidates* is; *knows*: some chunk has a word of the query."""
+    reads = reading(prepared.query.text, prepared.spelled)
+    return confidence(candidates, alive, knows=knows, reads=reads)
 
 
 def degraded(view: View) -> tuple[str, ...]:
@@ -197,10 +205,10 @@ def _places(view: View, ids: list[int]) -> dict[int, Place]:
 class _Timer:
     """Laps in milliseconds; between two laps the deadline is looked at."""
 
-    def __init__(self, prepared: PreparedQuery, words: Words | None = None) -> None:
+    def __init__(self, prepared: PreparedQuery, words: Judgement | None = None) -> None:
         self.laps_ms = dict(prepared.timings_ms)
         if words is not None:
-            self.laps_ms["keyword"] = words.took_ms
+            self.laps_ms["keyword"] = words.words_ms
         self._expired = prepared.expired
         self._last = time.perf_counter()
 

@@ -14,6 +14,7 @@ somebody types a letter.
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,7 @@ class Spelling:
 
     corrected: Mapping[str, str]  # word as it was typed → the term that it is taken for
     is_complete: bool = True  # False: no chunk has some word, and the vocabulary is still being read
+    took_ms: float = 0.0
 
 
 NOTHING_UNKNOWN = Spelling({})
@@ -72,6 +74,7 @@ def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[
     Raises:
         DeadlineError: it passed while the vocabulary was read.
     """
+    started = time.perf_counter()
     unknown, strangers, count = _looked_up(view, query, tokenizer) if HAS_NUMPY else ({}, 0, 0)
     begun = _begun(view, query.begun) if HAS_NUMPY and query.begun else None
     if not unknown and begun is None:
@@ -87,7 +90,8 @@ def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[
     }
     corrections = {word: term for word, term in nearest.items() if term is not None}
     strangers += len(unknown.keys() - found.keys() - corrections.keys())
-    return Spelling(found | corrections if 2 * strangers < count else found, is_complete)
+    took_ms = round((time.perf_counter() - started) * 1000, 3)
+    return Spelling(found | corrections if 2 * strangers < count else found, is_complete, took_ms)
 
 
 def corrected(query: Query, terms: Mapping[str, str]) -> Query:

@@ -10,7 +10,7 @@ from typing import Literal
 from memd.index.columns import require_numpy
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import Source
+from memd.records import Confidence, Source
 from memd.search import filters, ranking
 from memd.search.explain import explain_chunk, give_up_in_time, standing
 from memd.search.explanation import Explained, Filter
@@ -18,7 +18,7 @@ from memd.search.keyword import phrase_expression
 from memd.search.query import Query
 from memd.search.ranking import Candidate
 from memd.search.score import Judgement, PreparedQuery, judge
-from memd.search.search import Place
+from memd.search.search import Place, sureness
 
 Stage = Literal[
     "empty", "filtered", "unmatched", "outside-pools", "below-floor", "gone",
@@ -38,6 +38,7 @@ class Verdict:
     last: Candidate | None = None  # the last hit of the answer; None where that is empty
     into: Place | None = None  # the chunk that it is folded into, or shown with
     better: tuple[int, ...] = ()  # ranks of its source's hits
+    confidence: Confidence | None = None  # of the answer; None where the source is not in it
 
 
 def why(view: View, request: PreparedQuery, source: Source, line: int | None) -> Verdict:
@@ -61,6 +62,9 @@ def why(view: View, request: PreparedQuery, source: Source, line: int | None) ->
         or _unranked(request, judged, chunks)
         or _ranked(view, request, judged, chunks)
     )
+    if verdict.stage == "returned":
+        sure = sureness(request, judged.candidates, request.alive, knows=judged.knows)
+        verdict = replace(verdict, confidence=sure)
     if verdict.chunk is None or verdict.stage == "filtered":
         return verdict
     return replace(verdict, explained=explain_chunk(view, request, judged, verdict.chunk.id))

@@ -31,7 +31,7 @@ from memd.sources.scan import Rules
 from memd.workspace.context import ConfigStamp, DaemonContext, Owner, WorkspaceContext, config_stamp
 from memd.workspace.set_aside import SetAside, set_index_aside
 from memd.workspace.sync import WorkspaceSync
-from memd.workspace.threads import Lane, Lanes
+from memd.workspace.threads import Lane, Lanes, Threads
 
 log = structlog.get_logger()
 
@@ -44,6 +44,7 @@ class OpenWorkspace:
     config: WorkspaceConfig
     index: Index
     sync: WorkspaceSync
+    threads: Threads
     tokenizer: Tokenizer
     embedding: EmbeddingQueue | None  # None: provider = "none"
     visible_to_agents: Visibility
@@ -159,7 +160,9 @@ async def _open_with(
         await write(index.close)
         await give_back(daemon.providers, embedding)
         raise
-    return OpenWorkspace(place, config, index, sync, tokenizer, embedding, visible_to_agents(config), aside)
+    return OpenWorkspace(
+        place, config, index, sync, daemon.threads, tokenizer, embedding, visible_to_agents(config), aside
+    )
 
 
 def visible_to_agents(config: WorkspaceConfig) -> Visibility:

@@ -14,7 +14,6 @@ from memd.errors import DeadlineError
 from memd.search.explain import explain
 from memd.search.explanation import Explained, Filter
 from memd.search.query import parse, restricted
-from memd.search.score import judge
 from memd.search.search import search
 
 WORDS = ("heron", "weir", "pond", "sluice", "reed", "会議", "東京都", "йод")
@@ -33,9 +32,8 @@ def explained(notes: Notes, text: str, **changes):
     """Return answer and explanation of one view, and those of the hits."""
     request = notes.request(text, **changes)
     with notes.index.view() as view:
-        judged = judge(view, request, lambda _: None)
         answer = search(view, request)
-        return answer, *explain(view, request, judged, answer.hits)
+        return answer, *explain(view, answer)
 
 
 def score_of(one: Explained, fusion: str) -> tuple[float, float]:
@@ -236,7 +234,7 @@ def test_an_explanation_ends_at_the_deadline(notes):
     notes.save({"a.md": "heron\n"})
     request = notes.request("heron")
     with notes.index.view() as view:
-        judged = judge(view, request, lambda _: None)
         answer = search(view, request)
+        answer.prepared = replace(request, expired=lambda: True)
         with pytest.raises(DeadlineError):
-            explain(view, replace(request, expired=lambda: True), judged, answer.hits)
+            explain(view, answer)

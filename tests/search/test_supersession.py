@@ -16,7 +16,7 @@ from memd.index.links import NOBODY
 from memd.index.transaction import STAGED_CHUNKS
 from memd.search.explain import explain
 from memd.search.score import judge
-from memd.search.search import search, searched
+from memd.search.search import search
 from memd.search.why import why
 
 # The words of the query stand in the oldest note most often: alone it would be first.
@@ -160,8 +160,8 @@ def test_an_explanation_and_why_tell_of_it(notes, mode):
     notes.save({"old.md": OLD, "other.md": OTHER, "new.md": superseding("old.md")})
     request = notes.request("deploy staging", min_score=0.0, mode=mode)
     with notes.index.view() as view:
-        answer, judged = searched(view, request)
-        _, reasons = explain(view, request, judged, answer.hits)
+        answer = search(view, request)
+        _, reasons = explain(view, answer)
         verdict = why(view, request, view.snapshot.source_at("old.md"), None)
     told = {hit.source.path: one for hit, one in zip(answer.hits, reasons, strict=True)}
     assert (told["new.md"].ahead_of, told["new.md"].superseded_by) == ("old.md", ())
