@@ -1,1 +1,1 @@
-"""Programs for developers of memd, from the root of a checkout: python tools/NAME.py. Not in the wheel."""
+"""Developer programs, run from the root of a checkout: python tools/NAME.py. Not in the wheel."""

@@ -1,4 +1,4 @@
-"""Build of the shipped model: the published weights into ONNX, rounded to eight bits.
+"""Builds the shipped model: converts the published weights to ONNX and quantizes them to eight bits.
 
     python tools/build_model.py WEIGHTS_DIR            writes model.onnx and tokenizer.json
     python tools/build_model.py WEIGHTS_DIR --check    builds twice, compares, writes nothing
@@ -7,7 +7,7 @@ WEIGHTS_DIR is the folder of sentence-transformers/all-MiniLM-L6-v2 as published
 and tokenizer.json. Needs the extra `model` (onnx, safetensors), no torch, no network. The bytes depend
 on the versions of onnx and onnxruntime: onnx 1.23.2 and onnxruntime 1.31.1 made the shipped file.
 
-Weights in, ONNX graphs out: no file, no session. Needs ``onnx``, as only the build does.
+Needs ``onnx``, as only this build does.
 """
 
 import argparse
@@ -37,12 +37,12 @@ DIM = 384
 CONTRIB = "com.microsoft"  # onnxruntime's own operators: fused attention, fused bias and GELU
 EPSILON = 1e-12  # layer_norm_eps of the published config.json
 
-# How much of an activation channel's reach is moved into the weights before both are rounded, in
-# [0, 1]. Of 0.7, 0.8, 0.9 and 1.0 the best on 290 texts that the build does not see: mean cosine to
-# float32 .9968 (without: .9940), worst .986 (.980). Up to 0.5 it is worse than nothing.
+# How much of an activation channel's range is moved into the weights before both are rounded, in [0, 1]. The
+# best of 0.7, 0.8, 0.9 and 1.0 on 290 texts that the build does not use: mean cosine to float32 .9968
+# (without: .9940), worst .986 (.980). Values up to 0.5 are worse than none.
 SMOOTHING = 0.7
-# Scales are powers of two within 2**-8 … 2**8: they change no float32 result, and a last-bit difference
-# in another machine's activations hardly ever changes the file.
+# Scales are powers of two within 2**-8 … 2**8: they change no float32 result, and small differences in
+# another machine's activations hardly ever change the file.
 MAX_EXPONENT = 8
 
 Array = NDArray[np.float32]
@@ -50,7 +50,7 @@ Weights = Mapping[str, Array]
 
 
 class _Graph:
-    """Nodes and constants in the order in which they were added."""
+    """The nodes and constants of a graph under construction."""
 
     def __init__(self) -> None:
         self.nodes: list[NodeProto] = []
@@ -123,7 +123,7 @@ def _layer(graph: _Graph, weights: Weights, layer: int, hidden: str) -> str:
 
 
 def _project(graph: _Graph, weights: Weights, *, source: str, inner: str, residual: str, name: str) -> str:
-    """Back to 384 channels, plus what came in, normalised."""
+    """Project back to 384 channels, add the residual, and normalize."""
     weight = graph.constant(f"{name}.weight", weights[f"{source}.dense.weight"].T)
     bias = graph.constant(f"{name}.bias", weights[f"{source}.dense.bias"])
     graph.node("MatMul", [inner, weight], f"{name}.product")
@@ -139,7 +139,7 @@ def _normalise(graph: _Graph, weights: Weights, source: str, inner: str, name: s
 
 
 def _pool(graph: _Graph, hidden: str) -> None:
-    """Sum over the tokens that are there. Scaled to length 1, it is their mean scaled to length 1."""
+    """Sum over the tokens that are not padding. Scaled to length 1, the sum equals the mean."""
     last_axis = graph.constant("last_axis", np.array([2], np.int64))
     token_axis = graph.constant("token_axis", np.array([1], np.int64))
     graph.node("Cast", ["attention_mask"], "present", to=TensorProto.FLOAT)
@@ -162,7 +162,7 @@ def _model(graph: _Graph) -> ModelProto:
 
 
 def with_activations(model: ModelProto) -> tuple[ModelProto, list[str]]:
-    """Return a copy that also gives what enters each smoothed product, and those names."""
+    """Return a copy that also outputs the inputs of each smoothed product, and the names of these outputs."""
     copy: ModelProto = ModelProto.FromString(model.SerializeToString())
     names = sorted({node.input[0] for node in _smoothed_products(model)})
     copy.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names)
@@ -172,12 +172,12 @@ def with_activations(model: ModelProto) -> tuple[ModelProto, list[str]]:
 def smooth(model: ModelProto, reach: Mapping[str, Array]) -> ModelProto:
     """Return the same function with its outlier channels moved from the activations into the weights.
 
-    Dynamic quantisation has one scale for a whole activation, and a few channels of MiniLM reach far
-    beyond the others, which are then left with a handful of steps. Each channel is divided by a power
-    of two that the weights' rows are multiplied by (SmoothQuant, Xiao et al., ICML 2023).
+    Dynamic quantization has one scale for a whole activation, and a few channels of MiniLM have a much larger
+    range than the others, which then get only a handful of steps. Each channel is divided by a power of two,
+    by which the weights' rows are multiplied (SmoothQuant, Xiao et al., ICML 2023).
 
     Args:
-        model: what `network` returned; it stays as it is.
+        model: from `network`; not modified.
         reach: for each name of `with_activations`, the largest magnitude seen in each channel.
     """
     copy: ModelProto = ModelProto.FromString(model.SerializeToString())
@@ -201,7 +201,7 @@ def smooth(model: ModelProto, reach: Mapping[str, Array]) -> ModelProto:
 
 
 def _smoothed_products(model: ModelProto) -> Iterator[NodeProto]:
-    # What attention hands on has no outliers: smoothing its projection gains nothing.
+    # The output of attention has no outliers: smoothing its projection has no effect.
     for node in model.graph.node:
         if node.op_type in ("MatMul", "Attention") and not node.name.endswith(".attended.product"):
             yield node
@@ -209,14 +209,14 @@ def _smoothed_products(model: ModelProto) -> Iterator[NodeProto]:
 
 def _scale(reach: Array, weight: Array) -> Array:
     wanted = reach**SMOOTHING / np.abs(weight).max(axis=1) ** (1 - SMOOTHING)
-    floor = np.finfo(np.float32).tiny  # a channel that is never active
+    floor = np.finfo(np.float32).tiny  # for a channel that is never active
     exponents = np.round(np.log2(np.maximum(wanted, floor) / np.median(wanted)))
     scale: Array = np.exp2(np.clip(exponents, -MAX_EXPONENT, MAX_EXPONENT)).astype(np.float32)
     return scale
 
 
 def canonical(model: ModelProto) -> bytes:
-    """Return the bytes of *model* without what a build leaves in it: tools, versions, notes."""
+    """Return the bytes of *model* without the names and versions of the tools that built it."""
     copy: ModelProto = ModelProto.FromString(model.SerializeToString())
     for field in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
         copy.ClearField(field)
@@ -230,11 +230,11 @@ def canonical(model: ModelProto) -> bytes:
     return written
 
 
-# The published weights, and no others: all that follows is checked against this model's vectors.
+# The published weights, and no others: everything else is checked against this model's vectors.
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# Before rounding only the order of additions differs (4e-7 measured): less is a wiring fault.
+# Before rounding, only the order of additions differs (4e-7 measured): a lower cosine is a wiring error.
 MIN_COSINE_FLOAT32 = 0.9999
-# After rounding, the mean over the recorded texts is .9966, the least .989.
+# After rounding, the mean over the recorded texts is .9966, the minimum .989.
 MIN_COSINE_INT8 = 0.98
 
 
@@ -246,7 +246,7 @@ def build(weights_dir: Path) -> tuple[bytes, bytes]:
     """Return the model and its tokenizer as the bytes of their files.
 
     Raises:
-        BuildError: other weights than the published ones, or vectors that stray from the recorded ones.
+        BuildError: the weights are not the published ones, or the vectors differ from the recorded ones.
     """
     weights_file = weights_dir / "model.safetensors"
     found = hashlib.sha256(weights_file.read_bytes()).hexdigest()
@@ -265,7 +265,7 @@ def build(weights_dir: Path) -> tuple[bytes, bytes]:
 
 
 def reference() -> tuple[list[str], Array]:
-    """Return the recorded texts and what sentence-transformers made of them, rows of length 1."""
+    """Return the recorded texts and their vectors from sentence-transformers, rows of length 1."""
     rows = json.loads(REFERENCE_FILE.read_text(encoding="utf-8"))["rows"]
     vectors = np.stack([np.frombuffer(base64.b64decode(row["vector"]), "<f2") for row in rows])
     wide = vectors.astype(np.float32)
@@ -291,7 +291,7 @@ def _inputs(texts: list[str], tokenizer: bytes) -> list[dict[str, NDArray[np.int
 
 def _session(model: onnx.ModelProto) -> Any:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # sums in one order, so that two builds see the same numbers
+    options.intra_op_num_threads = 1  # a fixed order of additions, so that two builds give the same numbers
     return onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
@@ -303,7 +303,7 @@ def _run(model: onnx.ModelProto, inputs: list[dict[str, NDArray[np.int64]]]) -> 
 
 
 def _reach(model: onnx.ModelProto, inputs: list[dict[str, NDArray[np.int64]]]) -> dict[str, Array]:
-    """Return, for what enters each product, the largest magnitude of each channel over all texts."""
+    """Return, for each product's input, the largest magnitude of each channel over all texts."""
     watched, names = with_activations(model)
     session = _session(watched)
     reach = {name: np.zeros(1, np.float32) for name in names}
@@ -322,7 +322,7 @@ def _quantise(model: onnx.ModelProto) -> onnx.ModelProto:
             op_types_to_quantize=["MatMul", "Attention", "Gather"],
             per_channel=True,
             weight_type=QuantType.QInt8,
-            # The types behind onnxruntime's own operators cannot be inferred by onnx.
+            # onnx cannot infer the types of the outputs of onnxruntime's own operators.
             extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
         )
         return onnx.load(path)
@@ -331,7 +331,7 @@ def _quantise(model: onnx.ModelProto) -> onnx.ModelProto:
 def _demand(stage: str, vectors: Array, recorded: Array, least: float) -> None:
     cosines = (vectors * recorded).sum(axis=1)
     print(f"{stage}: cosine to the recorded vectors: mean {cosines.mean():.6f}, min {cosines.min():.6f}")
-    if not cosines.min() >= least:  # written so that NaN fails, too
+    if not cosines.min() >= least:  # in this form so that NaN fails, too
         raise BuildError(
             f"{stage}: text {int(cosines.argmin())} reaches {cosines.min():.6f}, needed is {least}."
         )

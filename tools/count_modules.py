@@ -2,7 +2,7 @@
 
 Starts the daemon in this process, on a temporary folder of notes, and profiles every thread while one request
 is answered. Code that runs at import time or between requests (timers, the watchdog) does not count, nor does
-the client. Run it from the root of a checkout:
+the client. To be run from the root of a checkout:
 
     python tools/count_modules.py [--names]
 """
@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PACKAGE = str(ROOT / "memd") + os.sep
 READY_TIMEOUT_S = 60.0  # a cold start with the model takes a few seconds
-SETTLE_S = 2.0  # after which nothing of the start or of a request runs any more
+SETTLE_S = 2.0  # after this time nothing of the start or of a request is still running
 NOTES = {
     "brca1.md": "# Genes\n\nBRCA1 mutation analysis of the second cohort.\n",
     "tabs.md": "# Code style\n\nTabs, never spaces.\n",
@@ -30,14 +30,14 @@ NOTES = {
 
 
 class Recorder:
-    """Collects the files of the package whose functions are called while it is on."""
+    """Collects the package's files whose functions are called while recording."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
         self.on = False
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        """Take one event of the profiler."""
+        """Handle one event of the profiler."""
         if self.on and event == "call" and frame.f_code.co_name != "<module>":
             name = frame.f_code.co_filename
             if name.startswith(PACKAGE):
@@ -72,7 +72,7 @@ def _count(notes: Path, *, names: bool) -> None:
     def client() -> None:
         try:
             _ask(notes, recorder, names=names)
-        except BaseException as error:  # noqa: BLE001 - it is raised again where the daemon has ended
+        except BaseException as error:  # noqa: BLE001 - raised again after the daemon has ended
             failed.append(error)
         finally:
             os.kill(os.getpid(), 15)
@@ -80,13 +80,13 @@ def _count(notes: Path, *, names: bool) -> None:
     asking = threading.Thread(target=client, name="client")
     _daemon(asking)
     sys.setprofile(None)
-    threading.setprofile(None)  # type: ignore[arg-type]  # the documented way to switch it off
+    threading.setprofile(None)  # type: ignore[arg-type]  # the documented way to turn it off
     if failed:
         raise failed[0]
 
 
 def _daemon(asking: threading.Thread) -> None:
-    """Live in this thread; *asking* begins when clients can connect."""
+    """Run the daemon in this thread; start *asking* when clients can connect."""
     from memd import daemon, logs
 
     with Path(os.devnull).open("w", encoding="utf-8") as silent:

@@ -1,10 +1,10 @@
-"""Write what `memctl` and the Neovim plugin know of memd, of its methods, structs and filter keys.
+"""Generates the files of `memctl` and the Neovim plugin that follow memd's methods, structs and filter keys.
 
     .venv/bin/python -m tools.generate
 
-A client imports nothing of memd, and must not differ from it. So these files are in no commit: they are made
-where a package is built or installed (tools/hatch_build.py), and by hand after a change of their sources; a
-test fails where one is not what this would write. Needs msgspec alone.
+A client imports nothing of memd, but must not differ from it. So these files are not committed, but generated
+when a package is built or installed (tools/hatch_build.py), and by hand after a change of their sources; a
+test fails if one is outdated. Needs only msgspec.
 """
 
 import ast
@@ -62,7 +62,7 @@ class FilterKey(NamedTuple):
 
 REPEATABLE = ("any", "all")
 '''
-# A client has words of its own for these: `events`, and `call`'s arguments.
+# Names that clients use for something else: `events`, and the arguments of `call`.
 _OWN_METHODS = frozenset({"subscribe"})
 _OWN_PARAMS = frozenset({"progress", "timeout_ms"})
 _FIELD = re.compile(r"    (?P<name>\w+): [^#]+?(?:  # (?P<comment>.*))?$")
@@ -70,8 +70,8 @@ _PLAIN = {date: "str", type(None): "None"}
 
 
 def generated() -> dict[Path, str]:
-    """Return each file, relative to the checkout, with its text."""
-    from tools.mcp_tools import tools_json  # which is made of this module's answers
+    """Return each generated file's path, relative to the checkout, with its text."""
+    from tools.mcp_tools import tools_json  # which uses functions of this module
 
     return {
         Path("memctl/types.py"): _types(),
@@ -83,13 +83,13 @@ def generated() -> dict[Path, str]:
 
 
 def write() -> None:
-    """Write each file that is not as it should be."""
+    """Write each file whose content differs."""
     for path, text in generated().items():
         if not (ROOT / path).is_file() or (ROOT / path).read_text(encoding="utf-8") != text:
             (ROOT / path).write_text(text, encoding="utf-8")
 
 
-# What the structs and the handlers say
+# Reading the structs and the handlers
 
 
 class AnswerField(NamedTuple):
@@ -102,7 +102,7 @@ class AnswerField(NamedTuple):
 
 
 def structs() -> list[type]:
-    """Return every struct that an answer is made of, each after those that it holds."""
+    """Return every struct that occurs in an answer, each after those that it contains."""
     found: dict[type, None] = {}
     for result in [*(method.result for method in METHODS.values()), ShutdownResult]:
         found |= dict.fromkeys(_parts_of(result))
@@ -110,13 +110,13 @@ def structs() -> list[type]:
 
 
 def fields_of(kind: type) -> list[AnswerField]:
-    """Return the keys of a struct or a dataclass in the order in which they travel."""
+    """Return the keys of a struct or a dataclass in their order on the wire."""
     hints = typing.get_type_hints(kind)
     comments = comments_of(kind)
     names = (
         kind.__struct_fields__
         if issubclass(kind, msgspec.Struct)
-        else [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # it is one
+        else [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # it is a dataclass
     )
     return [
         AnswerField(
@@ -131,7 +131,7 @@ def fields_of(kind: type) -> list[AnswerField]:
 
 @cache
 def comments_of(kind: type) -> dict[str, str]:
-    """Return field → the comment beside it, or on the lines above it."""
+    """Return field → the comment on its line, or on the lines above it."""
     comments: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if not is_record(base) or base is msgspec.Struct:
@@ -148,20 +148,20 @@ def comments_of(kind: type) -> dict[str, str]:
 
 
 def is_record(kind: Any) -> bool:
-    """Tell whether a type travels as a map with known keys."""
+    """Return whether a type is sent as a map with known keys."""
     return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind))
 
 
 def summary(method: Method) -> str:
-    """Return what a method does: the first line of its handler, which is read and not imported."""
+    """Return the first line of a method's handler, from the source, without importing it."""
     module, _, name = method.handler.partition(".")
     said = _docstrings(module)[name].partition("\n")[0].partition(":")[2].strip()
     return said[:1].upper() + said[1:]
 
 
-@cache  # `inspect.getsource` would parse the module anew for each class
+@cache  # `inspect.getsource` would parse the module again for each class
 def _sources(module: str) -> dict[str, list[str]]:
-    """Return class → its lines, for one module."""
+    """Return class → its source lines, for one module."""
     source = inspect.getsource(sys.modules[module])
     lines = source.splitlines()
     body = ast.parse(source).body
@@ -170,13 +170,13 @@ def _sources(module: str) -> dict[str, list[str]]:
 
 @cache
 def _docstrings(module: str) -> dict[str, str]:
-    """Return handler → what it says, for one module of memd.api."""
+    """Return handler → its docstring, for one module of memd.api."""
     body = ast.parse((ROOT / "memd" / "api" / f"{module}.py").read_text(encoding="utf-8")).body
     return {one.name: ast.get_docstring(one) or "" for one in body if isinstance(one, ast.AsyncFunctionDef)}
 
 
 def _parts_of(kind: type) -> Iterator[type]:
-    """Yield the structs that *kind* holds, then *kind* itself."""
+    """Yield the structs that *kind* contains, then *kind* itself."""
     for field in fields_of(kind):
         for part in _classes_in(field.type):
             yield from _parts_of(part)
@@ -197,7 +197,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 def _without_unset(hint: Any) -> Any:
     members = [one for one in _members(hint) if one is not msgspec.UnsetType]
-    return typing.Union[tuple(members)] if len(members) > 1 else members[0]  # noqa: UP007 - made at run time
+    return typing.Union[tuple(members)] if len(members) > 1 else members[0]  # noqa: UP007 - built at run time
 
 
 def _annotation(hint: Any) -> str:
@@ -265,7 +265,7 @@ class {name}:
 
 
 def _method(wire_name: str, method: Method, asynchronous: str) -> str:
-    """Return one method: required parameters by place, all others by name."""
+    """Return one method: required parameters are positional, all others are keywords."""
     hints = typing.get_type_hints(method.params)
     fields = [one for one in msgspec.structs.fields(method.params) if one.name not in _OWN_PARAMS]
     typed = [(f"{one.name}: {_parameter(hints[one.name])}", one.required) for one in fields]
@@ -290,7 +290,7 @@ def _method(wire_name: str, method: Method, asynchronous: str) -> str:
 
 
 def _parameter(hint: Any) -> str:
-    """Return how a parameter is annotated: a date travels as text, a record as a map."""
+    """Return the annotation of a parameter: a date is sent as text, a record as a map."""
     members = [one for one in _members(_without_unset(hint)) if one is not type(None)]
     return " | ".join(
         dict.fromkeys("dict[str, Any]" if is_record(one) else _annotation(one) for one in members)

@@ -1,8 +1,8 @@
-"""The table of memctl's tools for agents, and the JSON that its MCP server answers `tools/list` with.
+"""The table of memctl's tools for agents, and the JSON that its MCP server returns for `tools/list`.
 
-`python -m tools.generate` writes memctl/mcp/tools.json. What a tool takes and answers is what its
-method takes and answers, less what is hidden here with a reason: a parameter or key that the protocol gains
-is the tool's as soon as the file is made anew.
+`python -m tools.generate` writes memctl/mcp/tools.json. A tool has the parameters and the answer of its
+method, except for those hidden here with a reason: new parameters and keys of the protocol appear in the tool
+when the file is generated again.
 """
 
 import inspect
@@ -23,7 +23,7 @@ _FILTERS = {
     for one in FILTER_KEYS
     if one.option
 }
-# What no tool takes, of whatever method.
+# Parameter → why no tool has it.
 HIDDEN_PARAMS = {
     "workspace": "the server serves one, and no argument leads out of it",
     "agent": "the server says that one asks",
@@ -37,7 +37,7 @@ HIDDEN_PARAMS = {
     "per_source": "for lists of files",
     "wait": "an agent has the time",
 }
-# Struct → keys of it that no tool answers: for people who tune or measure, and an agent pays for each.
+# Struct → keys that no tool returns: they are for tuning or measuring, and each costs an agent tokens.
 HIDDEN_KEYS = {
     "SearchResult": ("took_ms", "index", "timings_ms", "model_id", "not_utf8", "explanation"),
     "SearchHit": ("id", "arms", "weights", "decay", "date_of", "match_line", "match_column", "match_text",
@@ -50,27 +50,27 @@ HIDDEN_KEYS = {
     "ExtractMemoryResult": ("workspace",),
     "ForgetResult": ("took_ms", "workspace"),
 }  # fmt: skip
-# What the server adds to an answer.
+# Added to an answer by the server.
 NOTE = {"type": "string", "description": 'What the answer lacks; "" where all is well'}
 COMPLETE = {"type": "boolean", "description": "Whether everything that is saved could be searched"}
 
 READS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
-# Destructive, for `update` replaces the text of an entry.
+# Destructive, because `update` replaces the text of an entry.
 WRITES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": False}
 DELETES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
 class Tool(NamedTuple):
-    """One tool, as far as the protocol does not say it."""
+    """One tool, without what the protocol defines."""
 
     name: str
     title: str
     hints: Mapping[str, bool]
-    description: str  # what an agent reads to choose among the tools
-    texts: Mapping[str, str]  # parameter → what an agent is told; without one, the struct's own comment
-    method: str = ""  # "": named as the tool
-    hidden: Mapping[str, str] = {}  # parameter → why this tool does not take it
-    required: tuple[str, ...] = ()  # parameters that the method can do without
+    description: str  # read by an agent to choose among the tools
+    texts: Mapping[str, str]  # parameter → its description for agents; by default the struct's own comment
+    method: str = ""  # "": the tool's name
+    hidden: Mapping[str, str] = {}  # parameter → why this tool does not have it
+    required: tuple[str, ...] = ()  # parameters that are optional in the method
 
 
 _QUERY = (
@@ -223,7 +223,7 @@ def tools_json() -> str:
 
 
 def method_of(tool: Tool) -> str:
-    """Return the method of the protocol that a tool calls."""
+    """Return the protocol's method that a tool calls."""
     return tool.method or tool.name
 
 
@@ -261,20 +261,20 @@ def _input(tool: Tool, params: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _output(result: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the schema of a tool's answer: that of its method without what is hidden, and `note`."""
+    """Return the schema of a tool's answer: that of its method without hidden keys, plus `note`."""
     schema = _pruned(result.__name__, _schemas(result))
     added = {"complete": COMPLETE} if "index" in result.__struct_fields__ else {}
     return schema | {"properties": schema["properties"] | added | {"note": NOTE}}
 
 
 def _schemas(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return name → JSON Schema, for a struct and for all that it holds."""
+    """Return name → JSON Schema, for a struct and for all structs that it contains."""
     _, schemas = msgspec.json.schema_components([kind], ref_template="{name}")
     return schemas
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter without null, for which an agent leaves the parameter out."""
+    """Return the schema of a parameter without null: an agent omits the parameter instead."""
     kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     told = {key: value for key, value in schema.items() if key != "anyOf"}
     if told.get("default", ...) in (None, []):
@@ -286,9 +286,9 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _pruned(name: str, schemas: dict[str, Any]) -> dict[str, Any]:
     """
-    Return the schema of one struct without what is hidden, all that it holds in it.
+    Return the schema of one struct without hidden keys, with the contained structs inlined.
 
-    No key is required: the daemon that answers may be of an older version, or of a newer one.
+    No key is required, because the daemon that answers may be older or newer.
     """
     comments = comments_of(_kinds()[name])
     properties = {}
