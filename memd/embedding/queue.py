@@ -124,7 +124,7 @@ class Keeper:
         while not self._closed:
             try:
                 embedder = self._load()
-            except Exception as error:  # noqa: BLE001  # noqa: BLE001  # providers raise errors of their own: load again later
+            except Exception as error:  # noqa: BLE001  # providers raise errors of their own: load again later
                 self._fail(error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed, pause_s)
@@ -385,7 +385,7 @@ class EmbeddingQueue:
             outcome = work.call(embedder)
         except ModelMismatchError as error:
             _settle(work.result, error)
-        except Exception as error:  # noqa: BLE001  # noqa: BLE001  # providers raise errors of their own: the thread must survive
+        except Exception as error:  # noqa: BLE001  # providers raise errors of their own: the thread must survive
             # Doubt first: a caller that sees the failure and retries at once must not get the same model.
             if embedder is not None:
                 self._keeper.doubt(embedder)
