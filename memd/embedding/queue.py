@@ -197,11 +197,6 @@ class _Work:
     result: "Future[Any]"
     is_bulk: bool = False  # indexing: no request waits for it
 
-    def computes_here(self, keeper: Keeper) -> bool:
-        """Return whether this embeds notes with a model in this process."""
-        embedder = keeper.embedder_or_none()
-        return self.is_bulk and embedder is not None and not embedder.remote
-
 
 class EmbeddingQueue:
     """One model, loaded in the background, and the queue of texts for it.
@@ -234,8 +229,11 @@ class EmbeddingQueue:
         self._order = itertools.count()  # so that equal deadlines never compare futures
         self._hangs = False  # a query timed out, and no call to the model has returned since
         self._closed = False
-        lives = [self._expire, self._serve_queries, *[self._serve_all] * threads]
-        self._threads = [threading.Thread(target=life, name="memd-embed", daemon=True) for life in lives]
+        both = (self._queries, self._documents)
+        lives = [(self._expire, ()), (self._serve, (self._queries,)), *[(self._serve, both)] * threads]
+        self._threads = [
+            threading.Thread(target=life, args=args, name="memd-embed", daemon=True) for life, args in lives
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -354,18 +352,12 @@ class EmbeddingQueue:
 
     # The threads
 
-    def _serve_queries(self) -> None:
-        self._serve(self._queries)
-
-    def _serve_all(self) -> None:
-        self._serve(self._queries, self._documents)
-
     def _serve(self, *queues: "deque[_Work]") -> None:
         while (work := self._next(*queues)) is not None:
-            if work.computes_here(self._keeper) and _step_back():
-                queues = (
-                    self._documents,
-                )  # for good: a thread cannot raise itself again, and no query waits
+            embedder = self._keeper.embedder_or_none() if work.is_bulk else None
+            if embedder is not None and not embedder.remote and _step_back():
+                # For good: a thread cannot raise its priority again, and no query waits for a local model.
+                queues = (self._documents,)
             self._do(work)
             with self._waiting:
                 self._hangs = False

@@ -166,7 +166,10 @@ class ModelServer:
             fault = f"{type(error).__name__}: {error}"
             raise self.failure(f"does not answer {path} ({fault}). {self._start}") from error
         if status != http.client.OK:
-            text = self._without_key(content)[:200].strip()
+            text = content.decode("utf-8", "replace")
+            if self._key:  # the server may quote it; replaced before the cut, so that no part of it stays
+                text = text.replace(self._key, "(the API key)")
+            text = text[:200].strip()
             raise self.failure(f"answered {path} with status {status}: {text}. {self._known}")
         try:
             answer = json.loads(content)
@@ -186,21 +189,15 @@ class ModelServer:
         connection = kind(parts.hostname or "", parts.port, timeout=self._timeout_s)
         try:
             payload = None if body is None else json.dumps(body).encode()
-            connection.request(method, parts.path + path, payload, self._headers())
+            headers = {"Content-Type": "application/json"}
+            if self._key:
+                headers["Authorization"] = f"Bearer {self._key}"
+            connection.request(method, parts.path + path, payload, headers)
             # Closed separately: when the server ends the connection, the response owns the socket.
             with connection.getresponse() as response:
                 return response.status, _read(connection, response, stop)
         finally:
             connection.close()
-
-    def _headers(self) -> dict[str, str]:
-        authorization = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        return {"Content-Type": "application/json"} | authorization
-
-    def _without_key(self, content: bytes) -> str:
-        """Return a server's text without the key, which it may quote; to be called before any cut."""
-        text = content.decode("utf-8", "replace")
-        return text.replace(self._key, "(the API key)") if self._key else text
 
     def failure(self, what: str) -> UnavailableError:
         """Return an error about this server; *what* is the predicate of the sentence."""

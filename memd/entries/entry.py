@@ -297,12 +297,13 @@ def checked_source(
         InvalidError: the text cannot be an entry's, or a value of *origin* is not a single line.
         SecretError: a value contains a secret of a known shape, without *force*.
     """
-    source = _source_of(origin)
+    given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
+    source = {"origin": origin.get("origin", "agent"), **given}
     _check_content(content)
     if not force:
         lines = {"title": title, "topic": topic}
-        given = {what: [text] for what, text in lines.items() if text is not None}
-        _refuse_secrets({"content": [content], **given, "tags": tags or (), "source": source.values()})
+        named = {what: [text] for what, text in lines.items() if text is not None}
+        _refuse_secrets({"content": [content], **named, "tags": tags or (), "source": source.values()})
     return source
 
 
@@ -496,12 +497,6 @@ def _is_beginning(raw: bytes, name: str) -> bool:
     if entry_id := id_of(raw):
         return name.endswith(f"-{entry_id[:ID_IN_NAME]}.md")
     return b"\n---\n" not in raw  # it was cut off before its id
-
-
-def _source_of(origin: Mapping[str, str]) -> dict[str, str]:
-    """Return the author as stored in an entry. Raises InvalidError if a value is not a single line."""
-    given = {key: one_line(origin[key], f"source.{key}") for key in ("client", "session") if origin.get(key)}
-    return {"origin": origin.get("origin", "agent"), **given}
 
 
 def _check_content(content: str) -> None:

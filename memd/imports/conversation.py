@@ -45,7 +45,6 @@ _SUSPECT = re.compile(
 _HEADING = re.compile(r"( {0,3})(#{1,6})(?=[ \t]|$)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 RANK = 2  # of a turn's heading; headings in its text get deeper levels
-_LOWEST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +230,11 @@ def inside_turn(text: str) -> str:
     for block in reversed(blocks):
         first = lines[block.start]
         if block.kind == "heading":
-            lower = _HEADING.sub(_lowered, first, count=1)
-            # A line of = or - is a heading after text, and a rule after an empty line.
-            lines[block.start : block.end] = (
-                [lower] if lower != first else _parted(lines[block.start : block.end])
-            )
+            lower = _HEADING.sub(lambda marks: marks[1] + "#" * min(len(marks[2]) + RANK, 6), first, count=1)
+            if lower != first:
+                lines[block.start : block.end] = [lower]
+            else:  # a line of = or - is a heading after text, and a rule after an empty line
+                lines.insert(block.end - 1, "")
         elif block.kind == "html_block":
             lines[block.start] = first.replace("<", "\\<", 1)
     last = blocks[-1] if blocks else None
@@ -249,14 +248,6 @@ def fenced(text: str) -> str:
     longest = max((len(run) for run in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
-
-
-def _lowered(match: re.Match[str]) -> str:
-    return match[1] + "#" * min(len(match[2]) + RANK, _LOWEST)
-
-
-def _parted(lines: list[str]) -> list[str]:
-    return [*lines[:-1], "", lines[-1]]
 
 
 def _closing(block: list[str]) -> list[str]:

@@ -32,10 +32,6 @@ from memd.logs import log_unforeseen
 from memd.rpc.context import Call, Deadlines, Handler, Limits, event_frame, frame_of, wire_error
 
 
-def _most_descriptors() -> int:
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-
-
 @dataclass(slots=True)
 class Shared:
     """The state that all connections of one server share."""
@@ -47,7 +43,7 @@ class Shared:
     connections: set["Connection"] = field(default_factory=set)
     tasks: set[asyncio.Future[Any]] = field(default_factory=set)
     stopping: bool = False
-    descriptors: int = field(default_factory=_most_descriptors)
+    descriptors: int = field(default_factory=lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
     @property
     def served(self) -> int:

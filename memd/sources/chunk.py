@@ -520,13 +520,9 @@ def _halves(lines: Lines, begin: int, stop: int) -> Iterator[tuple[int, int]]:
     for one_begin, one_stop in ((begin, cut), (cut, stop)):
         part = lines.text[one_begin:one_stop]
         if part.strip():
-            yield one_begin + _blank_head(part), one_begin + len(part.rstrip())
-
-
-def _blank_head(text: str) -> int:
-    """Return the length of the blank lines at the top of *text*, without the following indentation."""
-    blank = text[: len(text) - len(text.lstrip())]
-    return blank.rfind("\n") + 1
+            # Without the blank lines at its top, but with the indentation after them.
+            blank = part[: len(part) - len(part.lstrip())]
+            yield one_begin + blank.rfind("\n") + 1, one_begin + len(part.rstrip())
 
 
 def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: bool) -> str:

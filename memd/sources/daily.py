@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from memd import daily
-from memd.records import Chunk, ChunkLimits, Document, Tokenizer
+from memd.records import ChunkLimits, Document, Tokenizer
 from memd.sources.chunk import merged_tags, parse
 
 
@@ -59,15 +59,20 @@ def _moved(document: Document, lines: int, block: daily.Block | None) -> Documen
     """Return *document* with its lines counted from the top of the file, *lines* further down."""
     if not lines:
         return document
+    entry, origin = ("", "") if block is None else (block.id, block.origin)
     warnings = (f"too-complex: behind line {lines} some is indexed as plain text",)
     return replace(
         document,
-        chunks=tuple(_chunk_of(chunk, lines, block) for chunk in document.chunks),
+        chunks=tuple(
+            replace(
+                chunk,
+                start_line=chunk.start_line + lines,
+                end_line=chunk.end_line + lines,
+                entry=entry,
+                origin=origin,
+            )
+            for chunk in document.chunks
+        ),
         links=tuple(one._replace(line=one.line + lines) for one in document.links if one.line is not None),
         warnings=warnings if document.warnings else (),
     )
-
-
-def _chunk_of(chunk: Chunk, lines: int, block: daily.Block | None) -> Chunk:
-    moved = replace(chunk, start_line=chunk.start_line + lines, end_line=chunk.end_line + lines)
-    return moved if block is None else replace(moved, entry=block.id, origin=block.origin)

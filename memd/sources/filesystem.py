@@ -42,12 +42,12 @@ class Mount:
 
 def filesystem_of(path: Path) -> str:
     """Return the type of the file system that *path* is on, "" if it is unknown."""
-    return kind_at(_real(path), table())
+    return kind_at(os.path.realpath(path), table())
 
 
 def polled(root: Path) -> str:
     """Return the type of a file system at or below *root* that sends no reliable events, "" if none."""
-    return polled_at(_real(root), table())
+    return polled_at(os.path.realpath(root), table())
 
 
 def unsafe_for_database(path: Path) -> str:
@@ -58,7 +58,7 @@ def unsafe_for_database(path: Path) -> str:
 def at_or_below(root: Path) -> list[Mount]:
     """Return the mount that *root* is on and all mounts below it; equal lists mean that nothing changed."""
     mounts = table()
-    real = _real(root)
+    real = os.path.realpath(root)
     return _covering(real, mounts)[-1:] + _below(real, mounts)
 
 
@@ -70,8 +70,10 @@ def kind_at(real: str, mounts: Sequence[Mount]) -> str:
 
 def polled_at(real: str, mounts: Sequence[Mount]) -> str:
     """Return the first file system at or below a real path that sends no events. Pure."""
-    kinds = [kind_at(real, mounts), *(mount.kind for mount in _below(real, mounts))]
-    return next((kind for kind in kinds if _is_eventless(kind)), "")
+    for kind in (kind_at(real, mounts), *(mount.kind for mount in _below(real, mounts))):
+        if kind in _REMOTE or kind == "fuse" or kind.startswith("fuse."):
+            return kind
+    return ""
 
 
 def unsafe_kind(kind: str) -> str:
@@ -98,14 +100,6 @@ def parse(text: bytes) -> list[Mount]:
             point = _ESCAPED.sub(lambda found: bytes([int(found[1], 8) & 0xFF]), fields[4])
             mounts.append(Mount(os.fsdecode(point), os.fsdecode(kind)))
     return mounts
-
-
-def _real(path: Path) -> str:
-    return os.path.realpath(path)
-
-
-def _is_eventless(kind: str) -> bool:
-    return kind in _REMOTE or kind == "fuse" or kind.startswith("fuse.")
 
 
 def _covering(real: str, mounts: Sequence[Mount]) -> list[Mount]:

@@ -118,7 +118,9 @@ def _plain(line: str) -> tuple[str, list[str]]:
         parts.append(_mark(len(literals)) if expression else line[end - 1])
         literals += [expression] if expression else []
         at = end
-    return _anchored(_STARS.sub("**", "".join(parts)), slash), literals
+    pattern = _STARS.sub("**", "".join(parts))
+    rest = pattern.removeprefix("!")
+    return pattern.removesuffix(rest) + (slash if "/" not in rest else "") + rest, literals
 
 
 def _token(line: str, at: int) -> tuple[int, str]:
@@ -131,14 +133,10 @@ def _token(line: str, at: int) -> tuple[int, str]:
         return at + 2, "" if escaped == "/" else re.escape(escaped)
     if char == "[":
         end, members = _bracket(line, at + 1)
-        return end, _one_of(members)
+        if not members:
+            raise _NoPatternError
+        return end, "[" + "".join(f"\\x{first:02x}-\\x{last:02x}" for first, last in _ranges(members)) + "]"
     return at + 1, re.escape(char) if char.isspace() else ""  # pathspec strips trailing white space
-
-
-def _anchored(pattern: str, slash: str) -> str:
-    negated = pattern[: pattern.startswith("!")]
-    rest = pattern.removeprefix("!")
-    return negated + (slash if "/" not in rest else "") + rest
 
 
 def _mark(number: int) -> str:
@@ -189,17 +187,6 @@ def _member(line: str, at: int, before: str, found: set[str]) -> tuple[int, str]
             return end + 1, ""
     found.add(char)
     return at + 1, char
-
-
-def _one_of(members: frozenset[str]) -> str:
-    """Return an expression that matches one of *members*.
-
-    Raises:
-        _NoPatternError: *members* is empty.
-    """
-    if not members:
-        raise _NoPatternError
-    return "[" + "".join(f"\\x{first:02x}-\\x{last:02x}" for first, last in _ranges(members)) + "]"
 
 
 def _ranges(members: frozenset[str]) -> Iterator[tuple[int, int]]:

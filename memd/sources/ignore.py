@@ -421,17 +421,13 @@ class Rules:
         if path in _OURS:
             return "own"
         try:
-            if not self._matches(path):
+            # Entries are written below memory/ and must be found, whatever the patterns are.
+            is_entry = path.startswith(MEMORY) and path.endswith(".md")
+            if not (path.endswith(self._suffixes) or self._sources.selects(path) or is_entry):
                 return "not-selected"
             return "ignored" if self._ignored(folder, path) else ""
         except UnusableError:
             return "unruled"
-
-    def _matches(self, path: str) -> bool:
-        if path.endswith(self._suffixes) or self._sources.selects(path):
-            return True
-        # Entries are written below memory/ and must be found, whatever the patterns are.
-        return path.startswith(MEMORY) and path.endswith(".md")
 
     def _ignored(self, folder: Folder, path: str) -> bool:
         own = self._own.last_word(path)
@@ -472,7 +468,7 @@ class Rules:
             reason = "own" if path == "memory/index/" else ""
         elif name in _NEVER_ENTERED:
             reason = "machinery"
-        elif self._is_foreign(path):
+        elif _has_any(self._root / path, ("pyvenv.cfg", "memory/config.toml")):
             reason = "foreign"
         elif self._is_build_output(parent, name):
             reason = "build-output"
@@ -488,10 +484,6 @@ class Rules:
         patterns = Patterns(of_file(self._root, file), file=file)
         ignores = (*above.ignores, (len(path), patterns)) if len(patterns) else above.ignores
         return Folder(path, ignores, (*above.templates, *template_folders(self._root, path)))
-
-    def _is_foreign(self, path: str) -> bool:
-        """Return whether the folder is a virtual environment or another workspace."""
-        return _has_any(self._root / path, ("pyvenv.cfg", "memory/config.toml"))
 
     def _is_build_output(self, parent: Folder, name: str) -> bool:
         """Return whether a folder is build output, and not a folder of notes about building.

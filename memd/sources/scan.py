@@ -67,7 +67,8 @@ def walk(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileS
 def steps(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, FileStamp] | Skipped | None]:
     """Yield like `walk`, and None for every other name, so that the caller may pause between any two."""
     real_root = os.path.realpath(root)
-    folders = [below] if _is_itself(real_root, below) else []
+    place = f"{real_root.rstrip('/')}/{below}".rstrip("/")
+    folders = [below] if not below or os.path.realpath(place) == place else []  # not behind a link
     while folders:
         path = folders.pop()
         folder = rules.folder(path)
@@ -148,12 +149,6 @@ def changes(known: Mapping[str, FileStamp], found: Mapping[str, FileStamp]) -> l
 def stamp_of(status: os.stat_result) -> FileStamp:
     """Return the fields of a stat that show a change."""
     return FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-
-
-def _is_itself(real_root: str, folder: str) -> bool:
-    """Return whether the path of a folder below the root contains no link."""
-    place = f"{real_root.rstrip('/')}/{folder}".rstrip("/")
-    return not folder or os.path.realpath(place) == place
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -157,7 +157,11 @@ class Watcher:
         while roots := self._roots_to_watch(pause_s):
             session = _Session(roots, self._wake)
             try:
-                self._run(session)
+                with closing(session.batches()) as batches:
+                    for batch in batches:
+                        session.take(batch)
+                        if session.is_outdated():
+                            break
                 failures, retry_s = 0, 0.0
             except BaseException as error:  # noqa: BLE001 - even a panic in Rust ends only this watch
                 failures = 1 if session.lasted_s > STABLE_S else failures + 1
@@ -176,14 +180,6 @@ class Watcher:
             if not self._closing and not self._wake.wait(pause_s if roots else None):
                 return roots
         return []
-
-    def _run(self, session: "_Session") -> None:
-        """Deliver changes until the watch must be armed again."""
-        with closing(session.batches()) as batches:
-            for batch in batches:
-                session.take(batch)
-                if session.is_outdated():
-                    return
 
 
 class _Session:

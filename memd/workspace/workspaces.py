@@ -332,7 +332,9 @@ class Workspaces:
 
     async def _rebuild(self, place: Workspace, rebuild: Rebuild) -> None:
         try:
-            await rebuild.build(lambda: self._vectors_of(place.root))
+            await rebuild.build(
+                lambda: self._opened[place.root].sync.vector_count if place.root in self._opened else 0
+            )
             async with self._changing:
                 await self._close(place.root)
                 await self.write(switch, place.index_dir)
@@ -345,9 +347,6 @@ class Workspaces:
             await self.write(recover, place.index_dir)
             await self._try_open(place.root)
             await rebuild.release()
-
-    def _vectors_of(self, root: Path) -> int:
-        return self._opened[root].sync.vector_count if root in self._opened else 0
 
     async def _end_rebuild(self, root: Path) -> None:
         rebuild = self._rebuilds.get(root)
