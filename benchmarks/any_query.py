@@ -1,7 +1,7 @@
-"""Generated texts as queries, each held against a model of what it must find.
+"""Runs generated texts as queries, and compares each answer with a model of the correct one.
 
-``--count`` says how many, ``--seed`` which. A flaw is an error, a note that was found and should not be, or
-the other way round; with one the run ends with exit code 1.
+``--count`` and ``--seed`` choose the queries. A flaw is an error, a missing note, or a wrong one; with a flaw
+the run ends with exit code 1.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Folders in BEIR's form: read, and written out as notes.
+"""Data sets in BEIR's format: reads them, and writes them as notes.
 
-corpus.jsonl ({_id, title, text}), queries.jsonl ({_id, text, metadata}), qrels.tsv (query, document, grade
-under one header line), and where a set has it exclude.tsv (pairs that are taken out before scoring).
+corpus.jsonl ({_id, title, text}), queries.jsonl ({_id, text, metadata}), qrels.tsv (query, document, grade,
+after one header line), and in some sets exclude.tsv (pairs to remove before scoring).
 """
 
 import json
@@ -23,7 +23,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Beir:
-    """One set: what to index, what to ask, what is right."""
+    """One set: the documents, the queries, and the relevant documents of each query."""
 
     name: str
     documents: list[dict[str, str]]

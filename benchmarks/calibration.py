@@ -1,16 +1,16 @@
-"""Calibration of the numbers in memd.search: shares of evidence, and the words for how good an answer is.
+"""Calibration of the constants in memd.search: evidence shares, and the thresholds of confidence.
 
-Shares (`memd.search.source_scores`): nDCG@10 with each choice, for the even and the odd queries of a set: a
-choice that one half makes must hold on the other. Also where the documents of a set are glued together, six
-to a file, as in a log: what a source says of its chunks must not hurt where it says nothing.
+Shares (`memd.search.source_scores`): nDCG@10 with each choice, for the even and the odd queries of a set; a
+choice made on one half must hold on the other. Also with six documents per file, as in a log: evidence from
+the source must do no harm where the source is unrelated to the chunk.
 
-Words (`memd.search.ranking`): how often each is said, in each mode, of the set's own queries, of the same
-after all that answers them was taken out ("removed"), and of another set's queries ("foreign"); how often one
-of the first three hits is right where it is said; and the area under the curve of the best score. Of
-questions that nobody could answer ("made up": letters, syllables) how many are called none.
+Confidence (`memd.search.ranking`): how often each value occurs, in each mode, for the set's own queries, for
+the same queries after their relevant documents were removed ("removed"), and for queries of another set
+("foreign"); how often one of the first three hits is right for each value; and the area under the curve of
+the best score. Also, for queries without any answer ("made up": letters, syllables), how many get "none".
 
-Curves: for each limit, of how many of the set's own queries the best score (or the best meaning) is below,
-and of how many foreign and made-up ones.
+Curves: for each threshold, how many of the set's own queries have a best score (or best cosine) below it, and
+how many foreign and made-up ones.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from memd.search.search import Answer
 from memd.text import is_readable
 
 HITS = 60  # enough for 10 documents; each has three at most
-FIRST = 3  # hits that people look at
+FIRST = 3  # hits that users look at
 GLUED = 6  # documents to a file
 SEED = 7
 HEADINGS = 300  # questions from headings
@@ -166,7 +166,7 @@ def headings(notes: Path) -> Beir:
 
 @contextmanager
 def _corpus(data: Beir, kept: Path | None, *, glued: int) -> Iterator[Corpus]:
-    """Yield a set with its index; so many documents to a file."""
+    """Yield a set with its index, with *glued* documents per file."""
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder)
         ids = beir.export(data.documents, notes)
@@ -180,7 +180,7 @@ def _corpus(data: Beir, kept: Path | None, *, glued: int) -> Iterator[Corpus]:
 
 
 def _glue(notes: Path, files: list[tuple[str, str]], count: int) -> dict[str, tuple[list[int], list[str]]]:
-    """Put so many files, drawn by chance, into one each; return path → lines and documents."""
+    """Join random groups of files into one file each; return path → lines and documents."""
     random.Random(SEED).shuffle(files)
     begins: dict[str, tuple[list[int], list[str]]] = {}
     for start in range(0, len(files), count):
@@ -286,7 +286,7 @@ def _curves(corpus: Corpus, others: Sequence[Query]) -> list[dict[str, object]]:
 
 
 def _measures(answer: Answer) -> tuple[float, float]:
-    """Return the best score before decay and the best meaning of an answer, 0 where there is no hit."""
+    """Return the best score before decay and the best cosine of an answer, 0 without hits."""
     found = [hit.candidate for hit in answer.hits]
     return max((one.merged for one in found), default=0.0), max(
         (one.vector_score or 0.0 for one in found), default=0.0
@@ -298,7 +298,7 @@ def _ask(corpus: Corpus, query: Query, mode: Mode, without: tuple[int, ...] = ()
 
 
 def _best(answers: Sequence[Answer]) -> list[float]:
-    """Return each answer's best score before decay, 0 where there is no hit."""
+    """Return each answer's best score before decay, 0 without hits."""
     return [max((hit.candidate.merged for hit in answer.hits), default=0.0) for answer in answers]
 
 

@@ -1,7 +1,7 @@
-"""The time of memctl as a process, beside Python itself and the imports that it needs.
+"""The time of memctl as a process, compared with Python alone and the imports that it needs.
 
-On the sample notes, or with `--chunks` on so many made ones. Wall time is what somebody waits; the CPU time
-beside it moves less on a machine that others use too.
+On the sample notes, or with `--chunks` on that many generated chunks. Wall time is what users experience; CPU
+time is less affected by other load on the machine.
 """
 
 import os
@@ -81,7 +81,7 @@ def rounds(commands: dict[str, list[str]], count: int, environment: dict[str, st
 
 
 def _over_the_socket(place: Home, count: int) -> list[float]:
-    """Ask the same question by a connection that is there; return the milliseconds of each answer."""
+    """Ask the same question over an open connection; return the milliseconds of each answer."""
     times = []
     with place.client() as client:
         for number in range(count + 1):

@@ -1,7 +1,7 @@
 """Embedding throughput in chunks a second, as a share of what onnxruntime alone can do.
 
-Over the same chunks in the same process, in turn: the queue as the daemon uses it, tokenizing included, and
-the bare session on ready-made tensors, cut to batches of several sizes. Then one query, and its parts.
+Over the same chunks in the same process, in turn: the queue as the daemon uses it, including tokenization,
+and the bare session on prepared tensors, in batches of several sizes. Then one query, and its parts.
 """
 
 import os
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def share_of_bare(seconds: dict[str, list[float]]) -> float:
-    """Return the median over rounds of the queue's rate over that of the fastest bare session."""
+    """Return the median over rounds of the queue's rate divided by that of the fastest bare session."""
     bare = [took for what, took in seconds.items() if what != QUEUE]
     return median(min(others) / own for own, *others in zip(seconds[QUEUE], *bare, strict=True))
 

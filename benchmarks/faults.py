@@ -1,7 +1,7 @@
-"""The long versions of the loops in tests/faults: what is lost when something breaks, with figures.
+"""The long versions of the loops in tests/faults: what is lost after faults, with figures.
 
-``python -m benchmarks.faults`` does all of it, which takes most of an hour; names of parts do only those.
-A flaw is anything that was lost, wrong or not well again; with one the run ends with exit code 1.
+``python -m benchmarks.faults`` runs everything, which takes most of an hour; names of parts select some. A
+flaw is anything lost, wrong or not recovered; with a flaw the run ends with exit code 1.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def kills_of_many(folder: Path, seed: int) -> Outcome:
 
 
 def cuts(folder: Path, seed: int) -> Outcome:
-    """Power cuts that lose any part of what was not synced."""
+    """Power cuts that lose any part of the data that was not synced."""
     return _recovered(power.loop(folder, cuts=1000, seed=seed), "power cuts")
 
 
@@ -84,7 +84,7 @@ def models(folder: Path, seed: int) -> Outcome:
 
 
 def tables(folder: Path, seed: int) -> Outcome:
-    """Kill -9 while an index of another release is built anew."""
+    """Kill -9 while an index of another release is rebuilt."""
     found = migration.tables(folder, kills=50, seed=seed)
     return _row(
         "kill -9, tables change", found.kills, f"{found.halfway} starts found it half done"

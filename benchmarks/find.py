@@ -1,8 +1,8 @@
-"""The time from a key to its hits on the screen of `memctl find`, among 100,000 chunks.
+"""The time from a key press to the hits on the screen of `memctl find`, among 100,000 chunks.
 
-A real process on a pseudo-terminal of 24 x 80, a real daemon, an index as `search_scale` makes it. Questions
-are typed key by key, each after the screen has come to rest: then its hits are there once "by words" is. What
-a terminal emulator takes to draw them is not in it.
+A real process on a pseudo-terminal of 24 x 80, a real daemon, an index as made by `search_scale`. Questions
+are typed key by key, each after the screen has settled. The hits of a key are there when "by words" is shown.
+The time that a terminal emulator takes to draw is not included.
 """
 
 import fcntl
@@ -101,7 +101,7 @@ def processor_ms(pids: list[int]) -> float:
 
 
 def read_for(terminal: int, seconds: float) -> None:
-    """Read what is drawn for so long."""
+    """Read the output of the terminal for *seconds*."""
     stop = time.monotonic() + seconds
     while (left := stop - time.monotonic()) > 0:
         if select.select([terminal], [], [], left)[0]:

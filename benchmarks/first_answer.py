@@ -1,8 +1,8 @@
-"""The time from an installed memd to the first right answer, and until meaning answers, too.
+"""The time from a new installation to the first right answer, and to the first one by meaning.
 
-A new home, nothing of memd running: `memctl init`, then `memctl search`, as somebody types them who has just
-installed it. The questions are headings of notes, chosen by chance; an answer is right where the note is
-among its hits. Processor time is the daemon's and moves less on a machine that others use too.
+A new home, and no daemon running: `memctl init`, then `memctl search`, as typed after an installation. The
+questions are random headings of notes; an answer is right if the heading's note is among its hits. Processor
+time is the daemon's, and less affected by other load on the machine.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from memctl.client import Client
 SAMPLE = Path(__file__).resolve().parent.parent / "tests" / "sample"
 QUESTIONS = 20  # after the first one; each takes a tenth of a second
 LEAST_WORDS = 3  # of a heading that is to be the question of one note
-MOST_S = 1800.0  # arbitrary: who waits longer looks for another folder
+MOST_S = 1800.0  # arbitrary: nobody waits longer than that
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def _first_session(place: Home, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _questions(notes: Path, seed: int) -> list[tuple[str, Path]]:
-    """Return headings that stand in one note alone, each with its note."""
+    """Return headings that occur in one note only, each with its note."""
     found: dict[str, list[Path]] = {}
     for note in sorted(notes.rglob("*.md")):
         for heading in re.findall(r"(?m)^#+ +(.+?) *$", note.read_text(encoding="utf-8", errors="replace")):
@@ -84,7 +84,7 @@ def _questions(notes: Path, seed: int) -> list[tuple[str, Path]]:
 
 
 def _ask(place: Home, heading: str, note: Path) -> tuple[str, bool]:
-    """Return what stderr says of the answer, and whether the note is in it."""
+    """Return the note about the answer on stderr, and whether the note was found."""
     done = _memctl(place, "search", "--workspace", str(place.notes), "--files", "--", heading)
     return done.stderr, str(note.relative_to(place.folder)) in done.stdout.splitlines()
 

@@ -1,6 +1,6 @@
-"""The time until a save is searchable, and what keeping it so costs.
+"""The time until a saved note is searchable, and the cost of keeping the index up to date.
 
-Each scenario has a home and a daemon of its own, and notes that are made from a seed.
+Each scenario has its own home and daemon, and notes generated from a seed.
 """
 
 import argparse
@@ -34,7 +34,7 @@ Row = dict[str, object]
 
 @contextmanager
 def workspace(count: int, *, provider: str = "onnx", wait: bool = True) -> Iterator[tuple[Home, Client]]:
-    """Give a daemon with *count* notes."""
+    """Yield a daemon with *count* notes."""
     with home() as place:
         write(place.notes, notes(count))
         (place.notes / "memory").mkdir()
@@ -107,7 +107,7 @@ def scan(options: argparse.Namespace) -> list[Row]:
     """Compare 10,000 unchanged files with the index, and do nothing for a while: CPU of the daemon."""
     rows: list[Row] = []
     with workspace(10_000, provider="none") as (place, client):
-        time.sleep(3)  # what was saved a moment ago is read once more
+        time.sleep(3)  # a recently saved file is read again
         client.call("index", {"workspace": str(place.notes)}, timeout_s=None)
         used = []
         for _ in range(5):
@@ -126,7 +126,7 @@ def scan(options: argparse.Namespace) -> list[Row]:
 
 
 def storm(options: argparse.Namespace) -> list[Row]:
-    """Stop the daemon, make 20,000 files, let it go on: until the index equals the disk for words."""
+    """Stop the daemon, create 20,000 files, continue it: the time until all their words are searchable."""
     took = []
     for provider in ("none", "onnx"):
         with workspace(100, provider=provider) as (place, client):
@@ -152,7 +152,7 @@ def storm(options: argparse.Namespace) -> list[Row]:
 
 
 def checkout(_options: argparse.Namespace) -> list[Row]:
-    """Have git write 1,000 files anew, byte for byte: the time until that is known, and what is embedded."""
+    """Have git rewrite 1,000 files without changes: the time until that is indexed, and what is embedded."""
     with workspace(1_000) as (place, client):
         git = ["git", "-c", "user.name=n", "-c", "user.email=e", "-C", str(place.notes)]
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "notes"]):
@@ -268,7 +268,7 @@ def fill(place: Home) -> None:
     indexer.begin()
     index.begin_model(embedder.model_id, embedder.dim)
     rules = Rules.load(place.notes, ("**/*.md",), ())
-    time.sleep(2.1)  # what was saved a moment ago would be read again
+    time.sleep(2.1)  # a recently saved file would be read again
     left = indexer.comparison(rules).step(math.inf).differing
     while left:
         left = left[indexer.apply(left[:1000], budget_s=10).handled :]

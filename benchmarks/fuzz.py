@@ -1,6 +1,6 @@
-"""A fuzzer of the socket: made-up and mangled frames from a seed, against a real daemon.
+"""A fuzzer of the socket: generated and mutated frames from a seed, sent to a real daemon.
 
-Between them an honest client pings: an answer that takes longer than 100 ms counts as a hang.
+Between batches, an honest client sends pings: an answer that takes longer than 100 ms counts as a hang.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from memctl.client import Client
 
 BATCH = 200  # frames between two pings
 HANG_MS = 100.0
-FATAL = 0.004  # the share of frames that may end their connection: what is sent behind them is not looked at
+FATAL = 0.004  # the share of frames that may end their connection, whose further frames are not examined
 METHODS = (
     "search", "recall", "get", "status", "ping", "memd.hello", "health", "why", "workspace.list", "subscribe",
 )  # fmt: skip
@@ -89,7 +89,7 @@ def _ping(client: Client) -> float:
 
 
 def _drained(peer: socket.socket) -> bool:
-    """Read what is there; tell whether the connection is still open."""
+    """Read the available data; return whether the connection is still open."""
     peer.settimeout(0)
     try:
         while peer.recv(1 << 20):

@@ -1,7 +1,7 @@
-"""A fuzzer of the parser: random notes of what parsers stumble over; lines lost, and cost by size.
+"""A fuzzer of the parser: random notes of difficult constructs; reports lost lines, and cost by size.
 
-The same documents for a seed. Processor time, not the clock's; memory is by how much a document raised the
-peak of the process.
+The documents depend only on the seed. Times are processor time; memory is how much a document raised the peak
+of the process.
 """
 
 import random
@@ -17,7 +17,7 @@ from memd.sources.chunk import parse
 from memd.sources.markdown import read_front_matter, split_lines
 
 LIMITS = ChunkLimits(200, 50, 254)
-# What a line begins with, what stands in it, and how it ends.
+# Starts, middles and ends of lines.
 OPENINGS = (
     "",
     "",
@@ -145,7 +145,7 @@ def documents(seed: int, count: int) -> Iterator[str]:
 
 
 def made(chance: random.Random, size: int) -> str:
-    """Return a text of about so many characters."""
+    """Return a text of about *size* characters."""
     openings, pieces = OPENINGS, PIECES
     if chance.random() < 0.5:  # few kinds, so that they meet
         openings = tuple(chance.choices(OPENINGS, k=3))

@@ -1,4 +1,4 @@
-"""A daemon of its own for a benchmark: a real process, in a home that is thrown away."""
+"""A daemon for a benchmark: a real process, in a temporary home."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ class Home:
         self.socket = folder / "memd.sock"
         self.log = folder / "memd.log"
         for name in ("state", "runtime", "config", "notes"):
-            (folder / name).mkdir(mode=0o700, exist_ok=True)  # one that is kept may be used again
+            (folder / name).mkdir(mode=0o700, exist_ok=True)  # a kept home may be used again
         self.notes = folder / "notes"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -43,7 +43,7 @@ class Home:
         kept = {
             name: value
             for name, value in os.environ.items()
-            # Without its .pyc files each start would compile all of memd anew.
+            # Without .pyc files each start would compile memd again.
             if not name.startswith(("MEMD_", "XDG_")) and name != "PYTHONDONTWRITEBYTECODE"
         }
         return kept | {name: str(value) for name, value in own.items()}
@@ -91,7 +91,7 @@ class Home:
         return Client.connect(self.socket)
 
     def index(self, client: Client) -> dict[str, Any]:
-        """Make the notes a workspace if they are none yet, and wait until all of them are searchable."""
+        """Make the notes a workspace if they are not one yet, and wait until all of them are searchable."""
         client.call("workspace.add", {"path": str(self.notes)}, timeout_s=120)
         show = _show_progress if sys.stderr.isatty() else _ignore
         answer: dict[str, Any] = client.call(
@@ -116,7 +116,7 @@ class Home:
 
 @contextlib.contextmanager
 def home() -> Iterator[Home]:
-    """Give a fresh home with a running daemon; both are gone afterwards."""
+    """Yield a new home with a running daemon; both are removed afterwards."""
     # In the system's own temporary folder: a socket's path has about 100 bytes.
     with tempfile.TemporaryDirectory(prefix="memd-bench-") as folder:
         made = Home(Path(folder).resolve())

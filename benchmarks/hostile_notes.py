@@ -1,6 +1,6 @@
-"""Pings, searches and saves while each kind of hostile file is indexed, then a stop.
+"""Pings, searches and saves while each kind of hostile file is indexed, and then a stop.
 
-A kind is a function that plants something in a folder of notes; KINDS names them.
+A kind is a function that writes something into a folder of notes; KINDS lists them.
 """
 
 import os
@@ -49,7 +49,7 @@ def main() -> None:
 
 @contextmanager
 def beats() -> Iterator[list[float]]:
-    """Stand in for systemd: daemons started inside tell their watchdog beats; yield when they came."""
+    """Act as systemd: daemons started within notify their watchdog; yield the times of the notifications."""
     heard: list[float] = []
     with tempfile.TemporaryDirectory(prefix="memd-bench-") as folder:
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -111,7 +111,7 @@ def beside(place: Home, name: str, kib: int) -> dict[str, object]:
 
 
 def pending(client: Client) -> bool:
-    """Tell whether files wait; vectors may."""
+    """Return whether files wait; vectors may wait."""
     return bool(client.call("status", {})["workspaces"][0]["pending_files"])
 
 

@@ -1,7 +1,7 @@
-"""Pings, searches and saves beside an ignore file that was made to stop memd.
+"""Pings, searches and saves while memd scans with a hostile ignore file.
 
-One workspace with a hostile .gitignore over names of 250 characters; while it is scanned again and again,
-a client asks for pings and searches, and notes are saved. Then the daemon is stopped.
+One workspace with a hostile .gitignore above names of 250 characters; while it is scanned again and again, a
+client sends pings and searches, and notes are saved. Then the daemon is stopped.
 """
 
 import random
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def measured(place: Home, lines: str, seconds: float) -> dict[str, list[float]]:
-    """Return milliseconds by what was asked."""
+    """Return milliseconds by kind of request."""
     deep = place.notes / "clone" / "/".join("a" * 40)
     deep.mkdir(parents=True)
     (place.notes / "memory").mkdir()

@@ -1,11 +1,11 @@
-"""The rank of the only note that has an identifier, asked for alone and within questions.
+"""The rank of the only note with an identifier, searched for alone and within a question.
 
-Each note is a title and one line with an identifier of every kind, drawn by a seed; no two notes share one.
-An identifier is asked for as it stands there, and within a question that the notes have no other word of. A
-kind passes where the right note is first for 99 of 100 alone and for 98 of 100 within a question.
+Each note is a title and one line with a random identifier of every kind; no two notes share one. The query is
+the identifier as written, or a question whose other words are in no note. A kind passes if the right note is
+first for 99 of 100 identifiers alone and for 98 of 100 within a question.
 
-`--of NOTES` asks for what real notes have: words with signs, digits or capitals inside that are in one file
-only. It also counts the hits whose `match_line` holds the identifier: 198 of 200 alone are wanted.
+`--of NOTES` uses identifiers of real notes: words with signs, digits or inner capitals that occur in one file
+only. It also counts the hits whose `match_line` contains the identifier: 198 of 200 alone are required.
 """
 
 import itertools
@@ -43,7 +43,7 @@ _TITLE = (
     "review", "planning", "bridge", "school", "report", "window", "coffee", "release", "doctor", "market",
 )  # fmt: skip
 
-# Words with a sign inside, or with digits or capitals behind letters; no parts of links and paths.
+# Words with an inner sign, or with digits or capitals after letters; not parts of links and paths.
 _WRITTEN = re.compile(r"(?<![\w./:@#-])[A-Za-z0-9][\w.:@-]{3,38}[A-Za-z0-9](?![\w./:@-])")
 _TELLING = re.compile(r"[A-Za-z0-9][_.:@-][A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]")
 
@@ -174,7 +174,7 @@ def measure(
 
 
 def written(notes: Path, count: int) -> dict[str, str]:
-    """Return so many identifiers that one file of a folder has, wherever it has them, with its path."""
+    """Return *count* identifiers that occur in one file of a folder only, each with its path."""
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in sorted(notes.rglob("*.md"))}
     names = {name for text in texts.values() for name in _WRITTEN.findall(text) if _TELLING.search(name)}
     folded = {path: text.casefold() for path, text in texts.items()}

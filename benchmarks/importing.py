@@ -1,8 +1,8 @@
-"""The speed and the memory of `memctl import`, masking included, on made sessions of Claude Code's.
+"""The speed and the memory of `memctl import`, including masking, on generated sessions of Claude Code.
 
-Two kinds: "mixed" is what an agent's session is, most of it what tools said, which is left out; in "talk"
-every record is a person's or the model's, with headings, lists and code. CPU time moves less than the wall's
-on a machine that others use too. `--texts` takes real paragraphs, a JSON text a line.
+Two kinds: "mixed" is like an agent's session, mostly tool output, which is left out; in "talk" every record
+is by a person or the model, with headings, lists and code. CPU time is less affected by other load on the
+machine than wall time. `--texts` gives real paragraphs, one JSON text per line.
 """
 
 import json
@@ -19,7 +19,7 @@ from benchmarks.home import Home, home
 
 SESSION_BYTES = 1_000_000
 TOOLS_A_TURN = 3
-LEAST_MB_S = 2.0  # what is promised, masking included
+LEAST_MB_S = 2.0  # the required minimum, including masking
 ANSWER = """\
 ## Plan {number}
 
@@ -84,7 +84,7 @@ print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 
 
 def _written(folder: Path, texts: list[str], size_bytes: int, kind: str) -> Iterator[int]:
-    """Write sessions until they have so many bytes; yield the size of each."""
+    """Write sessions until they reach a number of bytes; yield the size of each."""
     chosen = random.Random(1)  # the same each time
     written = number = 0
     while written < size_bytes:

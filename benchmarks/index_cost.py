@@ -1,8 +1,8 @@
-"""What an index costs beside its vectors: processor time to store texts, and bytes, against those texts.
+"""The cost of an index without its vectors: processor time to store texts, and bytes relative to those texts.
 
-Counted are all pages of index.db after it was closed, so that no log is left; what says which text has which
-vector is among them. The derived files that are made when there is time (postings, codes) have a row of their
-own, where the index has them. The matrix is not counted.
+Counts all pages of index.db after closing, so that there is no log; the assignment of vectors to texts is
+included. The derived files that are made when there is time (postings, codes) have separate rows, if the
+index has them. The matrix is not counted.
 """
 
 import argparse

@@ -36,7 +36,7 @@ class Indexed:
 
     index: Index
     embedder: OnnxEmbedder
-    vectors: dict[str, bytes | None]  # what was asked → its vector, None where the model cannot read it
+    vectors: dict[str, bytes | None]  # text → its vector, None if the model cannot read it
 
     def ask(self, text: str, *, correct: bool = True, **changes: Any) -> Answer:
         """Answer as a daemon would, with the default configuration but for the *changes* of the request.

@@ -22,7 +22,7 @@ WARM_UP = 20  # questions that are asked and not counted
 STARTS = 5  # of a daemon, each for one first question
 WITHOUT_FILE = 20  # questions: each new word of them costs a part of a second there
 RANKED_BY_FTS5 = 10  # questions put to FTS5's own ranking, for comparison
-SAVES = 50  # one before each of so many questions
+SAVES = 50  # one before each of this many questions
 POOL = 300
 
 

@@ -47,7 +47,7 @@ class Words:
         self._reached = list(accumulate(1 / (rank + 1) for rank in range(VOCABULARY)))
 
     def draw(self, chance: random.Random, count: int) -> str:
-        """Return so many words in a row."""
+        """Return *count* words in a row."""
         drawn, reached, known, top = chance.random, self._reached, self._known, self._reached[-1]
         return " ".join([known[bisect(reached, drawn() * top)] for _ in range(count)])
 
@@ -60,7 +60,7 @@ class Texts:
             self._texts = [json.loads(line) for line in lines]
 
     def draw(self, chance: random.Random, count: int) -> str:
-        """Return so many words in a row."""
+        """Return *count* words in a row."""
         first = chance.randrange(len(self._texts) - count)
         drawn: list[str] = []
         for text in self._texts[first : first + count]:
@@ -71,7 +71,7 @@ class Texts:
 
 
 def questions(count: int, seed: int = SEED) -> list[str]:
-    """Return questions of words that are drawn as those of the texts are: the common ones are among them."""
+    """Return questions whose words have the same distribution as those of the texts."""
     words, chance = Words(), random.Random(-seed)
     return [words.draw(chance, chance.randint(*QUESTION_WORDS)) for _ in range(count)]
 
@@ -91,7 +91,7 @@ def ready(
     texts: Path | None = None,
     copies: int = 1,
 ) -> Path:
-    """Return the folder of an index with so many chunks, in *home*; what is missing there is made.
+    """Return the folder of an index with *chunks* chunks in *home*, creating what is missing.
 
     Args:
         home: where it is kept.

@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def questions(options: argparse.Namespace) -> list[str]:
-    """Return what is asked."""
+    """Return the questions."""
     lines = [json.loads(line) for line in options.questions.read_text(encoding="utf-8").splitlines()]
     return [line.get("query") or line["text"] for line in lines][: options.queries]
 

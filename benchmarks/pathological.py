@@ -53,7 +53,7 @@ def _saw(size: int) -> str:
 
 
 def _lazy_quote(size: int) -> str:
-    """A deep quote with lazy lines behind it, each of which every level looks at."""
+    """A deep quote followed by lazy lines, each of which is checked at every level."""
     return ">" * DEEP + "a\n" + "a\n" * (size // 2)
 
 

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def asked(place: Home, seconds: float) -> dict[str, list[float]]:
-    """Ask in turn for so long; return milliseconds by method."""
+    """Send requests in turn for a while; return milliseconds by method."""
     times: dict[str, list[float]] = {"ping": [], "status": []}
     with place.client() as client:
         stop = perf_counter() + seconds

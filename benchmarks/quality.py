@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def measure(data: Beir, arms: dict[str, dict[str, Any]]) -> tuple[list[dict[str, object]], dict[str, object]]:
-    """Index one set with a daemon of its own and score each arm."""
+    """Index one set with a new daemon and score each arm."""
     with home() as place:
         ids = beir.export(data.documents, place.notes)
         with place.client() as client:

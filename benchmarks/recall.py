@@ -116,7 +116,7 @@ def recalled(index: Indexed, hits: list[Hit], budget: int) -> str:
 
 
 def chunks_of(hits: list[Hit]) -> list[tuple[Hit, str]]:
-    """Return each chunk of the hits as a hit of its own, in their order as candidates."""
+    """Return each chunk of the hits as a separate hit, in the order of the candidates."""
     parts = sorted(((part.rank, hit, part) for hit in hits for part in hit.parts), key=itemgetter(0))
     found = ((hit, passage([part])) for _, hit, part in parts)
     return [(hit, shown.text) for hit, shown in found if shown is not None]

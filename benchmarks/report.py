@@ -89,7 +89,7 @@ def keep(name: str, rows: Sequence[Mapping[str, object]], *, note: str, raw: Map
 
 
 def laid_out(about: Mapping[str, Any], raw: Mapping[str, Any]) -> str:
-    """Return one JSON object: what people read on lines of its own, each raw figure on a single one."""
+    """Return one JSON object, with line breaks for readers, but each raw figure on one line."""
     lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in raw.items()]
     head = json.dumps(about, ensure_ascii=False, indent=1).removesuffix("\n}")
     return head + ',\n "raw": {\n' + ",\n".join(lines) + "\n }\n}"
@@ -113,7 +113,7 @@ def machine() -> dict[str, object]:
 
 
 def versions() -> dict[str, str]:
-    """Return Python's version and those of the packages that decide about speed."""
+    """Return the versions of Python and of the packages that determine speed."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

@@ -19,7 +19,7 @@ from memctl.client import Client
 WARM_UP = 20  # questions that are asked and not counted
 POLL_S = 1.0
 QUIET_LOOKS, QUIET_S = 5, 0.03  # in a row, each with less processor time
-SETTLES_S = 75.0  # the daemon looks once a minute what is due
+SETTLES_S = 75.0  # the daemon checks once a minute for due work
 STARTS = 3
 IDLE_S = 30.0
 
@@ -85,7 +85,7 @@ def of_one_size(
 
 
 def from_exec(place: Home, texts: list[str]) -> dict[str, list[float]]:
-    """Start again and again; return the milliseconds until somebody who waits for it has an answer."""
+    """Start repeatedly; return the milliseconds until a waiting client has an answer."""
     times: dict[str, list[float]] = {}
     for number in range(STARTS):
         for what, mode in (("words", "keyword"), ("meaning", "hybrid")):
@@ -104,7 +104,7 @@ def from_exec(place: Home, texts: list[str]) -> dict[str, list[float]]:
 
 
 def questions(options: argparse.Namespace) -> list[str]:
-    """Return what is asked, each once."""
+    """Return the distinct questions."""
     if options.questions is None:
         return made_index.questions(options.queries + WARM_UP)
     return [query.text for query in beir.load(options.questions).queries][: options.queries + WARM_UP]

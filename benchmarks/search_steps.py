@@ -75,12 +75,12 @@ def measured(folder: Path, texts: list[str]) -> dict[str, list[float]]:
 
 
 def in_thread_time() -> None:
-    """Have a search say the processor time of its thread where it says how long a step took."""
+    """Replace a search's step times by the processor time of its thread."""
     time.perf_counter = thread_time
 
 
 def request_for(index: Index, text: str, chance: np.random.Generator) -> PreparedQuery:
-    """Return a search for a text, with a vector near to one of the index where it has some."""
+    """Return a search for a text, with a vector near one of the index if it has vectors."""
     rows = index.snapshot.rows
     query_vec = None
     if rows.count:

@@ -25,7 +25,7 @@ from memd.search.spelling import MIN_LETTERS, plain_words, spelling
 SEED = 20260601
 HITS = 30  # 3 of a source at most
 MODES = ("hybrid", "keyword", "vector")
-TERMS = 300_000  # of the vocabulary that a look-up is timed in
+TERMS = 300_000  # size of the vocabulary for timed look-ups
 LOOKED_UP = 200
 WORD = re.compile(r"\b[A-Za-z]{5,}\b")
 
@@ -92,7 +92,7 @@ class Right:
 
 
 def right_words(built: Indexed, questions: Sequence[str]) -> Right:
-    """Ask questions whose words are right, and count what is taken for something else."""
+    """Ask questions with correct words, and count the wrong corrections."""
     found = Right()
     lacking: set[str] = set()
     changed: set[str] = set()
@@ -120,7 +120,7 @@ def _has(view: View, word: str) -> bool:
 
 
 def look_ups(built: Indexed, questions: Sequence[str]) -> dict[str, object]:
-    """Time the look-ups of misspelled words in a vocabulary of TERMS terms, and of words that are known."""
+    """Time look-ups of misspelled and of known words in a vocabulary of TERMS terms."""
     rng = random.Random(SEED)
     words = sorted({word.lower() for text in questions for word in WORD.findall(text)})
     with built.index.view() as view:
@@ -128,7 +128,7 @@ def look_ups(built: Indexed, questions: Sequence[str]) -> dict[str, object]:
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
         read_ms = 1000 * (perf_counter() - started)
         own = view.vocabulary.words(range(100))
-        by_letters = view.vocabulary._words  # noqa: SLF001 - no notes have so many words
+        by_letters = view.vocabulary._words  # noqa: SLF001 - no notes have that many words
         count = len(own)
         while count < TERMS:
             term = typed_wrong(rng, typed_wrong(rng, typed_wrong(rng, rng.choice(own))))

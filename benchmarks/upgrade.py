@@ -23,7 +23,7 @@ from memctl.client import Client, Unreachable
 SAMPLE = Path(__file__).resolve().parent.parent / "tests" / "sample"
 OTHER_RELEASE = 1  # a version of the tables that is not today's
 QUESTIONS = 20
-PAUSE_S = 0.05  # between two looks at the answers
+PAUSE_S = 0.05  # between two checks of the answers
 MOST_S = 1800.0  # arbitrary
 
 Answers = dict[str, list[str]]

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.made_notes import VOCABULARY, word
 from memctl.protocol import ANSWERS, Decoder, Request, Response, pack
 
-PATIENCE_S = 30.0  # an answer that has not come by then is lost
+PATIENCE_S = 30.0  # a later answer counts as lost
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.1, 1.0  # after MEMD_BUSY: doubled each time, with chance in it
 WORDS_A_QUERY = 6
 DISTINCT = 20  # queries, where the clients repeat them
@@ -46,7 +46,7 @@ class Client:
         return Client(*await asyncio.open_unix_connection(str(socket), limit=1 << 24))
 
     async def ask(self, method: str, params: dict[str, Any], tally: Tally) -> None:
-        """Ask, and note how it went; who is told that memd is busy asks again after a while."""
+        """Send a request and record the outcome; after MEMD_BUSY, retry after a while."""
         began, pause_s = perf_counter(), FIRST_PAUSE_S
         while True:
             try:
@@ -89,7 +89,7 @@ class Client:
 
 
 def requests(workspace: str, seed: int, *, repeated: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what a client asks: mostly searches, with all that an editor asks beside them."""
+    """Yield requests of a client: mostly searches, with the other requests of an editor."""
     chance = random.Random(seed)
     common = random.Random(0)
     few = [_query(common) for _ in range(DISTINCT)]
@@ -111,7 +111,7 @@ def requests(workspace: str, seed: int, *, repeated: bool) -> Iterator[tuple[str
 async def load(
     socket: Path, workspace: str, *, clients: int, in_flight: int, seconds: float, repeated: bool
 ) -> Tally:
-    """Ask with *in_flight* requests open on each of *clients* connections, for so long."""
+    """Send requests for a while, with *in_flight* open on each of *clients* connections."""
     stop = perf_counter() + seconds
     tally = Tally(stop=stop)
 

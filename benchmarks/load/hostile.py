@@ -12,7 +12,7 @@ CONNECTS = 10_000
 
 
 async def crowd(socket: Path, workspace: str, stop: asyncio.Event) -> None:
-    """Behave as badly as can be until *stop*; whoever is cut off comes back."""
+    """Misbehave in every way until *stop*; reconnect when disconnected."""
     big = {"workspace": workspace, "query": "the", "limit": 1000, "min_score": 0.0}
     kinds = [
         *[_drip(socket, stop) for _ in range(SLOW)],

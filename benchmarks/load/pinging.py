@@ -1,4 +1,4 @@
-"""Pings from a process of its own, fifty times a second, so that no work of the other clients falls on them.
+"""Pings from a separate process, fifty times a second, so that other clients' work does not delay them.
 
 Started by the load run with the socket's path; ends with its standard input and prints the milliseconds.
 """
@@ -34,7 +34,7 @@ class Pinging:
 
 
 def ping_until_closed(socket: Path, closing: IO[str]) -> list[float]:
-    """Ping until somebody closes *closing*; return the milliseconds of each."""
+    """Ping until *closing* is closed; return the milliseconds of each."""
     took_ms = []
     with Client.connect(socket) as client:
         while not select.select([closing], [], [], EVERY_S)[0]:

@@ -1,4 +1,4 @@
-"""One contest: build what is not built, open all engines, ask them in turn, make the table.
+"""One contest: builds missing indexes, opens all engines, asks them in turn, makes the table.
 
 Shared by the parts `vectors`, `keyword` and `hybrid`: they say which corpus, which engines, which ways.
 """
@@ -24,7 +24,7 @@ OURS = "memd"
 BUILT = "built.json"
 
 Row = dict[str, object]
-Score = Callable[[str, Times], Row]  # a way's name in the table and what it answered → further columns
+Score = Callable[[str, Times], Row]  # the name and the answers of a way → further columns
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Entry:
     folder: Path
     version: str = "-"
     trouble: str = ""  # why it does not take part
-    build_s: float | None = None  # None: it was there
+    build_s: float | None = None  # None: it was built before
     size_mb: float = 0.0
     memory_mb: tuple[float, float] = (0.0, 0.0)  # resident, anonymous
     ways: list[str] = field(default_factory=list)

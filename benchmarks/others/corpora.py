@@ -50,7 +50,7 @@ class Corpus:
                 yield line.rstrip("\n")
 
     def mark(self) -> str:
-        """Return what tells an engine that was built from another corpus apart from one that can be kept."""
+        """Return a key of a corpus, by which an engine built from another one is recognized."""
         parts = [str(self.count)]
         if self.vectors:
             rows = self.matrix()[[0, self.count // 2, self.count - 1]]
@@ -131,7 +131,7 @@ def written(path: Path, found: Sequence[str]) -> Path:
 
 
 def text_questions(count: int) -> list[Question]:
-    """Return questions of 6 to 12 words that are drawn as those of the texts are."""
+    """Return questions of 6 to 12 words with the same distribution as those of the texts."""
     return [Question(text=text) for text in made_index.questions(count)]
 
 

@@ -1,6 +1,6 @@
-"""The embedders of a contest: memd's queue, the bare session it stands on, sentence-transformers.
+"""The embedders of a contest: memd's queue, the bare session below it, sentence-transformers.
 
-Each is made in a process of its own (`remote`); all embed the same texts, in the order they are given.
+Each runs in a separate process (`remote`); all embed the same texts, in the given order.
 """
 
 import os

@@ -21,7 +21,7 @@ OURS = "memd, queue"
 THEIRS = "sentence-transformers"
 QUERY_WORDS = 12
 QUERIES_A_ROUND = 20
-COMPARED = 50  # texts whose vectors are held against those of the reference
+COMPARED = 50  # texts whose vectors are compared with the reference
 
 Seconds = dict[str, list[list[float]]]  # embedder → round → seconds
 
@@ -103,7 +103,7 @@ def _row(
 
 
 def _agreement(embedders: Mapping[str, Remote], texts: Sequence[str]) -> tuple[float, float] | None:
-    """Return (mean, least) cosine of memd's vectors with the reference's; None where that is missing."""
+    """Return (mean, minimum) cosine of memd's vectors with the reference's; None if that is missing."""
     if THEIRS not in embedders:
         return None
     ours, theirs = (embedders[name].call("vectors", list(texts)) for name in (OURS, THEIRS))

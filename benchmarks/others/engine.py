@@ -32,7 +32,7 @@ class Engine(Protocol):
         """Index the corpus, durably where the engine can."""
 
     def open(self) -> None:
-        """Make ready to answer; what was built may have been built by another process."""
+        """Get ready to answer; the index may have been built by another process."""
 
     def ways(self) -> dict[str, Way]:
         """Return in which ways it can be asked: "vector", "keyword", "hybrid", and variants of them."""
@@ -62,7 +62,7 @@ ENGINES = {
 
 
 def missing(known: Known) -> bool:
-    """Tell whether an engine is not installed."""
+    """Return whether an engine is not installed."""
     return find_spec(known.module) is None
 
 
@@ -105,7 +105,7 @@ class Host:
         return answers
 
     def memory_mb(self) -> tuple[float, float]:
-        """Return this process's (resident, anonymous) megabytes: the rest is files, which can be let go."""
+        """Return this process's (resident, anonymous) megabytes: the rest is reclaimable file pages."""
         return memory_mb()
 
 

@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def others(data: Beir, arms: Sequence[str], troubles: dict[str, str]) -> list[dict[str, object]]:
-    """Return a row for each engine and arm; who is missing or fails is put among the *troubles*."""
+    """Return a row for each engine and arm; missing or failed ones are added to *troubles*."""
     wanted = {name: [arm for arm in arms if name in ASKED[arm]] for name in ENGINES}
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="memd-bench-") as folder:

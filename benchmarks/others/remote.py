@@ -1,4 +1,4 @@
-"""An object in a process of its own, whose methods are called through a pipe.
+"""An object in a separate process, whose methods are called through a pipe.
 
 Libraries that bring thread pools and allocators of their own disturb each other in one process, and its
 memory could be given to none of them. A process that dies takes one engine out of a run, not the run.

@@ -1,7 +1,7 @@
 """Rounds: engines are asked in turn, and their times compared as ratios. Knows no engine.
 
-A round asks each engine some of the questions; the next round begins with another engine. Ratios are taken
-inside a round, where the machine was the same for all, and their median over the rounds is what is told.
+A round asks each engine some of the questions; each round begins with another engine. Ratios are computed
+within a round, in which conditions are the same for all, and the result is their median over the rounds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Times:
 
 
 def take_turns(engines: Mapping[str, Ask], questions: Sequence[Question], rounds: int) -> dict[str, Times]:
-    """Ask every engine every question once, a part of them a round; who fails is left out from then on."""
+    """Ask every engine every question once, a part of them per round; drop failed engines."""
     found = {name: Times() for name in engines}
     size = max(1, -(-len(questions) // rounds))
     for number in range(0, len(questions), size):

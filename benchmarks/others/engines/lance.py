@@ -64,7 +64,7 @@ class Lance:
 
 
 def _ids(asked: Any, limit: int, *scores: str) -> list[int]:
-    """Return what was found; the scores are named because it warns with every search where they are not."""
+    """Return the hits; names the scores, because it warns with every search otherwise."""
     found: list[int] = asked.limit(limit).select(["id", *scores]).to_arrow()["id"].to_pylist()
     return found
 

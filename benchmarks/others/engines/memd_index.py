@@ -58,7 +58,7 @@ class MemdIndex:
             index.close()
 
     def open(self) -> None:
-        """Open the index, with what a daemon has read or made anew soon after its start."""
+        """Open the index, with everything that a daemon reads or derives soon after its start."""
         self._index = Index(self._folder)
         asyncio.run(_derived(self._index))
 
@@ -112,7 +112,7 @@ def _request(mode: Mode, question: Question, limit: int) -> PreparedQuery:
 
 
 def _put_texts(index: Index, corpus: Corpus) -> None:
-    """Fill the tables; ids of chunks are then the numbers of lines, from 1. What is there is kept."""
+    """Fill the tables; ids of chunks are the line numbers, from 1. Existing content is kept."""
     if index.snapshot.columns.count >= corpus.count:
         return
     lines = corpus.lines() if corpus.texts else _short_texts(corpus.count)
@@ -132,7 +132,7 @@ def _short_texts(count: int) -> Iterator[str]:
 
 
 def _put_vectors(index: Index, corpus: Corpus) -> None:
-    """Give chunk i + 1 row i of the matrix, unless the rows are there."""
+    """Give chunk i + 1 row i of the matrix, unless the rows exist."""
     if index.snapshot.model_id == MODEL_ID:
         return
     matrix = corpus.matrix()
@@ -154,7 +154,7 @@ async def _derived(index: Index) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Alone:
-    """The part of a `WorkspaceContext` that making these files needs; nobody else writes here."""
+    """The part of `WorkspaceContext` that is needed to make these files; there is no other writer."""
 
     index: Index
 

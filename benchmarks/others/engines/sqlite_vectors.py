@@ -27,14 +27,14 @@ ORDER BY coalesce(1.0 / (?4 + near.place), 0) + coalesce(1.0 / (?4 + words.place
 
 
 class SqliteVectors:
-    """One database with a vec0 table and, where there are texts, an FTS5 table."""
+    """One database with a vec0 table and, if there are texts, an FTS5 table."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "vectors.db"
         self._database: Any = None
 
     def build(self, corpus: Corpus) -> None:
-        """Insert the rows, and the texts where there are any."""
+        """Insert the rows, and the texts if there are any."""
         self.open()
         run = self._database.execute
         run("PRAGMA journal_mode = WAL")
