@@ -1,6 +1,6 @@
-"""The paths of one workspace that wait to be indexed, and an estimate of the time that they take.
+"""The queue of one workspace's paths to index, and an estimate of the time that they take.
 
-Large files wait apart, because one may take longer than all others together. For the event loop's thread.
+Large files are queued separately, because one may take longer than all others. For the event loop's thread.
 """
 
 from collections import OrderedDict
@@ -9,31 +9,31 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from operator import itemgetter
 
-# More paths than this at once are no person's save but a checkout, a copy or a sync: they wait in the order
-# they came, so that a note that is saved meanwhile does not wait behind them.
+# More paths at once come from a checkout, a copy or a sync, not from an editor: they keep their order, and a
+# note that is saved meanwhile does not wait behind them.
 BULK_PATHS = 64
-HINTS_AT_ONCE = 16  # in one commit: the newest save does not wait for many older ones in its own slice
+HINTS_AT_ONCE = 16  # in one commit: the newest save does not wait for many older ones in its slice
 
-KEPT = 0.9  # of what was seen before, at each look: the last ten or so count; arbitrary
+KEPT = 0.9  # weight of the older measurements at each new one: the last ten or so count; arbitrary
 
 
 class Backlog:
-    """Paths on their way into the index. A path that is taken may come back as a new hint meanwhile.
+    """Paths to index. A path that was taken may be added again meanwhile by a new hint.
 
-    *changed* is called after each change of how many wait, or since when.
+    *changed* is called whenever the number of waiting paths, or the time of the oldest, changes.
     """
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._changed = changed
-        self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time: first in line
+        self._hints: dict[str, float] = {}  # saved a moment ago → monotonic time; taken first
         self._found: OrderedDict[str, float] = OrderedDict()  # in bulk, or by a scan
-        self._in_hand: dict[str, float] = {}  # being indexed now, a slice
-        self._urgent = False  # whether those in hand were hints
-        self._large: dict[str, float] = {}  # put off: they take long
-        self._large_in_hand: dict[str, float] = {}  # one or none
+        self._in_hand: dict[str, float] = {}  # the slice that is being indexed now
+        self._urgent = False  # whether the paths in hand were hints
+        self._large: dict[str, float] = {}  # postponed, because they take long
+        self._large_in_hand: dict[str, float] = {}  # at most one
         self._entries_in_hand: list[str] = []  # being indexed at once, without having waited
-        # When the oldest of all was first known to be dirty; None while there is none. Kept, because every
-        # answer tells it, and thousands may wait.
+        # When the oldest path became dirty; None if there is none. Stored, because every answer reports it,
+        # and thousands of paths may wait.
         self.since: float | None = None
 
     def __len__(self) -> int:
@@ -50,21 +50,21 @@ class Backlog:
 
     @property
     def in_hand(self) -> list[str]:
-        """Paths that may have been read, and are in no index yet: a look at the index does not see them."""
+        """Paths that may have been read but are not in the index yet, so the index does not show them."""
         return [*self._in_hand, *self._large_in_hand, *self._entries_in_hand]
 
     @property
     def is_bulk(self) -> bool:
-        """Whether more wait than a person saves."""
+        """Whether more paths wait than a person saves."""
         return len(self) > BULK_PATHS
 
     @property
     def urgent(self) -> bool:
-        """Whether what is in hand was saved a moment ago, one by one."""
+        """Whether the paths in hand are single files saved a moment ago."""
         return self._urgent
 
     def hint(self, paths: Iterable[str], now: float) -> None:
-        """Add paths that an event names."""
+        """Add paths named by events."""
         named = list(paths)
         if len(named) > BULK_PATHS:
             self.found(named, now)
@@ -74,14 +74,14 @@ class Backlog:
         self._note(named, now)
 
     def found(self, paths: Iterable[str], since: float) -> None:
-        """Add paths that differ from the index, and when that may have begun at the latest."""
+        """Add paths that differ from the index, and the latest time at which they may have changed."""
         named = list(paths)
         for path in named:
             self._found[path] = min(since, self._found.get(path, since))
         self._note(named, since)
 
     def take(self, limit: int) -> list[str]:
-        """Take the next paths in hand; `done` follows. Of the hints the newest, of the others the oldest."""
+        """Take the next paths: the newest hints, or else the oldest others. Followed by a call of `done`."""
         self._urgent = bool(self._hints)
         if self._hints:
             count = min(limit, HINTS_AT_ONCE, len(self._hints))
@@ -92,9 +92,9 @@ class Backlog:
         return list(self._in_hand)
 
     def done(self, handled: int) -> None:
-        """Say how many of those in hand are through, from the front; the others wait again, where they were.
+        """Mark the first *handled* paths in hand as indexed; the others wait again, in their old places.
 
-        Where none is, something is wrong with them: the others go first.
+        If *handled* is 0, something is wrong with these paths: all others go first.
         """
         queue = self._hints if self._urgent else self._found
         left = list(self._in_hand.items())[handled:]
@@ -103,14 +103,14 @@ class Backlog:
         if handled and not self._urgent:
             for path, _ in reversed(left):
                 self._found.move_to_end(path, last=False)
-        if self._urgent:  # what was saved meanwhile is newer than what waits again
+        if self._urgent:  # paths saved meanwhile are newer
             self._hints = dict(sorted(self._hints.items(), key=itemgetter(1)))
         self._in_hand = {}
         self._look_since()
 
     @contextmanager
     def at_once(self, path: str) -> Iterator[None]:
-        """Have a path in hand that did not wait."""
+        """Mark a path as in hand that did not wait."""
         self._entries_in_hand.append(path)
         try:
             yield
@@ -118,14 +118,14 @@ class Backlog:
             self._entries_in_hand.remove(path)
 
     def put_off(self, paths: Iterable[str], now: float) -> None:
-        """Have some of those in hand, or others, wait apart; `done` is said of them all the same."""
+        """Move paths to the queue of large files; `done` must still be called for those in hand."""
         for path in paths:
             at = min(self._in_hand.get(path, now), self._large.pop(path, now))
             self._large[path] = at
         self._changed()
 
     def take_large(self, last: Container[str] = ()) -> str | None:
-        """Take one of those that wait apart in hand, those in *last* at the end; `done_large` follows."""
+        """Take a large file, one in *last* only if there is no other. Followed by `done_large`."""
         path = next((one for one in self._large if one not in last), next(iter(self._large), None))
         if path is not None:
             self._large_in_hand = {path: self._large.pop(path)}
@@ -133,7 +133,7 @@ class Backlog:
         return path
 
     def done_large(self, *, through: bool) -> None:
-        """Say that it is through, or must wait again."""
+        """Mark the large file in hand as indexed, or as waiting again."""
         for path, at in self._large_in_hand.items():
             if not through:
                 self._large[path] = min(at, self._large.get(path, at))
@@ -161,12 +161,12 @@ class Throughput:
         self._took_s = 0.0
 
     def note(self, done: int, took_s: float) -> None:
-        """Take in that *done* pieces took so long."""
+        """Add a measurement: *done* pieces took *took_s*."""
         self._done = self._done * KEPT + done
         self._took_s = self._took_s * KEPT + took_s
 
     def left_s(self, count: int) -> float | None:
-        """Return how long *count* pieces will take about; None while nothing is known."""
+        """Return the estimated time for *count* pieces; None before the first measurement."""
         if count <= 0:
             return 0.0
         return round(count * self._took_s / self._done, 1) if self._done > 0 else None

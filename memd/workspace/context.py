@@ -1,10 +1,10 @@
-"""What the parts of one open workspace share, made once when it is opened: folder, index, threads, events.
+"""The objects that the parts of one open workspace share: folder, index, threads, events.
 
-Holds no state that changes but what its members hold. `load_rules` and `is_current` look at the disk and may
-run in any thread; all else is for the event loop's.
+Created once when the workspace is opened; only its members have changing state. `load_rules` and `is_current`
+access the disk and are thread-safe; everything else is for the event loop.
 
-The pause of embedding is one for the whole daemon. It is held in memory alone, so that a pause that somebody
-forgot ends with the daemon at the latest; words are indexed meanwhile.
+There is one pause of embedding for the whole daemon. It is not stored, so that a forgotten pause ends with
+the daemon at the latest; notes are still indexed by words meanwhile.
 """
 
 import asyncio
@@ -35,36 +35,36 @@ ConfigStamp = tuple[int, int, int]
 
 
 class EmbeddingPause:
-    """Whether embedding is held, and until when."""
+    """Whether embedding is paused, and until when."""
 
     def __init__(self) -> None:
         self.stop_s = 0.0  # time.monotonic() when it ends, or ended
         self._changed = asyncio.Event()
-        self.followers: set[Callable[[], None]] = set()  # each is called when it begins or is ended
+        self.followers: set[Callable[[], None]] = set()  # each is called when a pause begins or is ended
 
     @property
     def left_s(self) -> float:
-        """How long embedding is still held; 0 where it is not."""
+        """The remaining seconds of the pause; 0 without a pause."""
         return max(0.0, self.stop_s - time.monotonic())
 
     @property
     def until(self) -> float | None:
-        """The unix time at which it goes on; None where it is not held."""
+        """The unix time at which embedding continues; None without a pause."""
         left_s = self.left_s
         return time.time() + left_s if left_s else None
 
     def hold(self, duration_s: float) -> None:
-        """Hold embedding from now on for so long; it takes the place of a pause that is under way."""
+        """Pause embedding from now on for *duration_s*; replaces a current pause."""
         self._set_stop(time.monotonic() + duration_s)
 
     def end(self) -> bool:
-        """Let embedding go on; False where it was not held."""
+        """End the pause; return False if there was none."""
         was_held = self.left_s > 0
         self._set_stop(0.0)
         return was_held
 
     async def over(self) -> None:
-        """Wait until embedding may go on."""
+        """Wait until embedding may continue."""
         while left_s := self.left_s:
             self._changed.clear()
             with suppress(TimeoutError):
@@ -80,7 +80,7 @@ class EmbeddingPause:
 
 @dataclass(frozen=True, slots=True)
 class DaemonContext:
-    """What every workspace of a daemon shares."""
+    """The state that all workspaces of a daemon share."""
 
     providers: Providers
     watcher: Watcher
@@ -92,77 +92,77 @@ class DaemonContext:
 
 
 class Owner(Protocol):
-    """Who opened a workspace, and does for it what goes beyond it."""
+    """The object that opened a workspace, for actions beyond the workspace itself."""
 
     async def check(self, root: Path) -> None:
-        """Compare its index with the disk and mend it; asked for once a day."""
+        """Compare its index with the disk and repair it; called once a day."""
 
     def reopen_soon(self, root: Path, reason: ReopenReason) -> None:
-        """Have it opened again."""
+        """Schedule a reopening of the workspace."""
 
 
 class LoopListener(Protocol):
-    """Hears what the loops of one workspace have done: its `WorkspaceSync`."""
+    """Receives the progress of one workspace's loops; implemented by `WorkspaceSync`."""
 
     def publish(self) -> None:
-        """Have answers tell what is known now: some of that has changed."""
+        """Update the state that answers report."""
 
     def note_outdated(self) -> None:
-        """Hear that the configuration is another one than the loops run with."""
+        """The configuration differs from the one that the loops use."""
 
     def note_hinted(self) -> None:
-        """Hear that files wait to be looked at."""
+        """Files wait to be checked."""
 
     def note_scanned(self) -> None:
-        """Hear that the folder, or some of it, was compared."""
+        """The folder, or a part of it, was compared."""
 
     async def note_committed(self, saved: list[str]) -> None:
-        """Hear that a query sees more; *saved*: the paths that were saved a moment ago."""
+        """Queries see a new commit; *saved*: its paths that were saved a moment ago."""
 
     async def note_emptied(self) -> None:
-        """Hear that no file waits any more."""
+        """No file waits any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceContext:
-    """One open workspace, as its loops see it."""
+    """One open workspace from the view of its loops."""
 
     daemon: DaemonContext
     owner: Owner
     place: Workspace
     config: WorkspaceConfig
-    config_seen: ConfigStamp | None  # as *config* was read
+    config_seen: ConfigStamp | None  # stamp of the file that *config* was read from
     index: Index
     aside: SetAside
     indexer: Indexer
-    lanes: Lanes  # where files are read and parsed
+    lanes: Lanes  # the threads that read and parse files
     embedding: EmbeddingQueue | None  # None: provider = "none"
     sidecars: SidecarFolder | None
 
     async def write(self, work: Any, *args: Any) -> Any:
-        """Run *work* in the writing thread."""
+        """Run *work* in the writer thread."""
         return await self.daemon.threads.write(work, *args)
 
     def publish(self, fields: dict[str, Any]) -> None:
-        """Tell who follows."""
+        """Publish an event of this workspace."""
         generation = self.index.snapshot.generation
         self.daemon.feed.publish(str(self.place.root), fields | {"generation": generation})
 
     def reopen(self, reason: ReopenReason) -> None:
-        """Have the workspace opened again."""
+        """Schedule a reopening of the workspace."""
         self.owner.reopen_soon(self.place.root, reason)
 
     def load_rules(self) -> Rules:
-        """Return what is a source by what the rule files say now."""
+        """Return the rules for sources from the current rule files."""
         return Rules.load(self.place.root, self.config.sources, self.config.ignore)
 
     def is_current(self) -> bool:
-        """Tell whether the configuration on the disk is the one that the loops run with."""
+        """Return whether the configuration on the disk is the one in use."""
         return config_stamp(self.place.config_path) == self.config_seen
 
 
 def config_stamp(path: Path) -> ConfigStamp | None:
-    """Return what changes when the configuration is saved; None while it is not there."""
+    """Return a stamp that changes when the configuration is saved; None if it does not exist."""
     try:
         status = os.stat(path)  # noqa: PTH116 - Path.stat would do the same
     except OSError:

@@ -1,7 +1,7 @@
-"""The sync of one workspace with its folder: hints, scans, commits, vectors; one task each.
+"""The sync of one workspace with its folder, in one task each for events, scans, indexing and embedding.
 
-The event loop only waits and decides what is next. Reading files, SQLite and the matrix run in the writing
-thread, in slices, so that a save made during a long run is searchable after the slice at hand.
+The event loop only waits and decides on the next step. File reads, SQLite and the matrix run in the writer
+thread, in slices, so that a note saved during a long run is searchable after the current slice.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from memd.workspace.scanner import Scanner
 from memd.workspace.supervisor import RETRY_S, ReopenReason, Troubles, again_and_again
 from memd.workspace.watcher import WorkspaceWatcher
 
-HOPELESS_SCANS = 3  # failures in a row after which nobody is kept waiting
-POLL_S = 0.005  # between two looks at counters while a request waits; costs microseconds
-BULK_POLL_S = 0.05  # the same while thousands of files wait, and counting them takes a millisecond
-# After failures in a row to embed. To look whether the model is back costs nothing: it is loaded by itself.
+HOPELESS_SCANS = 3  # consecutive failures after which callers no longer wait
+POLL_S = 0.005  # between two checks of counters while a request waits; costs microseconds
+BULK_POLL_S = 0.05  # the same while thousands of files wait, which take a millisecond to count
+# Delays after consecutive failures of embedding. Checking for the model is cheap: it is loaded separately.
 EMBED_RETRY_S = (1.0, 2.0, 5.0)
-REPORT_EVERY_S = 0.25  # progress notifications; at least one a second is promised
+REPORT_EVERY_S = 0.25  # of progress notifications; at least one a second is promised
 
 log = structlog.get_logger()
 
@@ -39,24 +39,24 @@ Report = Callable[[dict[str, Any]], None]  # takes {"stage": "scan" | "index" | 
 
 
 class WorkspaceSync:
-    """Keeps one workspace's index true. For the event loop's thread, but for reading `known`."""
+    """Keeps one workspace's index up to date. For the event loop's thread; `known` is thread-safe."""
 
-    known: SyncState  # what answers tell, from any thread; replaced by `publish`
+    known: SyncState  # the state that answers report; thread-safe, replaced by `publish`
 
     def __init__(self, context: WorkspaceContext) -> None:
         self.context = context
-        self.last_index: float | None = None  # time.time() when everything was searchable
+        self.last_index: float | None = None  # time.time() when everything was last searchable
         self.first = True  # until everything has been searchable once
-        self.first_words = True  # until the words of everything have been
-        self.renewed: Renewal = ""  # why an index that is not whole is made anew
-        self.is_rebuild = False  # of an index that answers meanwhile
+        self.first_words = True  # until the words of everything have been searchable once
+        self.renewed: Renewal = ""  # why an incomplete index is being rebuilt
+        self.is_rebuild = False  # of an index next to the one that answers meanwhile
         self._began_s = time.monotonic()
-        self.reopening = False  # what follows is the next sync's: who waits goes on there
+        self.reopening = False  # the next sync takes over: callers that wait must continue there
         self.troubles = Troubles(context.publish)
         self._told_state = ""
         self._most = 0  # files that waited after the last scan
         self._stop = asyncio.Event()
-        self._at_once = asyncio.Event()  # what failed is tried again, without a pause
+        self._at_once = asyncio.Event()  # failed work is retried without a delay
         self._tasks: list[asyncio.Task[None]] = []
         self._backlog = Backlog(self.publish)
         self.scanner = Scanner(context, self._backlog, self)
@@ -69,23 +69,23 @@ class WorkspaceSync:
 
     @property
     def place(self) -> Workspace:
-        """Where the files are."""
+        """The paths of the workspace's files."""
         return self.context.place
 
     @property
     def index(self) -> Index:
-        """What is kept in step with them."""
+        """The index that is kept up to date."""
         return self.context.index
 
-    # What is known, at any time
+    # The current state
 
     @property
     def state(self) -> State:
-        """How the workspace is, by what is known and a look whether its folder is there."""
+        """The state of the workspace, including a check whether its folder exists."""
         return self.known.state_at(time.monotonic()) if self.place.is_there() else "missing"
 
     def publish(self) -> None:
-        """Replace what answers tell by what is known now."""
+        """Replace the state that answers report by the current one."""
         files, vectors = len(self._backlog), self.vectors
         state: State = "ready"
         if self.scanner.running:
@@ -113,7 +113,7 @@ class WorkspaceSync:
 
     @property
     def progress(self) -> dict[str, Any]:
-        """How far the work at hand is: {"stage": "scan" | "index" | "embed", "done", "total"}."""
+        """The progress of the current work: {"stage": "scan" | "index" | "embed", "done", "total"}."""
         files = len(self._backlog)
         if self.scanner.last is None or (self.scanner.running and not files):
             return {"stage": "scan", "done": 0, "total": 0}
@@ -123,23 +123,23 @@ class WorkspaceSync:
 
     @property
     def _embedded_share(self) -> float | None:
-        """Which share of the chunks that are to have a vector has it; None without a model."""
+        """The share of the chunks to embed that have a vector; None without a model."""
         if not self.vectors.wanted:
             return None
         chunks = self.index.snapshot.columns.count - self.vectors.left_out
-        # Downwards: 1 is said of a whole index alone.
+        # Rounded down: 1 means a complete index.
         return floor(self.vector_count / chunks * 1000) / 1000 if chunks else 1.0
 
     @property
     def vector_count(self) -> int:
-        """How many chunks the vector arm can see; 0 without a model."""
+        """The number of chunks that the vector arm can see; 0 without a model."""
         if not self.vectors.wanted or self.vectors.building:
             return 0
         return self.index.snapshot.columns.count - self.vectors.left_out - self.vectors.pending
 
     @property
     def _dirty_since(self) -> float | None:
-        """Since when something that was saved may not be searchable; None: nothing is known of."""
+        """Since when saved changes may not be searchable; None if none are known."""
         known = (self._backlog.since, self.scanner.since)
         return min((at for at in known if at is not None), default=None)
 
@@ -152,10 +152,10 @@ class WorkspaceSync:
     def _open_words(self) -> bool:
         return self._dirty_since is not None or self.reopening
 
-    # The life of it
+    # Start and stop
 
     async def start(self) -> None:
-        """Begin: what the index knows is loaded, the rest goes on in tasks."""
+        """Load the state of the index, and start the tasks."""
         self.first = self.first_words = not await self.context.write(self.index.writer.get, "complete")
         if self.first:
             self.renewed = self.context.aside.why
@@ -183,7 +183,7 @@ class WorkspaceSync:
         self.publish()
 
     async def stop(self) -> None:
-        """End all tasks; who waits for something hears IndexClosedError."""
+        """End all tasks; waiting callers get IndexClosedError."""
         self._stop.set()
         self.context.daemon.pause.followers.discard(self.publish)
         for task in self._tasks:
@@ -192,32 +192,32 @@ class WorkspaceSync:
         await self.context.write(self.context.indexer.in_hand.clear_all)
 
     def rescan(self) -> None:
-        """Ask for a scan of the whole folder, now."""
+        """Request a scan of the whole folder, now."""
         self.scanner.ask(urgent=True)
 
-    # Waiting for it
+    # Waiting
 
     async def synced(self, timeout_s: float) -> bool:
-        """Wait until what was saved before the call is searchable by its words; False if it is not yet."""
+        """Wait until what was saved before the call is searchable by words; return False on a timeout."""
         try:
             async with asyncio.timeout(timeout_s):
                 self._try_again()
-                self.rescan()  # events are hints: some never come, and nothing tells
+                self.rescan()  # events are hints: some are lost without notice
                 reached = time.monotonic()
                 while (since := self._dirty_since) is not None and since <= reached:
                     if self.state == "missing":
                         return False
                     await self._wait(BULK_POLL_S if self._backlog.is_bulk else POLL_S)
                 return self.state != "missing"
-        except (TimeoutError, StorageError, NoSpaceError):  # it is not there yet, and status says why
+        except (TimeoutError, StorageError, NoSpaceError):  # not searchable yet; status reports why
             return False
 
     async def caught_up(self, report: Report | None = None, *, vectors: bool = True) -> None:
-        """Wait until nothing is open, or nothing but *vectors*; *report* hears of it as it goes.
+        """Wait until all work is done, or all except *vectors*; *report* gets the progress.
 
         Raises:
             IndexClosedError: the workspace is being reopened or removed.
-            StorageError, NoSpaceError: its folder cannot be looked through, its index cannot be written.
+            StorageError, NoSpaceError: its folder cannot be scanned, or its index cannot be written.
         """
         self._try_again()
         while (
@@ -234,24 +234,24 @@ class WorkspaceSync:
             raise self.vectors.fault
 
     async def scanned(self) -> None:
-        """Wait until the folder has been looked through once. Raises as `caught_up` does."""
+        """Wait until the folder has been scanned once. Raises as `caught_up` does."""
         while self.scanner.last is None and self.state != "missing":
             await self._wait(POLL_S)
 
     async def embedded(self, *, timeout_s: float) -> None:
-        """Wait until every chunk has its vector, for so long at most, and not while none will get one."""
+        """Wait until every chunk has its vector, at most *timeout_s*, and not while embedding fails."""
         stop = time.monotonic() + timeout_s
         vectors = self.vectors
         while vectors.pending and not (vectors.failing or vectors.held) and time.monotonic() < stop:
             await self._wait(POLL_S)
 
     def _try_again(self) -> None:
-        """Have what failed tried at once: what was in its way may be mended."""
+        """Retry failed work at once: its cause may be gone."""
         if self.index_loop.fault is not None or self.vectors.fault is not None:
             self.index_loop.fault = None
             self.vectors.forgive()
             self._at_once.set()
-            self._at_once.clear()  # who waits has been woken
+            self._at_once.clear()  # the waiting tasks have been woken
 
     async def _wait(self, pause_s: float) -> None:
         if self._stop.is_set():
@@ -259,42 +259,42 @@ class WorkspaceSync:
         if self.index_loop.fault is not None:
             raise self.index_loop.fault
         if self.scanner.failures >= HOPELESS_SCANS:
-            raise StorageError(f"{self.place.root} cannot be looked through: {self.troubles.newest[-1]}")
+            raise StorageError(f"{self.place.root} cannot be scanned: {self.troubles.newest[-1]}")
         await asyncio.sleep(pause_s)
 
-    # The tasks
+    # Tasks
 
     def note_outdated(self) -> None:
-        """Have the configuration read, once."""
+        """Reopen the workspace with the new configuration, once."""
         if not self.reopening:
             self.reopening = True
             self.publish()
             self.context.reopen(ReopenReason.CONFIG)
 
     def note_hinted(self) -> None:
-        """Tell that there is work: who is told "ready" afterwards asks again then."""
+        """Report work at once: a caller that sees "ready" afterwards can rely on it."""
         self._tell_state()
 
     def note_scanned(self) -> None:
-        """Have what was found indexed."""
-        self._most = max(self._most, len(self._backlog))  # another look is no new beginning
+        """Start indexing what the scan found."""
+        self._most = max(self._most, len(self._backlog))  # a further scan does not restart the progress
         self.index_loop.wake()
         self._tell_state()
 
     async def note_committed(self, saved: list[str]) -> None:
-        """Have what is new embedded, *saved* first."""
+        """Start embedding the new chunks, those of *saved* first."""
         await self.maintenance.count()
         await self.vectors.count()
         self.vectors.wake(saved)
         self._tell_state()
 
     async def note_emptied(self) -> None:
-        """Take note that no file waits any more."""
+        """Update the state after the last waiting file."""
         self._most = 0
         if not self._open_words and not self.scanner.running and self.scanner.last is not None:
             self.first_words = False
             self.publish()
-            # Now, and not when the first word comes that no chunk has: it would go uncorrected.
+            # Now rather than at the first unknown word, which would remain uncorrected.
             await asyncio.to_thread(self.index.read_vocabulary)
         await self._note_if_complete()
 
@@ -322,10 +322,10 @@ class WorkspaceSync:
             await self._drop_old()
 
     async def _drop_old(self) -> None:
-        """Delete what another release left: its words are indexed, its vectors taken over."""
+        """Delete the index of another release, after its vectors were taken over."""
         self.vectors.old = None
         if old := self.context.aside.old:
-            with suppress(StorageError):  # `status` names it
+            with suppress(StorageError):  # `status` reports it
                 await self.context.daemon.threads.apart(self.context.aside.delete, old)
 
     def _note(self, error: Exception) -> None:
