@@ -140,7 +140,7 @@ def check_allowed(path: Path, config: WorkspaceConfig, user: UserConfig, user_pa
     if not (user.allow_remote or _is_loopback(config.address)):
         raise ConfigError(
             f"{path}: address = {config.address!r} leaves this machine: "
-            f"set allow_remote = true in {user_path} if that is meant"
+            f"set allow_remote = true in {user_path} if that is intended"
         )
 
 

@@ -369,7 +369,7 @@ def _lock(state_dir: Path, holder: lock.Holder) -> int:
     except BlockingIOError:
         other = lock.read(descriptor)
         os.close(descriptor)
-        who = f"pid {other.pid}, at {other.socket or 'no socket yet'}" if other else "it does not say who"
+        who = f"pid {other.pid}, at {other.socket or 'no socket yet'}" if other else "its process is unknown"
         raise AlreadyRunningError(f"another memd runs on {state_dir} ({who})") from None
     except OSError as error:  # a file system without locks
         os.close(descriptor)

@@ -169,7 +169,7 @@ def open_existing(path: Path) -> int:
     descriptor = os.open(path, _OWN)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.ENXIO, "is no regular file", str(path))
+        raise OSError(errno.ENXIO, "is not a regular file", str(path))
     return descriptor
 
 

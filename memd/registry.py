@@ -124,7 +124,7 @@ def create(root: Path, *, force: bool) -> bool:
     """
     if not is_folder(root):
         there = os.path.lexists(root)
-        advice = "Name the folder that it is in" if there else f"Make it first: mkdir -p {root}"
+        advice = "Name the folder that contains it" if there else f"Make it first: mkdir -p {root}"
         raise WorkspaceError(f"{root} is not a folder. {advice}")
     if root in {Path("/"), Path.home().resolve()} and not force:
         raise UnsafeError(f"{root} holds far more than notes. Name a folder of notes, or use --force")
@@ -182,8 +182,8 @@ def exactly(path: str, roots: Iterable[Path]) -> Path:
     root = choose(path, known)
     if Path(os.path.realpath(path)) != root:
         raise WorkspaceError(
-            f"{path} is not the root of a workspace: it lies in {root}, which is left as it is. "
-            f"To forget all of that: memctl workspaces remove {shlex.quote(str(root))}"
+            f"{path} is not the root of a workspace: it is in {root}, which is not changed. "
+            f"To unregister all of that: memctl workspaces remove {shlex.quote(str(root))}"
         )
     return root
 
@@ -237,9 +237,9 @@ class Registry:
         try:
             raw = self._raw()
         except FileNotFoundError:
-            roots, fault = _no_roots("is not there")
+            roots, fault = _no_roots("is missing")
         else:
-            roots, fault = _parsed(raw) if raw is not None else _no_roots("is no file")
+            roots, fault = _parsed(raw) if raw is not None else _no_roots("is not a file")
         return (list(dict.fromkeys([*roots, *self._roots_of_indexes()])) if fault else roots), fault
 
     def _raw(self) -> bytes | None:
@@ -272,7 +272,7 @@ class Registry:
         if os.path.lexists(self._path):
             aside = self._path.with_name(f"{REGISTRY_NAME}.damaged-{time.time_ns()}")
             self._keep(aside)
-            kept = f", and what was there is kept as {aside}"
+            kept = f", and its content is kept as {aside}"
         self.write(roots)
         log.warning("registry_read_back", workspaces=len(roots))
         self.trouble = (
@@ -325,7 +325,7 @@ def _parsed(raw: bytes) -> tuple[list[Path], str]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return _no_roots(f"is damaged ({type(error).__name__})")
     if not isinstance(entries, list):
-        return _no_roots("is damaged (its workspaces are no list)")
+        return _no_roots("is damaged (its workspaces are not a list)")
     named = [entry.get("root") if isinstance(entry, dict) else None for entry in entries]
     roots = [Path(name) for name in named if isinstance(name, str) and name[:1] == "/" and "\0" not in name]
     return roots, "" if len(roots) == len(entries) else "is damaged (not every root is an absolute path)"

@@ -69,7 +69,7 @@ def _listening(fd: int) -> socket.socket:
     is_unix = passed.family == socket.AF_UNIX and passed.type == socket.SOCK_STREAM
     if not is_unix or not passed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         raise ValueError(
-            f"file descriptor {fd} of systemd is no listening Unix socket: look at ListenStream= in "
+            f"file descriptor {fd} of systemd is not a listening Unix socket: check ListenStream= in "
             "memd.socket, or write it again: memctl service install"
         )
     return passed

@@ -163,7 +163,7 @@ def test_a_block_that_somebody_changed_is_kept(root, edit):
     done = append(root)
     changed = edit((root / PATH).read_bytes())
     (root / PATH).write_bytes(changed)
-    with pytest.raises(ChangedError, match=rf"{PATH}:1 is not what memd wrote"):
+    with pytest.raises(ChangedError, match=rf"{PATH}:1 is not as memd wrote it"):
         remove_entry(root, PATH, done.id)
     assert (root / PATH).read_bytes() == changed
 
@@ -286,7 +286,7 @@ def test_a_file_that_would_not_be_searched_any_more_takes_no_entry(root):
     """A source has at most so many bytes: the caller is told to write an entry of its own."""
     assert day_file.MAX_BYTES == MAX_SOURCE_BYTES
     (root / PATH).write_bytes(b"x" * (MAX_SOURCE_BYTES - 100))
-    with pytest.raises(InvalidError, match="entry of its own"):
+    with pytest.raises(InvalidError, match="separate entry"):
         append(root)
     assert (root / PATH).stat().st_size == MAX_SOURCE_BYTES - 100
 
@@ -302,9 +302,9 @@ def test_a_daily_file_that_is_no_file_is_refused(root, tmp_path, kind):
         os.mkfifo(place)
     else:
         place.mkdir()
-    with pytest.raises(UnsafeError, match="a link or no file"):
+    with pytest.raises(UnsafeError, match="a link or not a file"):
         append(root)
-    with pytest.raises(UnsafeError, match="a link or no file"):
+    with pytest.raises(UnsafeError, match="a link or not a file"):
         remove_entry(root, PATH, "0" * 16)
     assert kind != "link" or (tmp_path / "elsewhere.md").read_text() == "mine\n"
 

@@ -213,7 +213,7 @@ def test_an_entry_is_found_by_its_id(root):
         root, topic="other", title="x", content="y", origin=AGENT, now=NOW, new_id=lambda: "abcdef9999999999"
     )
     assert find_entry(root, "abcdef9") == second.path
-    with pytest.raises(InvalidError, match="all of the id"):
+    with pytest.raises(InvalidError, match="the whole id"):
         find_entry(root, "abcdef")
     for unknown in ("abcdef5", "012345"):
         with pytest.raises(NotFoundError):
@@ -356,11 +356,11 @@ def test_an_entry_of_an_older_memd_is_revised_by_a_person_who_means_it(root):
     for more in ({}, {"seen": hash_of(before)}, human):
         with pytest.raises(ChangedError, match="written by an older memd"):
             revise(root, entry, **more)
-    with pytest.raises(ChangedError, match="not what you have seen"):
+    with pytest.raises(ChangedError, match="changed since you read it"):
         revise(root, entry, seen="0" * 32, force=True, **human)
     assert path.read_bytes() == before
     revise(root, entry, force=True, **human)
     assert flaw(path.read_bytes(), path.name) == ""
     path.write_bytes(path.read_bytes() + b"mine\n")
-    with pytest.raises(ChangedError, match="not what memd wrote"):  # of today's, force says nothing
+    with pytest.raises(ChangedError, match="not as memd wrote it"):  # of today's, force says nothing
         revise(root, entry, force=True, **human)

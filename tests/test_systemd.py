@@ -108,7 +108,7 @@ def test_the_passed_socket_is_taken_once(tmp_path):
 )
 def test_a_socket_of_another_kind_is_refused(expression):
     """A TCP socket in memd.socket is an error, not a listener."""
-    assert "no listening Unix socket" in activated(expression)
+    assert "not a listening Unix socket" in activated(expression)
 
 
 def test_sockets_for_another_process_are_left_alone(monkeypatch):

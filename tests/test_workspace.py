@@ -76,7 +76,7 @@ def test_only_a_root_is_exactly_a_workspace(tmp_path):
         assert registry.exactly(str(root), roots) == registry.exactly(f"{root}/", roots) == root
     assert registry.exactly(str(tmp_path / "link"), roots) == outer
     for path, root in {inner / "deep": inner, outer / "memory": outer, gone / "x": gone}.items():
-        with pytest.raises(WorkspaceError, match=f"it lies in {root}, ") as caught:
+        with pytest.raises(WorkspaceError, match=f"it is in {root}, ") as caught:
             registry.exactly(str(path), roots)
         assert f"memctl workspaces remove {root}" in str(caught.value)
     for path in ("/elsewhere", "notes", "/a\0b"):

@@ -93,7 +93,7 @@ class ServerEmbedder:
 
     def _embed(self, texts: list[str]) -> list[bytes]:
         if self._closed:
-            raise self._server.failure("is not asked any more: the model was closed.")
+            raise self._server.failure("is no longer used: the model was closed.")
         rows = self._rows([text.encode("utf-8", "replace").decode("utf-8") for text in texts])
         if not isinstance(rows, list) or len(rows) != len(texts):
             raise self._server.failure(
@@ -138,11 +138,13 @@ class ModelServer:
         try:
             numbers = [float(number) for number in row]
         except OverflowError as error:
-            raise self.failure(f"gave an embedding for {self._model!r} with a number without end.") from error
+            raise self.failure(
+                f"gave an embedding for {self._model!r} with a number that is not finite."
+            ) from error
         if dim and len(numbers) != dim:
             raise self.failure(
                 f"gave {len(numbers)} dimensions for {self._model!r}, which had {dim} before: another "
-                "model stands behind the name, and its vectors are another space. It is loaded anew."
+                "model has this name now, with other vectors. It is loaded again."
             )
         length = math.hypot(*numbers)
         if not 0 < length < math.inf:
@@ -296,7 +298,7 @@ class OllamaEmbedder(ServerEmbedder):
         # Checked after the answer: a model pulled in the meantime may have computed it.
         if self._digest() != self._loaded_digest:
             raise self._server.failure(
-                f"has another model behind the name {self._model!r} now. It is loaded anew."
+                f"has another model under the name {self._model!r} now. It is loaded again."
             )
         return vectors
 
@@ -360,6 +362,6 @@ def _key(address: str, server: OpenAIServer) -> str:
             )
     if not all("!" <= character <= "~" for character in key):
         raise UnavailableError(
-            MODEL_FAILED, f"The API key of {where} has characters that no header can hold."
+            MODEL_FAILED, f"The API key of {where} has characters that a header cannot contain."
         )
     return key

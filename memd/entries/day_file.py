@@ -85,7 +85,7 @@ def append_entry(
     source = checked_source(origin, content, title=title, topic=topic, tags=tags, force=force)
     if daily.has_mark(content):
         raise InvalidError(
-            "content has a line that begins a daily entry. Indent that line, or write an entry of its own"
+            "content has a line that begins a daily entry. Indent that line, or write a separate entry"
         )
     entry_id, end = new_id(), "" if content.endswith("\n") else "\n"
     labels = " ".join(f"#{label}" for label in map(_label, about) if label)
@@ -112,8 +112,8 @@ def remove_entry(root: Path, path: str, entry_id: str) -> None:
             if not block.is_whole:
                 line = raw.count(b"\n", 0, block.start) + 1
                 raise ChangedError(
-                    f"the entry {entry_id} was not removed: what stands at {path}:{line} is not what memd "
-                    "wrote. Look at it; then delete its lines yourself"
+                    f"the entry {entry_id} was not removed: the text at {path}:{line} is not as memd "
+                    "wrote it. Check it, then delete its lines yourself"
                 )
         return [(block.start, block.stop) for block in found]
 
@@ -170,7 +170,7 @@ def append(root: Path, name: str, block: bytes) -> None:
                     return
     except OSError as error:
         raise storage_error(f"{root}/{shown} was not written", error) from error
-    raise UnsafeError(f"{shown} is replaced by another program all the time: try again")
+    raise UnsafeError(f"{shown} is being replaced by another program: try again")
 
 
 def blank(root: Path, name: str, find: Find) -> None:
@@ -194,10 +194,10 @@ def blank(root: Path, name: str, find: Find) -> None:
                 if not any(_shows(memory, name, shown, text) for text in gone):
                     return
     except FileNotFoundError:
-        raise NotFoundError(f"{root}/{shown} is not there (any more)") from None
+        raise NotFoundError(f"{root}/{shown} does not exist (any more)") from None
     except OSError as error:
         raise storage_error(f"{root}/{shown} was not changed", error) from error
-    raise UnsafeError(f"{shown} is replaced by another program all the time: try again")
+    raise UnsafeError(f"{shown} is being replaced by another program: try again")
 
 
 def read(root: Path, name: str) -> bytes:
@@ -211,7 +211,7 @@ def read(root: Path, name: str) -> bytes:
         with memory_folder(root) as memory, _opened(memory, name, shown, 0, os.O_RDONLY) as fd:
             return _read(fd)
     except FileNotFoundError:
-        raise NotFoundError(f"{root}/{shown} is not there (any more)") from None
+        raise NotFoundError(f"{root}/{shown} does not exist (any more)") from None
     except OSError as error:
         raise StorageError(f"{root}/{shown} cannot be read: {error.strerror}") from error
 
@@ -246,11 +246,11 @@ def _opened(memory: int, name: str, shown: str, more: int, access: int = os.O_RD
         fd = os.open(name, _FLAGS & ~os.O_RDWR | access | more, fsio.PRIVATE, dir_fd=memory)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENXIO, errno.EISDIR}:
-            raise UnsafeError(f"{shown} is a link or no file: daily entries go into a real file") from None
+            raise UnsafeError(f"{shown} is a link or not a file: daily entries go into a real file") from None
         raise
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise UnsafeError(f"{shown} is a link or no file: daily entries go into a real file")
+            raise UnsafeError(f"{shown} is a link or not a file: daily entries go into a real file")
         yield fd
     finally:
         os.close(fd)
@@ -272,7 +272,7 @@ def _append(fd: int, shown: str, block: bytes) -> None:
     if size + len(raw) > MAX_BYTES:
         raise InvalidError(
             f"{shown} has {size} bytes and would not be searched with {len(raw)} more: a source has at most "
-            f"{MAX_BYTES}. Write an entry of its own, without daily"
+            f"{MAX_BYTES}. Write a separate entry, without daily"
         )
     written = os.write(fd, raw)
     try:

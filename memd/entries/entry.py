@@ -40,9 +40,7 @@ _ATTEMPTS = 8  # 24 random bits in the name: repeated collisions have another ca
 LINE_WIDTH = 1 << 16  # never wrapped: one line per value, for grep and for people
 
 FILE_HASH_BYTES = 16
-BY_OLDER = (
-    "it was written by an older memd, without the checksum that tells whether somebody changed it since"
-)
+BY_OLDER = "it was written by an older memd, without the checksum that shows later changes"
 
 _LINE = re.compile(rb"\nsha256: ([0-9a-f]{64})\n---\n")
 _ID = re.compile(rb"\nid: '?([0-9a-f]{6,16})'?\n")  # quoted if YAML would read the digits as a number
@@ -171,13 +169,13 @@ def revise_entry(root: Path, path: str, revision: Revision, *, seen: str = "") -
         if is_older(raw, name) and not (source["origin"] == "human" and (seen or revision.force)):
             raise ChangedError(
                 f"{path} was not revised: {BY_OLDER}. An agent writes a new entry that supersedes it; a "
-                "person looks at it and says that it is meant: memctl add --update --force"
+                "person can check it and confirm: memctl add --update --force"
             )
         meant = bool(seen) or is_older(raw, name)
         if (why := "" if meant else flaw(raw, name)) or (seen and hash_of(raw) != seen):
             raise ChangedError(
-                f"{path} was not revised: {why or 'it is not what you have seen'}. "
-                "Read it (memctl get) and say its hash, or write a new entry that supersedes it"
+                f"{path} was not revised: {why or 'it has changed since you read it'}. "
+                "Read it (memctl get) and pass its hash, or write a new entry that supersedes it"
             )
         kept.update(_front_of(raw, path))
         if source["origin"] != "human" and _origin(kept) == "human":
@@ -216,7 +214,7 @@ def find_entry(root: Path, entry_id: str, among: Callable[[str], bool] = bool) -
     if not found:
         raise NotFoundError(f"no entry in {root} has the id {entry_id}: memctl search finds entries")
     if len(found) > 1:
-        raise InvalidError(f"{' and '.join(found)} have the id {entry_id}: say the path, or all of the id")
+        raise InvalidError(f"{' and '.join(found)} have the id {entry_id}: give the path, or the whole id")
     return found[0]
 
 
@@ -259,7 +257,7 @@ def ignore_file(root: Path, path: str) -> None:
     pattern = re.sub(r" (?= *$)", r"\\ ", pattern)
     if "\n" in path or "\r" in path or len(pattern) > MAX_PATTERN_CHARS:
         raise InvalidError(
-            f"$.path: no line of memory/.memdignore can name {path!r:.200}. Rename the file first"
+            f"$.path: no pattern in memory/.memdignore can match {path!r:.200}. Rename the file first"
         )
     place.add_line(root, IGNORE_FILE, pattern)
 
@@ -338,11 +336,11 @@ def flaw(raw: bytes, name: str) -> str:
     if is_older(raw, name):
         return BY_OLDER
     if line is None or named is None:
-        return "it has no id and checksum of memd's"
+        return "it lacks memd's id and checksum"
     # Keeps the line feed before the checksum line, and the fence after it.
     without = raw[: line.start() + 1] + raw[line.end() - len(b"---\n") :]
     if hashlib.sha256(without).hexdigest().encode() != line[1]:
-        return "its text is not what memd wrote"
+        return "its text is not as memd wrote it"
     if not name.endswith(f"-{named[1][:ID_IN_NAME].decode()}.md"):
         return "its id belongs to a file of another name"
     return ""
@@ -479,13 +477,13 @@ def _revised(kept: Mapping[str, object], revision: Revision) -> dict[str, object
 def _check_untouched(raw: bytes, name: str, path: str) -> None:
     if is_older(raw, name):
         raise ChangedError(
-            f"{path} was not deleted: {BY_OLDER}. An agent leaves it alone; a person looks at it and says "
-            "that it is meant: memctl forget --force"
+            f"{path} was not deleted: {BY_OLDER}. An agent must leave it alone; a person can check it "
+            "and confirm: memctl forget --force"
         )
     if why := flaw(raw, name):
         raise ChangedError(
-            f"{path} was not deleted: {why}. Look at it; then delete the file yourself, or say that you mean "
-            "it: memctl forget --force"
+            f"{path} was not deleted: {why}. Check it, then delete the file yourself, or "
+            "confirm: memctl forget --force"
         )
 
 
@@ -510,7 +508,7 @@ def _check_content(content: str) -> None:
     if "\0" in content:
         raise InvalidError(f"content holds a NUL at character {content.index(chr(0)) + 1}. Remove it")
     if not content.strip():
-        raise InvalidError("content is empty. Say the fact in it; the title only names it")
+        raise InvalidError("content is empty. State the fact in it; the title is only its name")
 
 
 def _refuse_secrets(texts: Mapping[str, Iterable[str]]) -> None:

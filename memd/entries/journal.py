@@ -129,7 +129,7 @@ def _append(path: Path, lines: bytes) -> None:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.ENXIO, "is no regular file")
+            raise OSError(errno.ENXIO, "is not a regular file")
         size = status.st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             lines = b"\n" + lines  # ends a line that was cut off by a kill

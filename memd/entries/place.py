@@ -90,7 +90,7 @@ def replace(root: Path, folder: str, name: str, revised: Callable[[bytes], bytes
     Raises:
         NotFoundError: there is no such file (any more).
         ChangedError: another program saved the file during the call.
-        UnsafeError: memory/ or *folder* is a link, or *name* is no regular file.
+        UnsafeError: memory/ or *folder* is a link, or *name* is not a regular file.
         WorkspaceError, NoSpaceError, StorageError: as `place`.
     """
     shown = f"memory/{folder}/{name}"
@@ -105,7 +105,9 @@ def replace(root: Path, folder: str, name: str, revised: Callable[[bytes], bytes
             os.fsync(topic)
             return body
     except FileNotFoundError:
-        raise NotFoundError(f"{root}/{shown} is not there (any more): memctl search finds entries") from None
+        raise NotFoundError(
+            f"{root}/{shown} does not exist (any more): memctl search finds entries"
+        ) from None
     except OSError as error:
         raise storage_error(f"{root}/{shown} was not revised", error) from error
 
@@ -139,7 +141,7 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
 
     Raises:
         NotFoundError: there is no such file (any more).
-        UnsafeError: memory/ or *folder* is a link, or *name* is no regular file.
+        UnsafeError: memory/ or *folder* is a link, or *name* is not a regular file.
         WorkspaceError, StorageError: as `place`.
     """
     shown = f"memory/{folder}/{name}"
@@ -155,7 +157,9 @@ def take_away(root: Path, folder: str, name: str, check: Callable[[bytes], None]
                 _take_checked(topic, name, shown, check)
             os.fsync(topic)
     except FileNotFoundError:
-        raise NotFoundError(f"{root}/{shown} is not there (any more): memctl search finds entries") from None
+        raise NotFoundError(
+            f"{root}/{shown} does not exist (any more): memctl search finds entries"
+        ) from None
     except OSError as error:
         raise StorageError(f"deleting {root}/{shown} failed: {error.strerror}") from error
 
@@ -190,14 +194,14 @@ def add_line(root: Path, name: str, line: str) -> None:
         ):
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
-                raise UnsafeError(f"{shown} is no regular file. Move it away")
+                raise UnsafeError(f"{shown} is not a regular file. Move it away")
             ends = not status.st_size or os.pread(file, 1, status.st_size - 1) == b"\n"
             os.write(file, f"{'' if ends else chr(10)}{line}\n".encode())
             os.fsync(file)
             os.fsync(memory)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
-            raise UnsafeError(f"{shown} is a link or no file. Move it away") from None
+            raise UnsafeError(f"{shown} is a link or not a file. Move it away") from None
         raise storage_error(f"{root}/{shown} was not written", error) from error
 
 
@@ -209,7 +213,7 @@ def memory_folder(root: Path) -> Iterator[int]:
             memory = _open_folder("memory", base, shown=f"{root}/memory")
         except FileNotFoundError:  # not created here: this is not a workspace, or its disk is not mounted
             raise WorkspaceError(
-                f"{root} has no memory/ folder. Is its disk mounted? Else: memctl init {root}"
+                f"{root} has no memory/ folder. Is its disk mounted? If so: memctl init {root}"
             ) from None
         with _closing(memory):
             yield memory
@@ -300,7 +304,7 @@ def _swap(topic: int, name: str, shown: str, there: bytes, body: bytes) -> None:
 
 def _expect(there: bytes, found: bytes, shown: str) -> None:
     if found != there:
-        raise ChangedError(f"{shown} was saved by somebody else just now, and is as they left it: look at it")
+        raise ChangedError(f"{shown} was saved by another program just now, and stays as saved: check it")
 
 
 def _put_back(topic: int, aside: str, name: str) -> None:
@@ -325,11 +329,11 @@ def _read(topic: int, name: str, shown: str) -> bytes:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=topic)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
-            raise UnsafeError(f"{shown} is a link or no file, and only entries are deleted") from None
+            raise UnsafeError(f"{shown} is a link or not a file, and only entries are deleted") from None
         raise
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise UnsafeError(f"{shown} is a link or no file, and only entries are deleted")
+            raise UnsafeError(f"{shown} is a link or not a file, and only entries are deleted")
         return file.read(MAX_BYTES + 1)
 
 
@@ -427,7 +431,7 @@ def _open_folder(name: str, parent: int, *, shown: str) -> int:
     except OSError as error:
         if error.errno in _NOT_A_FOLDER:
             raise UnsafeError(
-                f"{shown} is a link or no folder, and entries go into real folders only. Move it away"
+                f"{shown} is a link or not a folder, and entries need a real folder. Move it away"
             ) from None
         raise
 

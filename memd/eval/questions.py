@@ -180,9 +180,9 @@ def parse(text: str, name: str, root: str) -> list[Topic]:
             asked.setdefault(question.text, {}).update(dict.fromkeys(question.places))
     if faults:
         more = [f"and {len(faults) - ERRORS_SHOWN} more"] if len(faults) > ERRORS_SHOWN else []
-        raise InvalidError("\n".join([*faults[:ERRORS_SHOWN], *more, f"A line looks so: {EXAMPLE}"]))
+        raise InvalidError("\n".join([*faults[:ERRORS_SHOWN], *more, f"Example line: {EXAMPLE}"]))
     if not asked:
-        raise InvalidError(f"{name} asks nothing. A line looks so: {EXAMPLE}")
+        raise InvalidError(f"{name} has no questions. Example line: {EXAMPLE}")
     return [Topic(query, tuple(places)) for query, places in asked.items()]
 
 
@@ -266,10 +266,10 @@ def _question(line: str, root: str) -> Topic:
     if line_number is not None and (type(line_number) is not int or line_number < 1):
         raise _BadLineError(f'"line": expected a whole number from 1, found {_kind(line_number)}')
     if any("\ud800" <= character <= "\udfff" for character in query):
-        raise _BadLineError('"query": half a character (a lone surrogate) is no text')
+        raise _BadLineError('"query": a lone surrogate (half a character) is not valid text')
     paths = _paths(entry.get("path"), root)
     if line_number is not None and len(paths) > 1:
-        raise _BadLineError('"line" goes with one path: write one line of the file for each place')
+        raise _BadLineError('"line" requires a single path: write one line of the file for each place')
     return Topic(query.strip(), tuple(Passage(path, line_number) for path in paths))
 
 

@@ -163,7 +163,7 @@ def _texts(run: Run, max_notes: int | None) -> dict[str, list[str]]:
     try:
         paths = sorted(one[0] for one in walk(root, run.notes.rules) if not isinstance(one, Skipped))
     except OSError as error:
-        raise StorageError(f"{root} cannot be looked through: {error.strerror}") from error
+        raise StorageError(f"{root} cannot be scanned: {error.strerror}") from error
     if max_notes:
         random.Random(run.seed).shuffle(paths)  # noqa: S311 (sampling, not cryptography)
     total = min(len(paths), max_notes or len(paths))
@@ -200,8 +200,8 @@ def _rules_of_a_copy(root: Path, texts: Texts) -> Rules:
 def _no_questions(chosen: Chosen, amount: int) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in chosen.left_out.items())
     return (
-        f"none of {_counted(chosen.headings, 'heading')} in {_counted(amount, 'note')} makes a question"
-        f"{f' ({reasons})' if reasons else ''}. Write a golden file: memctl eval --help shows one"
+        f"none of {_counted(chosen.headings, 'heading')} in {_counted(amount, 'note')} can be used as a "
+        f"question{f' ({reasons})' if reasons else ''}. Write a golden file: memctl eval --help shows one"
     )
 
 

@@ -152,7 +152,7 @@ class TemporaryIndex:
         try:
             compared = self._indexer.comparison(rules).step(math.inf)
         except OSError as error:
-            raise StorageError(f"{self.workspace.root} cannot be looked through: {error.strerror}") from error
+            raise StorageError(f"{self.workspace.root} cannot be scanned: {error.strerror}") from error
         assert compared is not None  # there was no time limit
         paths = compared.differing
         total = len(paths)

@@ -49,9 +49,9 @@ Outcome = Literal["new", "grown", "same", "changed", "older", "deleted"]
 
 WRITTEN = frozenset({"new", "grown"})
 WHY = {
-    "changed": "was changed since by hand",
-    "older": "has more turns, or later ones, than what is read now",
-    "deleted": "was deleted since (--again writes it once more)",
+    "changed": "was changed by hand",
+    "older": "has more turns, or later ones, than the files read now",
+    "deleted": "was deleted since (--again restores it)",
 }
 
 _RECORD = ".imported"
@@ -227,7 +227,7 @@ class Archive:
             return self._keep(_open_folder("memory", base, "memory"))
         except FileNotFoundError:
             raise WorkspaceError(
-                f"{root} has no memory/ folder. Is its disk mounted? Else: memctl init {root}"
+                f"{root} has no memory/ folder. Is its disk mounted? If so: memctl init {root}"
             ) from None
 
     def _below(self, parent: int, name: str, shown: str) -> int | None:
@@ -327,7 +327,7 @@ def _open_folder(name: str, parent: int, shown: str) -> int:
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise UnsafeError(
-                f"{shown} is a link or no folder, and conversations go into real folders only. Move it away"
+                f"{shown} is a link or not a folder, and conversations need a real folder. Move it away"
             ) from None
         raise
 

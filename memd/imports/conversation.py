@@ -18,9 +18,7 @@ from memd.sources.markdown import read_blocks, split_lines
 
 USER = "User"
 ASSISTANT = "Assistant"
-SUBAGENT = (
-    "is a subagent's: what came of it stands in the session that asked"  # why a session file is skipped
-)
+SUBAGENT = "is a subagent's: its result is in the session that started it"  # why a session file is skipped
 
 SESSION_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 

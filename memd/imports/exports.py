@@ -35,12 +35,12 @@ from memd.imports.conversation import (
 from memd.imports.jsonl import Read, members
 
 CONVERSATIONS = "conversations*.json"
-NOT_CHATGPT = "conversation has no messages that are known: is it an export of ChatGPT?"
+NOT_CHATGPT = "conversation has no known messages: is it an export of ChatGPT?"
 # References to web results, in private-use characters.
 _REFERENCE = re.compile("\ue200[^\ue200\ue201]{0,400}\ue201|[\ue200-\ue206]")
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap"})
 _CONTEXT = frozenset({"user_editable_context", "model_editable_context"})  # the user's standing settings
-NOT_CLAUDE = "conversation has no messages that are known: is it an export of Claude?"
+NOT_CLAUDE = "conversation has no known messages: is it an export of Claude?"
 
 _CHANNELS = "*.json"
 NO_CHANNEL = "has no channel before its messages: is it JSON of DiscordChatExporter?"

@@ -32,11 +32,11 @@ _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 Read = Callable[[int], None]  # called with the number of bytes read
 
-LINK = "it is a link or lies behind one, and none is followed out of the client's folder"
-NOT_JSON = "is no JSON"
-NOT_UTF8 = "was not UTF-8; what could not be read is \ufffd"
+LINK = "it is a link or below one, and links out of the client's folder are not followed"
+NOT_JSON = "is not JSON"
+NOT_UTF8 = "was not UTF-8; unreadable bytes became \ufffd"
 TOO_LONG = f"is longer than {MAX_LINE_BYTES >> 20} MiB"
-NOT_OBJECT = "is no JSON object"
+NOT_OBJECT = "is not a JSON object"
 UTF16 = "is UTF-16, not UTF-8: convert it, as with iconv -f UTF-16 -t UTF-8"
 
 # One conversation: some have thousands of turns, including the output of searches and commands.
@@ -46,8 +46,8 @@ CHUNK_BYTES = 1024 * 1024  # size of a read; arbitrary
 MAX_LEVELS = 16  # of brackets around members; exports have two
 TOO_LARGE = f"has more than {MAX_MEMBER_BYTES >> 20} MiB"
 CUT_SHORT = "ends in the middle; what came before it is imported"
-NOT_EXPORT = "is no export: it has no conversation where one should be"
-LONG_TEXT = f"holds a text of more than {MAX_MEMBER_BYTES >> 20} MiB; what comes behind it is not read"
+NOT_EXPORT = "is not an export: it has no conversation where one is expected"
+LONG_TEXT = f"holds a text of more than {MAX_MEMBER_BYTES >> 20} MiB; the rest is not read"
 
 # A whole string, the start of a string cut by the end of the chunk, or a bracket.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[{}\[\]]', re.DOTALL)

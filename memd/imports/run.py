@@ -23,7 +23,7 @@ from memd.imports.conversation import Conversation, Document, Problems
 from memd.imports.jsonl import Read
 from memd.imports.page import Settings
 
-EMPTY = "holds no turn that is kept"
+EMPTY = "has no turns to keep"
 UNREADABLE = "cannot be read: "
 ELSEWHERE = "session of an agent that did not work in"
 
@@ -123,7 +123,7 @@ def sources(order: Order) -> list[Found]:
     named = order.paths or tuple(client.default_folders() if client.default_folders else ())
     for path in order.paths:
         if not path.exists():
-            raise NotFoundError(f"{path} is not there: name a file or folder of {order.client}'s")
+            raise NotFoundError(f"{path} does not exist: name a file or folder of {order.client}'s")
     found = [
         Found(file, _folder_of(file, path, is_users=not client.follow))
         for path in named

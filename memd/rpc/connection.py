@@ -355,7 +355,7 @@ class Connection(asyncio.Protocol):
     def end(self) -> None:
         """Answer open requests with MEMD_STOPPING, cancel their work, send what the client still reads."""
         for id_, exchange in list(self._open.items()):
-            text = "memd is stopping: ask again when it is back"
+            text = "memd is stopping: ask again after its restart"
             if exchange and exchange.goes_on:
                 text += f" ({exchange.goes_on})"
             self._answer(id_, exchange, error=StoppingError(text))
@@ -388,7 +388,7 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing() or isinstance(message, Notification):
             return  # no notification of a client (nvim_error_event) is of use
         if isinstance(message, Response):
-            self._drop("protocol error", reason="a response, and nothing was asked")
+            self._drop("protocol error", reason="a response without a request")
             return
         if message.id in self._open:
             # Two replies with the same id would close the channel of a Neovim, and could not be told apart.
@@ -404,7 +404,7 @@ class Connection(asyncio.Protocol):
 
     def _refusal(self, message: Request | Invalid) -> MemdError | None:
         if self._shared.stopping:
-            return StoppingError("memd is stopping: ask again when it is back")
+            return StoppingError("memd is stopping: ask again after its restart")
         if full := self._full(message):
             return BusyError(full)
         if isinstance(message, Invalid):
@@ -421,10 +421,10 @@ class Connection(asyncio.Protocol):
             return f"{self._shared.served} connections are open: close one, or try again later"
         if len(self._tasks) + self._outgoing.replies >= limits.in_flight_per_connection:
             most = limits.in_flight_per_connection
-            return f"{most} requests of this connection are open: wait for an answer, then go on"
+            return f"{most} requests of this connection are open: wait for an answer first"
         is_instant = isinstance(message, Request) and self._is_instant(message.method)
         if len(self._shared.tasks) >= limits.in_flight and not is_instant:
-            return f"{limits.in_flight} requests are being worked on: try again in a moment"
+            return f"{limits.in_flight} requests are in progress: try again in a moment"
         return None
 
     def _start(self, request: Request) -> None:

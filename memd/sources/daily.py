@@ -60,7 +60,7 @@ def _moved(document: Document, lines: int, block: daily.Block | None) -> Documen
     if not lines:
         return document
     entry, origin = ("", "") if block is None else (block.id, block.origin)
-    warnings = (f"too-complex: behind line {lines} some is indexed as plain text",)
+    warnings = (f"too-complex: some text after line {lines} is indexed as plain text",)
     return replace(
         document,
         chunks=tuple(

@@ -220,7 +220,7 @@ def of_config(key: str, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
         if len(pattern) > MAX_PATTERN_BYTES:
             raise ConfigError(f"{key}: {pattern[:40]!r}… has over {MAX_PATTERN_BYTES:,} characters")
         if not is_comment(pattern) and translated(pattern) is None:
-            raise ConfigError(f"{key}: {pattern!r} is no gitignore pattern, or matches nothing")
+            raise ConfigError(f"{key}: {pattern!r} is not a gitignore pattern, or matches nothing")
         yield f"{key} in memory/config.toml", pattern
 
 
@@ -290,7 +290,7 @@ _PLAIN = "**/*."  # patterns of this shape only test a file's suffix
 # Why a name is not a source → the text for people, about the file or about a folder above it.
 REFUSALS: Final[Mapping[str, str]] = {
     "build-output": "is build output: a project file is in the same folder",
-    "foreign": "is a virtual environment, or a workspace of its own",
+    "foreign": "is a virtual environment or another workspace",
     "hidden": "is hidden: its name begins with a dot",
     "ignored": "is ignored",
     "machinery": "holds packages or caches, which are never searched",
@@ -339,7 +339,7 @@ class Rules:
         """Read ``.memdignore`` and compile the config's patterns.
 
         Raises:
-            ConfigError: one of *patterns* or *ignore* is no gitignore pattern.
+            ConfigError: one of *patterns* or *ignore* is not a gitignore pattern.
         """
         if all(_is_plain(pattern) for pattern in patterns):
             suffixes, sources = tuple(pattern.removeprefix("**/*") for pattern in patterns), Patterns()

@@ -24,15 +24,15 @@ __all__ = ["MAX_SOURCE_BYTES", "REASONS", "Rules", "changes", "is_utf8", "read_s
 REASONS: Final[Mapping[str, str]] = {
     "binary": "has NUL bytes: it is not text",
     "directory": "is a folder with the name of a source",
-    "failed": "memd failed on it: a bug, and its log names the place",
+    "failed": "memd failed on it: this is a bug, and the log names the place",
     "link-dangling": "links to nothing",
     "link-hidden": "links to a hidden, unsaved or secret file",
     "link-outside": "links to a place outside of the workspace",
     "name-not-utf8": "its name is not UTF-8",
     "not-a-file": "is a pipe, socket or device",
     "not-utf8": "is not UTF-8 text",
-    "rules-unusable": "has over 10,000 lines or 256 KiB, or patterns that take too long: nothing is read "
-    "of what it speaks about",
+    "rules-unusable": "has over 10,000 lines or 256 KiB, or patterns that take too long: nothing that "
+    "it applies to is read",
     "too-large": "has more than 4 MiB",
     "unreadable": "cannot be read: permissions or a failing disk",
 }

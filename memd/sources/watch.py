@@ -53,8 +53,8 @@ DELETED = 3  # watchfiles' Change.deleted, which is imported late
 _UNDECODABLE = re.compile(r'^Unable to decode path "(.*)" to string$', re.DOTALL)
 _IN_ATTRIB = 0x4  # a change of a folder's attributes: the event that the probe requests
 LIMIT_TROUBLE = (
-    "{} may have folders that cannot be watched, because this user watches too much already: it is looked "
-    "through on a timer. Raise the limit: sysctl fs.inotify.max_user_watches=524288"
+    "{} may have folders that cannot be watched, because this user has too many watches already: it is "
+    "scanned on a timer. Raise the limit: sysctl fs.inotify.max_user_watches=524288"
 )
 
 
@@ -362,8 +362,8 @@ class _Root:
         trouble, polling = "", True
         if not _is_text(str(self.root)):
             trouble = (
-                f"{str(self.root)!r} cannot be watched, its name is not UTF-8: saved files are found by "
-                "scans only"
+                f"{str(self.root)!r} cannot be watched, its name is not UTF-8: saved files are found "
+                "only by scans"
             )
         elif self.identity is None:
             trouble, polling = f"{self.root} is missing", False
@@ -371,8 +371,8 @@ class _Root:
             trouble = LIMIT_TROUBLE.format(self.root)
         elif self._remote:
             trouble = (
-                f"{self.root} is on {self._remote} or has it inside: what another machine changes there is "
-                "found by scans only"
+                f"{self.root} is on {self._remote} or contains it: changes by other machines are "
+                "found only by scans"
             )
         self.add(replace(dirty, trouble=trouble, polling=bool(trouble) and polling))
 
@@ -459,10 +459,10 @@ def is_used_up(folder: Path) -> bool:
 def _explained(root: Path, error: BaseException) -> str:
     text = str(error)
     if undecodable := _UNDECODABLE.match(text):
-        return f"{undecodable[1]} changed, and its name is not UTF-8: it interrupts the watch for a moment"
+        return f"{undecodable[1]} changed, and its name is not UTF-8: the watch is interrupted for a moment"
     if "os error 24" in text or "Too many open files" in text:
         return (
-            f"{root} cannot be watched: this user watches too much already. Raise the limit: "
+            f"{root} cannot be watched: this user has too many watches already. Raise the limit: "
             "sysctl fs.inotify.max_user_instances=512"
         )
-    return f"watching {root} failed ({type(error).__name__}): saved files are found by scans only"
+    return f"watching {root} failed ({type(error).__name__}): saved files are found only by scans"

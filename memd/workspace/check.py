@@ -100,7 +100,9 @@ class WorkspaceCheck:
             )
             return [*found, *await self._apart(self._sidecars), *await self._apart(self._unfinished)]
         except DeadlineError as error:
-            raise DeadlineError("the check was given up, so much was saved meanwhile: try later") from error
+            raise DeadlineError(
+                "the check was cancelled because too much was saved meanwhile: try later"
+            ) from error
         finally:
             if reporting is not None:
                 reporting.cancel()
@@ -110,14 +112,14 @@ class WorkspaceCheck:
         if self._sync.vectors.sidecars is None:
             return []
         damaged = SidecarFolder(self._sync.place.root).damaged()
-        return [Finding("sidecar", f"{name} is no usable sidecar ({why})", (name,)) for name, why in damaged]
+        return [
+            Finding("sidecar", f"{name} is not a usable sidecar ({why})", (name,)) for name, why in damaged
+        ]
 
     def _unfinished(self) -> list[Finding]:
         """Return the leftovers of killed processes among the entries."""
         left = leftovers(self._sync.place.root)
-        return [
-            Finding("unfinished", f"{path} is the rest of a write that was killed", (path,)) for path in left
-        ]
+        return [Finding("unfinished", f"{path} is left over from a killed write", (path,)) for path in left]
 
     async def _keep_reporting(self) -> None:
         snapshot = self._sync.index.snapshot

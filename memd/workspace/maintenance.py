@@ -116,7 +116,7 @@ def held(gone: int, live: int) -> str:
         return ""
     return (
         f"{gone} of {gone + live} sources are gone. They are kept in the index until they are back, or until "
-        "you say that it is meant: memctl index --purge"
+        "you confirm: memctl index --purge"
     )
 
 

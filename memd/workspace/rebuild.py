@@ -83,7 +83,7 @@ class Rebuild:
 
     def _refuse_missing(self) -> None:
         if not self._place.is_there():
-            raise WorkspaceError(f"{self._place.root} is not there, is its disk mounted? {STAYS}")
+            raise WorkspaceError(f"{self._place.root} does not exist; is its disk mounted? {STAYS}")
 
 
 def switch(index_dir: Path) -> None:
@@ -127,9 +127,9 @@ async def _caught_up(opened: OpenWorkspace, stopped: asyncio.Future[ReopenReason
 
 def _error_of(reason: ReopenReason, opened: OpenWorkspace) -> MemdError:
     if reason is ReopenReason.CONFIG:
-        return BusyError(f"the configuration changed while the index was built anew. {STAYS}: ask again")
+        return BusyError(f"the configuration changed while the index was rebuilt. {STAYS}: ask again")
     newest = opened.sync.troubles.newest[-1:]
-    return StorageError(f"building the index anew failed ({' '.join(newest) or reason.name}). {STAYS}")
+    return StorageError(f"rebuilding the index failed ({' '.join(newest) or reason.name}). {STAYS}")
 
 
 def _building(index_dir: Path) -> Path:

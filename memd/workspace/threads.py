@@ -143,7 +143,7 @@ class FolderWriter:
         """
         async with self._locks[root]:
             if self._closed:
-                raise StoppingError("memd is stopping: ask again when it is back")
+                raise StoppingError("memd is stopping: ask again after its restart")
             return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
 
     def close(self) -> None:

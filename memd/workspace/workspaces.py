@@ -219,7 +219,7 @@ class Workspaces:
         if root in self._faults:
             raise self._faults[root]
         if root not in self._opened and self._stopping.is_set():
-            raise StoppingError("memd is stopping: ask again when it is back")
+            raise StoppingError("memd is stopping: ask again after its restart")
         if root not in self._opened:
             raise WorkspaceError(f"{root} is not registered any more: memctl init {root}")
         return self._opened[root]

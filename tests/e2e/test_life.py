@@ -214,7 +214,7 @@ def test_what_lies_in_a_workspace_is_not_removed(daemon, root):
     workspace = daemon.add(root)
     (root / "birds").mkdir()
     for inner in ("birds", "memory", "heron.md", "gone"):
-        with pytest.raises(RpcError, match=f"it lies in {root}, ") as caught:
+        with pytest.raises(RpcError, match=f"it is in {root}, ") as caught:
             daemon.call("workspace.remove", path=f"{root}/{inner}")
         assert caught.value.code == "MEMD_WORKSPACE"
         done = daemon.memctl("workspaces", "remove", inner, "--yes", cwd=root)

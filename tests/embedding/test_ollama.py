@@ -170,7 +170,7 @@ def test_another_dimension_is_refused(server: Server):
         (lambda peer: peer.answer({"embeddings": [["1"] * 768]}), "not a list of numbers"),
         (lambda peer: peer.answer({"embeddings": [[True] * 768]}), "not a list of numbers"),
         (lambda peer: peer.answer({"embeddings": [True]}), "not a list of numbers"),
-        (lambda peer: peer.answer({"embeddings": [[10**400] * 768]}), "a number without end"),
+        (lambda peer: peer.answer({"embeddings": [[10**400] * 768]}), "a number that is not finite"),
         (lambda peer: peer.answer({"embeddings": [[0] * 768]}), r"length 0\.0"),
         (lambda peer: peer.answer(json.dumps({"embeddings": [[math.nan] * 768]}).encode()), "length nan"),
         (lambda peer: peer.wfile.write(b"what?\r\n\r\n"), "BadStatusLine"),
@@ -304,5 +304,5 @@ def test_a_model_that_is_pulled_anew_under_its_name_gives_no_vector_any_more(ser
     embedder = OllamaEmbedder(server.address, "other", timeout_s=5, tokenizer=PIECES)
     server.digest = "f" * 64
     for ask in (lambda: embedder.embed_query("word"), lambda: embedder.embed_documents(["word"])):
-        with pytest.raises(UnavailableError, match="another model behind the name"):
+        with pytest.raises(UnavailableError, match="another model under the name"):
             ask()

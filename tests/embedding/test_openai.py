@@ -86,7 +86,7 @@ def test_a_key_that_cannot_be_sent_is_named_by_its_place(server: ModelServer, mo
     monkeypatch.delenv("EMBEDDINGS_KEY", raising=False)
     with pytest.raises(UnavailableError, match=r"api_key_env = 'EMBEDDINGS_KEY', which is not in memd's"):
         embedder(server, OpenAIServer(api_key_env="EMBEDDINGS_KEY"))
-    with pytest.raises(UnavailableError, match="characters that no header can hold") as caught:
+    with pytest.raises(UnavailableError, match="characters that a header cannot contain") as caught:
         embedder(server, OpenAIServer(api_key=f"{KEY}\nX-Other: 1"))
     assert KEY not in str(caught.value)
     assert server.authorizations == []

@@ -71,7 +71,7 @@ def test_a_path_may_be_written_in_several_ways(path):
         ('{"query": "vpn", "path": "a.md", "line": 0}', '"line": expected a whole number from 1'),
         ('{"query": "vpn", "path": "a.md", "line": true}', "found true or false"),
         ('{"query": "vpn", "path": "a.md", "line": "3"}', "found a text"),
-        ('{"query": "vpn", "path": ["a.md", "b.md"], "line": 3}', '"line" goes with one path'),
+        ('{"query": "vpn", "path": ["a.md", "b.md"], "line": 3}', '"line" requires a single path'),
         ('{"query": "vpn", "paths": ["a.md"]}', "unknown key 'paths'; allowed are query, path, line, note"),
         ('{"query": "vpn", "path": "../a.md"}', "is not below the workspace /home/ada/notes"),
         ('{"query": "vpn", "path": "/etc/passwd"}', "is not below the workspace /home/ada/notes"),
@@ -94,7 +94,7 @@ def test_all_wrong_lines_are_named_at_once_up_to_a_page():
 
 def test_a_file_that_asks_nothing_is_refused():
     """With an example of a line."""
-    assert "asks nothing" in refused("# nothing here", "")
+    assert "has no questions" in refused("# nothing here", "")
 
 
 def test_a_file_that_is_not_there_or_no_text_is_said_so(tmp_path):

@@ -49,7 +49,7 @@ def test_what_the_user_changed_is_left_alone_and_named(workspace):
     for text in ((workspace.root / page).read_text() + "\nMy own line.\n", "Only my words.\n", ""):
         (workspace.root / page).write_text(text)
         found = workspace.imports("claude-code", path)
-        assert found["left_alone"] == [{"path": page, "why": "was changed since by hand"}]
+        assert found["left_alone"] == [{"path": page, "why": "was changed by hand"}]
         assert workspace.page() == text
 
 

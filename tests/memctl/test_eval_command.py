@@ -377,7 +377,7 @@ def test_notes_without_a_heading_that_says_something_end_with_1(daemon, tmp_path
     done = daemon.memctl("eval", cwd=root)
     daemon.call("workspace.remove", path=str(root))
     assert done.returncode == exits.NONE
-    assert "none of 1 heading in 1 note makes a question (1 too general)" in done.stderr
+    assert "none of 1 heading in 1 note can be used as a question (1 too general)" in done.stderr
     assert "golden file" in done.stderr
 
 

@@ -81,8 +81,8 @@ def test_what_was_left_alone_and_skipped_is_told_on_stderr(daemon, sessions):
     done = daemon.memctl("import", "claude-code", sessions, cwd=daemon.root)
     assert done.returncode == exits.OK
     assert "left alone: memory/archives/claude-code/2026/" in done.stderr
-    assert "was changed since by hand" in done.stderr
-    assert "line is no JSON (line 21)" in done.stderr
+    assert "was changed by hand" in done.stderr
+    assert "line is not JSON (line 21)" in done.stderr
     assert "not all of: " in done.stderr
     assert "skipped" not in done.stderr  # the file was imported
 
@@ -110,7 +110,7 @@ def test_two_sessions_of_one_name_have_a_page_each_and_a_link_leads_nowhere(daem
 @pytest.mark.parametrize(
     ("argv", "status", "said"),
     [
-        (["claude-code", "nowhere"], exits.NOT_FOUND, "nowhere is not there"),
+        (["claude-code", "nowhere"], exits.NOT_FOUND, "nowhere does not exist"),
         (["claude-code", "."], exits.NONE, "no file of claude-code's in"),
         (["chatgpt", "foreign.md"], exits.NONE, "skipped: "),
         (["nobody"], exits.USAGE, "claude-code"),

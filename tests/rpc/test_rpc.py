@@ -483,7 +483,7 @@ def test_requests_past_the_limits_are_told_so_at_once(tmp_path):
             assert (answer.id, answer.error[0]) == (3, 0)
             assert answer.error[1].startswith("MEMD_BUSY: 2 requests of this connection")
             await two.send(Request(1, "x", {}), Request(2, "x", {}))
-            assert (await two.next()).error[1].startswith("MEMD_BUSY: 3 requests are being worked on")
+            assert (await two.next()).error[1].startswith("MEMD_BUSY: 3 requests are in progress")
             go.set()
             assert {(await one.next()).id, (await one.next()).id} == {1, 2}
             assert (await two.next()).id == 1
@@ -505,7 +505,7 @@ def test_what_is_known_is_told_however_much_there_is_to_do(tmp_path):
         async with serving(tmp_path, handle, **options) as (_, connect):
             one = await connect()
             await one.send(*(Request(id_, "search", {}) for id_ in (1, 2, 3)))
-            assert (await one.next()).error[1].startswith("MEMD_BUSY: 2 requests are being worked on")
+            assert (await one.next()).error[1].startswith("MEMD_BUSY: 2 requests are in progress")
             assert (await one.ask("ping", 4)).result == "ping"
             go.set()
             assert {(await one.next()).id, (await one.next()).id} == {1, 2}
