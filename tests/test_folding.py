@@ -2,7 +2,6 @@
 
 import unicodedata
 
-import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +10,7 @@ from memd.entries.entry import slug
 from memd.index.database import open_scratch, terms_of
 from memd.text import is_ignorable, is_spaceless, pairs_of, pieces_of, prepare, searched_text
 
-CUT = terms_of(open_scratch(), apsw.FTS5_TOKENIZE_QUERY)
+CUT = terms_of(open_scratch(), of_query=True)
 # Words of many scripts, marks, and what stands between them: plain st.text() rarely puts these together.
 ATOMS = st.one_of(
     st.sampled_from(

@@ -87,7 +87,7 @@ IMPURE = {"os", "time", "socket", "pathlib", "subprocess", "sqlite3", "apsw", "a
 # A library that is heavy, or that we may want to replace, is imported in one place.
 ONE_IMPORTER = {
     "dateparser": {"memd.search.dates"},
-    "apsw": {"memd.index.database", "memd.index.reader", "memd.index.writer"},
+    "apsw": {"memd.index.database"},
     "faiss": {"memd.index.ann"},
     "markdown_it": {"memd.sources.markdown"},
     "mcp": set(),  # 0.6 s of a start; the tests speak to ours through it

@@ -178,6 +178,7 @@ READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 Row = tuple[Any, ...]
 Terms = Callable[[str], list[str]]
+Match = apsw.FTS5ExtensionApi  # what a full-text function is called with
 
 _DEVICE = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)
 # The last two can't come from our statements on sound tables: a row that is there twice, a text for an id.
@@ -433,8 +434,9 @@ def full_text(table: str, name: str = "") -> list[str]:
     ]
 
 
-def terms_of(database: apsw.Connection, reason: int) -> Terms:
-    """Return what makes of a prepared text the terms that FTS5 itself makes."""
+def terms_of(database: apsw.Connection, *, of_query: bool) -> Terms:
+    """Return what makes of a prepared text, a query's or a chunk's, the terms that FTS5 itself makes."""
+    reason = apsw.FTS5_TOKENIZE_QUERY if of_query else apsw.FTS5_TOKENIZE_DOCUMENT
     tokenize = database.fts5_tokenizer(WORDS_TOKENIZER[0], list(WORDS_TOKENIZER[1:]))
 
     def terms(prepared: str) -> list[str]:

@@ -18,10 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
-import apsw
-
 from memd.errors import DeadlineError, IndexClosedError
-from memd.index.database import damaged, decoded, open_reader, terms_of, translated
+from memd.index.database import Match, damaged, decoded, open_reader, terms_of, translated
 from memd.index.postings import COUNT_BITS, Part, part_of
 from memd.index.source_rows import FORM, read_by_model, searchable
 from memd.records import Source
@@ -97,8 +95,8 @@ class Reader:
         self._path = path
         with translated(path):
             self._db = open_reader(path)
-        self._terms = terms_of(self._db, apsw.FTS5_TOKENIZE_QUERY)
-        self._indexed_terms = terms_of(self._db, apsw.FTS5_TOKENIZE_DOCUMENT)
+        self._terms = terms_of(self._db, of_query=True)
+        self._indexed_terms = terms_of(self._db, of_query=False)
         self._noted = array("q")  # what the function has noted, for `part_of`
         self._db.register_fts5_function("note", _noting(self._noted))
 
@@ -409,7 +407,7 @@ def source_of(row: Sequence[Any], place: Path) -> Source:
 def _noting(noted: "array[int]") -> Callable[..., None]:
     append, shift = noted.append, COUNT_BITS
 
-    def note(row: apsw.FTS5ExtensionApi) -> None:
+    def note(row: Match) -> None:
         append(row.rowid << shift | row.inst_count)
 
     return note

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-import apsw
-
 from memd.fsio import Failure
 from memd.index import links
 from memd.index.database import Store, decoded, full_text, terms_of
@@ -33,7 +31,7 @@ class Writer(Store):
         self.staged: set[int] = set()  # sources whose chunks are being put, in several transactions
         self.has_waste = True  # until `drop_some_waste` says otherwise: a kill may have left some
         self.refilled = 0  # how often the words were made anew: what was read of them before is void
-        self._terms = terms_of(self._db, apsw.FTS5_TOKENIZE_DOCUMENT)
+        self._terms = terms_of(self._db, of_query=False)
 
     # What is known
 
