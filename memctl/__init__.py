@@ -1,4 +1,4 @@
 """memctl: the client of memd for people, scripts, editors and agents.
 
-It imports nothing of the daemon, and nothing that is slow to import.
+It imports nothing from the daemon, and nothing that is slow to import.
 """

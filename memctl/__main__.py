@@ -1,6 +1,6 @@
-"""Entry point of memctl: runs one command and turns every error into a line on stderr and an exit code.
+"""Entry point of memctl: runs one command and turns errors into a line on stderr and an exit code.
 
-Loads the module of that command alone, and for a hook nothing else; the exit codes are those of memctl.exits.
+Imports only the module of that command, and for a hook nothing else. memctl.exits has the exit codes.
 """
 
 import os
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. Console script and `python -m memctl`."""
+    """Run one command and return its exit code; used by the console script and `python -m memctl`."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["hook"] and not {"-h", "--help"}.intersection(words):
         _hook(words[1:])
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            # A terminal of another encoding shows \u2013, it does not end the command.
+            # On a terminal with another encoding, show \u2013 instead of failing.
             stream.reconfigure(errors="backslashreplace")
     try:
         status = _run(words)
@@ -32,14 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exits.INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
-    except Exception:  # noqa: BLE001 (Python's own exit code for it, 1, would say "no hits" to a script)
+    except Exception:  # noqa: BLE001 (Python's exit code 1 would mean "no hits" to a script)
         import traceback
 
         from memctl.client import older_daemon
         from memctl.versions import older_line
 
         if holder := older_daemon():
-            return _fail(f"its answer is not understood: {older_line(holder)}", exits.INTERNAL)
+            return _fail(f"cannot read memd's answer: {older_line(holder)}", exits.INTERNAL)
 
         traceback.print_exc()
         return exits.INTERNAL
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _hook(argv: list[str]) -> NoReturn:
-    """Answer a client's hook, which is silent also where this installation is broken."""
+    """Answer a client's hook, silently even if this installation is broken."""
     try:
         from memctl.commands.hook import main as hook
 
@@ -89,7 +89,7 @@ def _command(name: str, argv: list[str]) -> int:
     parser = parser_of(name, module.arguments)
     try:
         args = parse(parser, argv)
-    except SystemExit as leaving:  # argparse has said what is wrong, or printed the help
+    except SystemExit as leaving:  # argparse has printed the error or the help
         return int(leaving.code or 0)
     run: Callable[[Namespace], int] = module.run
     try:
@@ -125,7 +125,7 @@ def _unknown(name: str) -> str:
 
 
 def _reader_left() -> int:
-    """End quietly, as SIGPIPE would: the interpreter must not try to flush to the closed pipe again."""
+    """End quietly, like SIGPIPE: keep the interpreter from flushing to the closed pipe again."""
     from contextlib import suppress
 
     with suppress(OSError, ValueError):

@@ -1,6 +1,7 @@
-"""Parsing of the command line with argparse: one parser, that of the command that was typed. Pure.
+"""Command line parsing with argparse, and the options that commands share. Pure.
 
-Values are checked once, texts made valid. Options may be anywhere among the words; after "--" all are words.
+Only the parser of the typed command is built. Values are checked here once, and text is made valid Unicode.
+Options may be anywhere among the words; after "--" everything is a word.
 """
 
 import argparse
@@ -15,12 +16,12 @@ from memctl.commands import COMMANDS
 from memctl.filter_keys import OPTIONS, REPEATABLE
 from memctl.output.text import any_text
 
-MAX_SECONDS = 86_400.0  # arbitrary: a day; who waits longer has left
-DEFAULT_COLUMNS = 80  # where there is no terminal
+MAX_SECONDS = 86_400.0  # arbitrary: a day
+DEFAULT_COLUMNS = 80  # without a terminal
 
 OVERVIEW = """\
 environment:
-  MEMD_WORKSPACE   the workspace, where --workspace does not name it
+  MEMD_WORKSPACE   the workspace, unless --workspace names one
   MEMD_SOCKET      the daemon's socket
   NO_COLOR         no colours
 
@@ -36,7 +37,7 @@ examples:
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    """Return what *argv* says to *parser*; leaves by SystemExit 2 with the usage on stderr."""
+    """Return the parsed *argv*; on errors, print the usage on stderr and raise SystemExit(2)."""
     # argparse forgets which words came after "--" once options may be among the words.
     typed = list(argv)
     cut = typed.index("--") if "--" in typed else len(typed)
@@ -51,7 +52,7 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Name
 def parser_of(
     command: str, add_arguments: Callable[[argparse.ArgumentParser], None]
 ) -> argparse.ArgumentParser:
-    """Return the parser of one command; *add_arguments* is its module's function."""
+    """Return the parser of one command; *add_arguments* is `arguments` of its module."""
     summary = COMMANDS[command]
     parser = Parser(prog=f"memctl {command}", description=f"{summary[0].upper()}{summary[1:]}.")
     add_arguments(parser)
@@ -71,13 +72,13 @@ def overview() -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse without abbreviations (they change meaning as options are added), texts as written."""
+    """argparse without abbreviations (new options would change their meaning) and without rewrapping."""
 
     def __init__(self, *, prog: str, description: str | None = None) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=_Page)
 
     def error(self, message: str) -> NoReturn:
-        """Leave with 2; for an unknown option, suggest the option that is spelled most like it."""
+        """Exit with 2; for an unknown option, suggest the option with the closest spelling."""
         unknown = message.removeprefix(_UNKNOWN) if message.startswith(_UNKNOWN) else ""
         typed = [word.partition("=")[0] for word in unknown.split() if word.startswith("--")]
         if close := [near for word in typed for near in _close(word, self)]:
@@ -89,7 +90,7 @@ _UNKNOWN = "unrecognized arguments: "
 
 
 def _close(word: str, parser: argparse.ArgumentParser) -> list[str]:
-    """Return the option of *parser*, or of its actions, that is spelled most like *word*."""
+    """Return the option of *parser*, or of its actions, with the closest spelling to *word*."""
     from difflib import get_close_matches  # only for messages
 
     there = list(parser._option_string_actions)  # noqa: SLF001 (no public way to ask)
@@ -100,10 +101,10 @@ def _close(word: str, parser: argparse.ArgumentParser) -> list[str]:
 
 
 class _Page(argparse.RawDescriptionHelpFormatter):
-    """A help page that finds its width by itself.
+    """A help page that finds its width without shutil.
 
-    argparse makes one with every option that is added, and asks shutil, which loads three compressors: a
-    twentieth of a start.
+    argparse creates a formatter for every added option. Its default gets the width from shutil, which imports
+    three compressors, a twentieth of a start.
     """
 
     def __init__(self, prog: str) -> None:
@@ -125,12 +126,12 @@ def _terminal_width() -> int:
 
 
 def workspace_option(parser: argparse.ArgumentParser) -> None:
-    """Add --workspace, which names one."""
+    """Add --workspace, which may be given once."""
     parser.add_argument("-w", "--workspace", metavar="DIR", action=_Once, help=_WORKSPACE_HELP)
 
 
 def workspaces_option(parser: argparse.ArgumentParser) -> None:
-    """Add --workspace as often as one likes, and --all."""
+    """Add --workspace, which may be repeated, and --all."""
     which = parser.add_argument_group("workspaces").add_mutually_exclusive_group()
     which.add_argument(
         "-w",
@@ -144,13 +145,13 @@ def workspaces_option(parser: argparse.ArgumentParser) -> None:
 
 
 _WORKSPACE_HELP = (
-    "the workspace: DIR is its root or a folder below (default: $MEMD_WORKSPACE, else the nearest folder "
-    "above with memory/config.toml, else the only one that is registered)"
+    "the workspace: DIR is its root or a folder below (default: $MEMD_WORKSPACE, or the nearest folder "
+    "above with memory/config.toml, or the only registered one)"
 )
 
 
 class _Once(argparse.Action):
-    """Stores a value and refuses a second one: the last of two would win without a word."""
+    """Stores a value and refuses a second one, which argparse would silently prefer."""
 
     def __call__(
         self,
@@ -160,15 +161,15 @@ class _Once(argparse.Action):
         option_string: str | None = None,  # noqa: ARG002 (the same)
     ) -> None:
         if getattr(namespace, self.dest, None) is not None:
-            raise argparse.ArgumentError(self, "one workspace, please: only memctl search takes several")
+            raise argparse.ArgumentError(self, "only one workspace is allowed: memctl search takes several")
         setattr(namespace, self.dest, values)
 
 
-_FROM_HERE = ", counted from the current folder"  # behind the colon in a query: from the workspace's root
+_FROM_HERE = ", relative to the current folder"  # in a query, path: is relative to the workspace's root
 
 
 def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
-    """Add what narrows a search, and, where there is a choice, how its hits are ranked."""
+    """Add the filters of a search, its freshness, and with *ranking* how its hits are ranked."""
     group = parser.add_argument_group("filters")
     for one in OPTIONS:
         from_here = _FROM_HERE if one.key == "path" else ""
@@ -181,7 +182,7 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
             help=f"{one.help}{from_here}{repeated}",
         )
     group.add_argument(
-        "--min-score", type=score, metavar="X", help="only hits of this score, 0 to 1, or better"
+        "--min-score", type=score, metavar="X", help="only hits with at least this score, 0 to 1"
     )
     if ranking:
         group = parser.add_argument_group("ranking")
@@ -193,18 +194,16 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
     fresh.add_argument(
         "--no-wait",
         action="store_true",
-        help="wait neither for the words of a workspace's first index nor for a model that loads",
+        help="do not wait for the words of a workspace's first index, or for a model to load",
     )
     fresh.add_argument(
-        "--wait", action="store_true", help="wait until everything is searchable by its meaning, too"
+        "--wait", action="store_true", help="wait until everything is also searchable by meaning"
     )
-    fresh.add_argument(
-        "--sync", action="store_true", help="wait until everything that is saved by now is searchable"
-    )
+    fresh.add_argument("--sync", action="store_true", help="wait until everything saved so far is searchable")
 
 
 def filters_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the search parameters that were given, paths as they were typed; the daemon has the defaults."""
+    """Return the given search parameters, with paths as typed; the daemon has the defaults."""
     names = (*(one.key for one in OPTIONS), "min_score", "mode", "fusion", "limit")
     given = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     return given | ({"sync": True} if args.sync else {}) | ({"wait": False} if args.no_wait else {})
@@ -218,7 +217,7 @@ def nearest_option(parser: argparse.ArgumentParser) -> None:
 
 
 def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return memd's *message* with the parameter that it begins with as it is typed: `$.limit` is --limit."""
+    """Return memd's *message* with the option for the parameter at its start: --limit for `$.limit`."""
     place, colon, rest = message.partition(":")
     if not colon or not place.startswith("$."):
         return message
@@ -230,28 +229,28 @@ def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:
     return f"{_OTHERS.get(name, name)}:{rest}"
 
 
-_OTHERS = {"path": "PATH", "query": "the query"}  # what is no option
+_OTHERS = {"path": "PATH", "query": "the query"}  # parameters that are not options
 
 
 def text(raw: str) -> str:
-    """An argument as text of the wire."""
+    """Parse an argument as valid Unicode."""
     return any_text(raw)
 
 
 def count(raw: str) -> int:
-    """A whole number from 1."""
+    """Parse a whole number from 1."""
     if not raw.isascii() or not raw.isdigit() or int(raw[:10]) < 1:
         raise argparse.ArgumentTypeError(f"{raw!r} is not a whole number from 1")
     return int(raw[:10])
 
 
 def count_or_none(raw: str) -> int:
-    """A whole number from 0."""
+    """Parse a whole number from 0."""
     return 0 if raw == "0" else count(raw)
 
 
 def score(raw: str) -> float:
-    """A score."""
+    """Parse a score from 0 to 1."""
     try:
         value = float(raw)
     except ValueError:
@@ -262,7 +261,7 @@ def score(raw: str) -> float:
 
 
 def seconds(raw: str) -> float:
-    """A time span in seconds."""
+    """Parse a time span in seconds."""
     try:
         value = float(raw)
     except ValueError:

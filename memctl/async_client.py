@@ -1,4 +1,4 @@
-"""The Python client for an event loop: one connection to memd, many calls at once.
+"""The Python client for asyncio: one connection to memd, many calls at once.
 
 from memctl.async_client import AsyncClient
 
@@ -27,14 +27,14 @@ from memctl.client import (
 from memctl.methods import CALL_TIMEOUT_S, AsyncMethods
 from memctl.protocol import ANSWERS, MAX_ID, Decoder, Message, Notification, ProtocolError, Response
 
-IN_FLIGHT = 16  # memd's limit for a connection: it tells one request more that it is busy
+IN_FLIGHT = 16  # memd's limit for a connection: it answers another request with MEMD_BUSY
 _CLOSED = "memd closed the connection; its log says why"
 
 Progress = Callable[[dict[str, Any]], None]
 
 
 class AsyncClient(AsyncMethods):
-    """A connection to memd, for one event loop. Every method raises as `call` does."""
+    """A connection to memd, for one event loop. Every method raises the errors of `call`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -42,8 +42,8 @@ class AsyncClient(AsyncMethods):
         self._last_id = 0
         self._places = asyncio.Semaphore(IN_FLIGHT)
         self._waiting: dict[int, asyncio.Future[Response]] = {}
-        self._progress: dict[int, Progress] = {}  # id of a call → who wants to hear of it
-        self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()  # None: there is no more
+        self._progress: dict[int, Progress] = {}  # id of a call → its listener
+        self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()  # None: the end
         self._lost: Unreachable | None = None
         self._receiving = asyncio.create_task(self._receive())
 
@@ -51,7 +51,7 @@ class AsyncClient(AsyncMethods):
     async def connect(
         cls, path: str | PathLike[str] | None = None, *, timeout_s: float = CONNECT_TIMEOUT_S
     ) -> Self:
-        """Connect as `memctl.client.Client.connect` does, with the same errors."""
+        """Connect like `memctl.client.Client.connect`, with the same errors."""
         connected = await asyncio.to_thread(connected_socket, path, timeout_s)
         return cls(*await asyncio.open_unix_connection(sock=connected))
 
@@ -64,17 +64,17 @@ class AsyncClient(AsyncMethods):
         on_progress: Progress | None = None,
     ) -> Any:
         """
-        Ask and wait for the answer; of more than IN_FLIGHT calls the last ones wait for the first.
+        Call a method and wait for the answer; beyond IN_FLIGHT calls, the latest ones wait for the first.
 
         Args:
-            method: as docs/protocol.md lists them, "search".
-            params: string keys, values of JSON's kinds.
-            timeout_s: how long the call may take; None: as long as the daemon lives.
+            method: a name from docs/protocol.md, as "search".
+            params: string keys, values of the types of JSON.
+            timeout_s: how long the call may take; None: without limit.
             on_progress: gets each progress notification of this call.
 
         Raises:
-            RpcError: the daemon answered with an error; the connection is still good.
-            Unreachable: there was no answer; after a timeout, other calls go on.
+            RpcError: the daemon answered with an error; the connection can still be used.
+            Unreachable: there was no answer; after a timeout, other calls continue.
         """
         async with self._places:
             if self._lost is not None:
@@ -94,20 +94,18 @@ class AsyncClient(AsyncMethods):
                     raise
                 raise told from error
             except TimeoutError as error:
-                raise Unreachable(
-                    f"memd did not answer {method} in time. Is it well? memctl status"
-                ) from error
+                raise Unreachable(f"memd did not answer {method} in time. Check it: memctl status") from error
             finally:
                 self._progress.pop(id_, None)
-                if not answered.cancelled():  # else the answer may still come, and the id is in use
+                if not answered.cancelled():  # a late answer may come: the id stays in use
                     self._waiting.pop(id_, None)
 
     async def events(self, workspace: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """
-        Yield what happens from the first step on: in one workspace, or in all of them.
+        Yield events of one workspace, or of all, from the first iteration on.
 
-        memd tells nothing while a request of the connection is open: who follows for long uses a connection
-        of its own. The keys are those of `memctl.client.Client.events`.
+        memd sends no events while a request of the connection is open, so use a separate connection to follow
+        for long. The events have the keys of `memctl.client.Client.events`.
         """
         await self.call("subscribe", {"workspace": workspace} if workspace else {})
         while (event := await self._events.get()) is not None:
@@ -115,12 +113,12 @@ class AsyncClient(AsyncMethods):
         raise self._lost or Unreachable("the connection to memd was closed")
 
     async def lost(self) -> Unreachable:
-        """Wait until there is no connection any more; return why."""
+        """Wait until the connection has ended; return the reason."""
         await asyncio.wait([self._receiving])
         return self._lost or Unreachable("the connection to memd was closed")
 
     async def close(self) -> None:
-        """Close the connection; what the daemon still does for it is cancelled."""
+        """Close the connection; the daemon cancels its open requests."""
         self._writer.close()
         self._receiving.cancel()
         await asyncio.gather(self._receiving, return_exceptions=True)
@@ -135,7 +133,7 @@ class AsyncClient(AsyncMethods):
         await self.close()
 
     def _free_id(self) -> int:
-        """Return the next id whose answer is not waited for."""
+        """Return the next id that is not in use."""
         id_ = self._last_id % MAX_ID + 1
         while id_ in self._waiting:
             id_ = id_ % MAX_ID + 1
@@ -147,7 +145,7 @@ class AsyncClient(AsyncMethods):
             while received := await self._reader.read(READ_BYTES):
                 for message in decoder.feed(received):
                     self._take(message)
-        except ConnectionResetError:  # it was killed, and had not read all that was sent to it
+        except ConnectionResetError:  # it was killed before it had read all requests
             self._lose(Unreachable(_CLOSED))
         except (ProtocolError, OSError) as error:
             self._lose(Unreachable(f"the connection to memd broke: {error}"))
@@ -158,8 +156,8 @@ class AsyncClient(AsyncMethods):
         if isinstance(message, Response):
             answered = self._waiting.get(message.id)
             if answered is None:
-                raise ProtocolError("an answer to a question that was not asked")
-            if answered.cancelled():  # nobody waits for it any more
+                raise ProtocolError("an answer to a request that was not sent")
+            if answered.cancelled():  # the caller has stopped waiting
                 del self._waiting[message.id]
             elif not answered.done():
                 answered.set_result(message)
@@ -169,18 +167,18 @@ class AsyncClient(AsyncMethods):
             self._report(message.params)
 
     def _report(self, progress: dict[str, Any]) -> None:
-        """Tell a call of its progress; what its listener raises is that call's error."""
+        """Pass progress to the listener of its call; the listener's exception becomes the call's error."""
         id_ = progress.get("id", 0)
         if id_ not in self._progress:
             return
         try:
             self._progress[id_](progress)
-        except Exception as error:  # noqa: BLE001 - the caller's own, and the other calls go on
+        except Exception as error:  # noqa: BLE001 - raised by the caller's code; the other calls continue
             if not self._waiting[id_].done():
                 self._waiting[id_].set_exception(error)
 
     def _lose(self, error: Unreachable) -> None:
-        """Let every call know that there will be no answer."""
+        """Fail all open calls with *error*, and end the iterator of events."""
         if self._lost is None:
             self._lost = error
         for answered in self._waiting.values():

@@ -1,6 +1,7 @@
-"""A program of memd's that runs beside the daemon: started, followed, and ended with memctl.
+"""Run one of memd's programs (eval, imports) as a child process, and return its report.
 
-Its lines are those of memd.process. It has a process of its own because memctl imports nothing of memd.
+memd.process defines the lines that the program writes. It is a process because memctl imports nothing from
+memd.
 """
 
 import json
@@ -20,18 +21,18 @@ def report(
     command: Sequence[str], what: str, heard: Callable[[dict[str, Any]], None] | None = None
 ) -> dict[str, Any]:
     """
-    Return the report of a program; its notes and its progress go to stderr meanwhile.
+    Run a program and return its report; notes and progress go to stderr.
 
     Args:
         command: the module and its arguments.
-        what: the name of the program's work, for the error where it ends without a report.
-        heard: gets each line between, which is neither note nor progress nor the last line.
+        what: the name of the work, for the error if the program ends without a report.
+        heard: gets each line that is neither a note nor progress nor the last line.
 
     Raises:
-        CommandError: it had nothing to report, or failed.
+        CommandError: the program had nothing to report, or failed.
     """
     argv = [*launch.python_module(command[0]), *command[1:]]
-    # Its stdin is a sign of life: it ends when that is closed.
+    # The program ends when its stdin is closed.
     with Popen(argv, stdin=PIPE, stdout=PIPE, env=launch.environment()) as process, Progress() as progress:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,8 +1,7 @@
 """The Python client: one blocking connection to memd.
 
-It imports msgpack and a few modules of the standard library, so a script or a hook that asks one question
-starts in milliseconds. It never starts a daemon: memctl.launch does. `memctl.async_client` is the same for an
-event loop.
+It imports only msgpack and a few modules of the standard library, so a script or hook starts in milliseconds.
+It never starts a daemon: memctl.launch does. `memctl.async_client` is the client for asyncio.
 
     from memctl.client import Client
 
@@ -52,15 +51,14 @@ if TYPE_CHECKING:
     from memctl.lock import Holder
 
 CONNECT_TIMEOUT_S = 5.0  # a Unix socket connects at once, or its queue is full
-# memd answers MEMD_TIMEOUT at the deadline itself; this is how much later it may arrive.
-LATE_S = 1.0
+LATE_S = 1.0  # wait for memd's MEMD_TIMEOUT answer, which it sends at the deadline
 
 READ_BYTES = 256 << 10
-_QUEUE_FULL_S = 0.01  # arbitrary: the daemon takes a whole queue in less
+_QUEUE_FULL_S = 0.01  # arbitrary: the daemon accepts a whole queue in less time
 
 
-class Unreachable(Exception):  # noqa: N818 - named as callers read it: except Unreachable
-    """There is no daemon at the socket, or it went away, or it does not answer."""
+class Unreachable(Exception):  # noqa: N818 - reads better in callers: except Unreachable
+    """No daemon listens at the socket, or it ended, or it does not answer."""
 
 
 class NoDaemonError(Unreachable):
@@ -68,7 +66,7 @@ class NoDaemonError(Unreachable):
 
 
 class MustMendError(Unreachable):
-    """A folder or file of memd's is not usable; the text has the command that mends it."""
+    """A folder or file of memd is not usable; the text has the command that fixes it."""
 
 
 class RpcError(Exception):
@@ -76,9 +74,9 @@ class RpcError(Exception):
     The daemon's answer is an error.
 
     Attributes:
-        code: what went wrong, as MEMD_NOT_FOUND; all codes are in the README.
-        message: the same for people: what failed, with which value, what to do.
-        callers_fault: the request is wrong, so asking again does not help.
+        code: a code for programs, as MEMD_NOT_FOUND; the README lists all codes.
+        message: a text for people: what failed, with which value, what to do.
+        callers_fault: whether the request is wrong, so that repeating it does not help.
     """
 
     def __init__(self, code: str, message: str, callers_fault: bool) -> None:  # noqa: FBT001 - an exception's args
@@ -92,29 +90,29 @@ class RpcError(Exception):
 
 
 class Client(Methods):
-    """A connection to memd, for one thread. Every method raises as `call` does."""
+    """A connection to memd, for one thread. Every method raises the errors of `call`."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._reader = Decoder(ANSWERS)
         self._last_id = 0
-        self._inbox: deque[Message] = deque()  # received, and not looked at yet
-        self._events: deque[dict[str, Any]] = deque()  # that came while something else was waited for
+        self._inbox: deque[Message] = deque()  # received, but not processed yet
+        self._events: deque[dict[str, Any]] = deque()  # received while waiting for an answer
 
     @classmethod
     def connect(
         cls, path: str | PathLike[str] | None = None, *, timeout_s: float = CONNECT_TIMEOUT_S
     ) -> Self:
         """
-        Connect to the daemon at *path*, or at the user's own socket.
+        Connect to the daemon at *path*; None: at the user's default socket.
 
-        Where nothing listens at the user's own, the lock of the state directory may name another one: that of
-        a daemon whose environment had another XDG_RUNTIME_DIR.
+        If nothing listens at the default socket, the socket in the lock of the state directory is tried: the
+        daemon's environment may have had another XDG_RUNTIME_DIR.
 
         Raises:
-            NoDaemonError: nothing listens there.
-            MustMendError: memd cannot use its folder or file.
-            Unreachable: something does, and can't be used.
+            NoDaemonError: nothing listens at the socket.
+            MustMendError: a folder or file must be fixed first.
+            Unreachable: a daemon listens, but the connection failed.
         """
         return cls(connected_socket(path, timeout_s))
 
@@ -132,17 +130,17 @@ class Client(Methods):
         on_progress: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
         """
-        Ask and wait for the answer.
+        Call a method and wait for the answer.
 
         Args:
-            method: as SPEC lists them, "search".
-            params: string keys, values of JSON's kinds.
-            timeout_s: how long the call may take; None: as long as the daemon lives. With *on_progress*:
-                how long the daemon may be silent.
+            method: a name from docs/protocol.md, as "search".
+            params: string keys, values of the types of JSON.
+            timeout_s: how long the call may take; None: without limit. With *on_progress*: how long the
+                daemon may be silent.
             on_progress: gets each progress notification of this call.
 
         Raises:
-            RpcError: the daemon answered with an error; the connection is still good.
+            RpcError: the daemon answered with an error; the connection can still be used.
             Unreachable: there was no answer; the connection is closed.
         """
         self._last_id = self._last_id % MAX_ID + 1
@@ -155,34 +153,35 @@ class Client(Methods):
                 raise
             raise told from error
         except BaseException:
-            self.close()  # the answer may still come, and nobody waits for it
+            self.close()  # a late answer would be taken for the next call's
             raise
 
     def events(self, workspace: str | None = None) -> Iterator[dict[str, Any]]:
         """
-        Follow what happens from now on: one workspace, or all of them.
+        Follow the events of one workspace, or of all, from now on.
 
-        Whatever happens after this returned is among them, also while the iterator is not asked. The
-        connection may be used for calls in between. A second call replaces the first one's workspace.
+        All events after this returns are delivered, also those between two steps of the iterator. The
+        connection may be used for other calls in between. A second call of `events` replaces the workspace of
+        the first.
 
         Returns:
             An endless iterator over events: `event` is the kind (indexed, removed, embedded, state, trouble;
-            lost, where memd had to drop `count` of them), `workspace` its root, `at` the time.
+            lost, if memd had to drop `count` events), `workspace` its root, `at` the time.
 
         Raises:
             RpcError: there is no such workspace.
-            Unreachable: the daemon went away; so does the iterator.
+            Unreachable: the daemon ended; the iterator raises it, too.
         """
         self.call("subscribe", {"workspace": workspace} if workspace else {})
         return self._followed()
 
     def close(self) -> None:
-        """Close the connection; what the daemon still does for it is cancelled."""
+        """Close the connection; the daemon cancels its open requests."""
         self._socket.close()
 
     def abort(self) -> None:
-        """End the call that another thread waits for: it raises Unreachable, and memd cancels its work."""
-        with suppress(OSError):  # the call has ended meanwhile
+        """Abort the call of another thread: it raises Unreachable, and memd cancels its work. Thread-safe."""
+        with suppress(OSError):  # the call has just ended
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
@@ -203,7 +202,7 @@ class Client(Methods):
             if isinstance(message, Response) and message.id == request.id:
                 return result_of(message)
             if isinstance(message, Response):
-                raise Unreachable("memd answered a question that was not asked. Restart it: memctl restart")
+                raise Unreachable("memd answered a request that was not sent. Restart it: memctl restart")
             if isinstance(message, Notification) and message.method == "event":
                 self._events.append(message.params)
             if isinstance(message, Notification) and message.method == "progress" and on_progress:
@@ -217,7 +216,7 @@ class Client(Methods):
             try:
                 message = self._next("subscribe", None)
             except BaseException:
-                self.close()  # part of an event may be read, and the rest would be taken for another one
+                self.close()  # part of an event may have been read: the stream is no longer aligned
                 raise
             if isinstance(message, Notification) and message.method == "event":
                 yield message.params
@@ -233,14 +232,14 @@ class Client(Methods):
             self._socket.settimeout(limit_s)
             self._socket.sendall(frame)
         except OSError as error:
-            raise Unreachable(f"memd took no request ({error}). Is it well? memctl status") from error
+            raise Unreachable(f"memd took no request ({error}). Check it: memctl status") from error
 
     def _receive(self, method: str, deadline: float | None) -> list[Message]:
         try:
             self._socket.settimeout(None if deadline is None else max(0.001, deadline - time.monotonic()))
             received = self._socket.recv(READ_BYTES)
         except TimeoutError as error:
-            raise Unreachable(f"memd did not answer {method} in time. Is it well? memctl status") from error
+            raise Unreachable(f"memd did not answer {method} in time. Check it: memctl status") from error
         except OSError as error:
             raise Unreachable(f"the connection to memd broke during {method}: {error}") from error
         if not received:
@@ -248,15 +247,15 @@ class Client(Methods):
         try:
             return self._reader.feed(received)
         except ProtocolError as error:
-            raise Unreachable(f"what answers {method} does not speak memd's protocol: {error}") from error
+            raise Unreachable(f"the answer to {method} is not in memd's protocol: {error}") from error
 
 
 def older_daemon(place: str | None = None) -> "Holder | None":
     """
-    Return the holder of the lock where it is a running daemon older than this client; else None.
+    Return the holder of the lock if it is a running daemon older than this client; otherwise None.
 
     Args:
-        place: only a daemon that listens at the socket of this path counts; None: any.
+        place: the socket at which the daemon must listen; None: any.
     """
     from memctl.lock import holder_of
 
@@ -265,13 +264,13 @@ def older_daemon(place: str | None = None) -> "Holder | None":
         if holder is None or holder.api_level >= API_LEVEL or (place or holder.socket) != holder.socket:
             return None
         kill(holder.pid, 0)
-    except (PathError, OSError):  # nobody can say, or it is gone
+    except (PathError, OSError):  # unknown, or it has ended
         return None
     return holder
 
 
 def told_by_older(error: RpcError, place: str) -> RpcError:
-    """Return *error*, or one with the cause where an older daemon does not know the method or a parameter."""
+    """Return *error*; if an older daemon does not know the method or a parameter, an error that says so."""
     if error.code != "MEMD_METHOD" and ": unknown parameter" not in error.message:
         return error
     holder = older_daemon(place)
@@ -279,11 +278,12 @@ def told_by_older(error: RpcError, place: str) -> RpcError:
         return error
     from memctl.versions import older_line
 
-    return RpcError(error.code, f"it does not know what was asked: {older_line(holder)}", callers_fault=False)
+    said = f"it does not know the method or a parameter: {older_line(holder)}"
+    return RpcError(error.code, said, callers_fault=False)
 
 
 def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> socket.socket:
-    """Return a socket that is connected to the daemon. Raises as `Client.connect`."""
+    """Return a socket that is connected to the daemon. Raises the errors of `Client.connect`."""
     if path is not None:
         return _connected(fspath(path), timeout_s)
     try:
@@ -305,7 +305,7 @@ def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> sock
 def request_of(
     id_: int, method: str, params: dict[str, Any] | None, timeout_s: float | None, *, reports: bool
 ) -> Request:
-    """Return a request with its deadline; with *reports*, one that asks for progress instead."""
+    """Return a request with its deadline; with *reports*, with a request for progress instead."""
     wanted = dict(params or {})
     if reports:
         wanted["progress"] = True
@@ -315,7 +315,7 @@ def request_of(
 
 
 def frame_of(request: Request) -> bytes:
-    """Return the bytes of a request. Raises RpcError where it can't be sent."""
+    """Return the bytes of a request. Raises RpcError if it can't be sent."""
     try:
         return pack(request)
     except (FrameTooLargeError, UnicodeEncodeError, TypeError, ValueError, OverflowError) as error:
@@ -324,7 +324,7 @@ def frame_of(request: Request) -> bytes:
 
 
 def result_of(response: Response) -> Any:
-    """Return what a response answers. Raises RpcError where that is an error."""
+    """Return the result of a response. Raises RpcError if it is an error."""
     if response.error is None:
         return response.result
     match response.error:
@@ -342,7 +342,7 @@ def _own_socket() -> str:
     try:
         path, is_in_runtime = socket_place()
         if is_in_runtime:
-            # In a folder that others may write, somebody else could be listening.
+            # In a folder writable by others, another user's process could listen.
             check_private_dir(dirname(path))  # noqa: PTH120 - a fifth of a start
     except FileNotFoundError as error:
         raise NoDaemonError(f"no memd listens at {path}. Start it: memctl start") from error
@@ -352,8 +352,8 @@ def _own_socket() -> str:
 
 
 def _socket_of_holder() -> str | None:
-    """Return the socket that the lock names, if its folder is private to this user; else None."""
-    from memctl.lock import holder_of  # most calls find a daemon where they look first
+    """Return the socket named by the lock if its folder is private to this user; otherwise None."""
+    from memctl.lock import holder_of  # rarely needed
 
     try:
         holder = holder_of(state_dir())
@@ -396,7 +396,7 @@ def _connect(connected: socket.socket, place: str, timeout_s: float) -> None:
         try:
             return connected.connect(place)
         except BlockingIOError:
-            # The daemon's queue of connects is full. With a timeout set, Linux does not wait for a place.
+            # The daemon's listen queue is full. With a timeout set, Linux does not wait for a place in it.
             if time.monotonic() > deadline:
                 raise
             time.sleep(_QUEUE_FULL_S)

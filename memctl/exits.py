@@ -1,7 +1,6 @@
-"""The exit codes of memctl.
+"""The exit codes of memctl, and the table from memd's error codes to exit codes.
 
-grep's convention first (0 found, 1 nothing, 2 wrong call), then one code for each class of error.
-The one table from memd's error codes to exit codes; the help texts print it.
+The first follow grep (0 found, 1 nothing found, 2 wrong usage); then each class of error has a code.
 """
 
 OK = 0
@@ -9,18 +8,18 @@ NONE = 1  # nothing found
 USAGE = 2  # an option or parameter is wrong
 UNREACHABLE = 3  # no daemon, and none could be started
 WORKSPACE = 4  # no workspace here, or it is not registered
-NOT_FOUND = 5  # the source, chunk or entry that was named
+NOT_FOUND = 5  # the named source, chunk or entry does not exist
 BUSY = 6  # a limit or a deadline was reached: try again
 REFUSED = 7  # unsafe path, a secret in the text, or an entry that was changed by hand
 CONFIG = 8  # a configuration file is wrong
 UNHEALTHY = 9  # `health` found something broken
-INCOMPLETE = 10  # nothing found, and not all could be searched: stderr says what was missing
+INCOMPLETE = 10  # nothing found, but not everything could be searched: stderr has the reason
 BY_HAND = 11  # a file that memctl does not edit: the lines for it are printed
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a bug
-UNSAFE = 78  # EX_CONFIG of sysexits.h, as memd's own: a folder or path must be mended first
+UNSAFE = 78  # EX_CONFIG of sysexits.h, as for memd: a folder or path must be fixed first
 STORAGE = 74  # EX_IOERR of sysexits.h: the disk is full, or reading or writing failed
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-PIPE = 141  # 128 + SIGPIPE: the reader of our output left
+PIPE = 141  # 128 + SIGPIPE: the reader of the output has ended
 
 OF_CODE = {
     "MEMD_INVALID": USAGE,
@@ -57,7 +56,7 @@ exit codes:
 
 
 class CommandError(Exception):
-    """The command can't be carried out as it was typed; *status* is the exit code."""
+    """The command can't be executed as typed; *status* is the exit code."""
 
     def __init__(self, message: str, status: int = USAGE) -> None:
         super().__init__(message)
@@ -65,5 +64,5 @@ class CommandError(Exception):
 
 
 def of(code: str) -> int:
-    """Return the exit code for an error *code* of memd; unknown ones are internal errors."""
+    """Return the exit code for an error *code* of memd; INTERNAL for unknown codes."""
     return OF_CODE.get(code, INTERNAL)

@@ -1,6 +1,6 @@
-"""The hits that were shown last on a terminal, for `memctl open`: paths and lines, without text.
+"""The hits last shown on a terminal, for `memctl open`: paths and lines, without text.
 
-One file a terminal in the folder of the socket, for this user alone; removed once its shell has ended.
+One file for each terminal in the private folder of the socket; removed after its shell has ended.
 """
 
 import os
@@ -21,13 +21,13 @@ class HitPlace(NamedTuple):
 
 
 def keep(places: list[HitPlace]) -> None:
-    """Remember the hits that this terminal shows; without a terminal or a folder nothing is kept."""
+    """Store the hits that this terminal shows; do nothing without a terminal or the folder."""
     name = _name()
     if name is None:
         return
     import json  # only on a terminal
 
-    with suppress(OSError, PathError):  # the hits are on the screen, and more was not asked for
+    with suppress(OSError, PathError):  # the user asked only to see the hits
         make_private_dir(runtime_dir())
         _remove_old()
         path = runtime_dir() / name
@@ -38,7 +38,7 @@ def keep(places: list[HitPlace]) -> None:
 
 
 def kept() -> list[HitPlace]:
-    """Return the hits that this terminal showed last; [] where there are none."""
+    """Return the hits that this terminal showed last; [] if there are none."""
     name = _name()
     if name is None:
         return []
@@ -63,11 +63,11 @@ def _remove_old() -> None:
         except ProcessLookupError:
             os.unlink(entry)  # noqa: PTH108 - a DirEntry is no Path
         except OSError:
-            continue  # somebody else's process has the number now: at the next restart
+            continue  # another user's process has this id now: the next restart removes the file
 
 
 def _name() -> str | None:
-    """Return the name of the file: that of the shell, and of the terminal that it runs on."""
+    """Return the name of this terminal's file, from its session and device; None without a terminal."""
     for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
         with suppress(OSError, ValueError, AttributeError):
             terminal = os.ttyname(stream.fileno()).strip("/").replace("/", "-")  # type: ignore[union-attr]

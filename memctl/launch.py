@@ -1,7 +1,8 @@
-"""Starting of the daemon where none runs.
+"""Start and stop the daemon.
 
-One starter: systemd where memd.socket is installed, else this module, never both. Clients that start at
-the same moment agree through a lock which of them spawns; the daemon's own lock decides in the end.
+If memd.socket is installed, only systemd starts the daemon; otherwise only this module does. Clients that
+start at the same time use a lock, so that one of them spawns the daemon; finally the daemon's own lock
+decides.
 """
 
 import os
@@ -20,23 +21,23 @@ from memctl.paths import PathError, make_private_dir, open_own, reason_and_cure,
 if TYPE_CHECKING:
     from subprocess import Popen
 
-# The daemon is ready before it catches up with the disk, so this is the time of its imports and checks.
+# The daemon is ready before it scans the disk, so this covers only its imports and checks.
 START_TIMEOUT_S = 10.0
-STOP_TIMEOUT_S = 20.0  # memd ends itself after 10 s, whatever hangs
+STOP_TIMEOUT_S = 20.0  # memd ends within 10 s in any case
 
 EXIT_ALREADY_RUNNING = 73  # another daemon holds the lock of the state directory
-EXIT_UNSAFE = 78  # a folder or path must be mended first; what it says is the command
+EXIT_UNSAFE = 78  # a folder or path must be fixed first; the message has the command
 
 LOG_NAME = "memd.log"
-LOG_BYTES = 1 << 20  # a log longer than this is set aside at the next start; one older is kept
+LOG_BYTES = 1 << 20  # a longer log is rotated at the next start; one older file is kept
 
 _READY = b"READY\n"
-_READY_BYTES = 64 << 10  # arbitrary: an error text that a person reads
+_READY_BYTES = 64 << 10  # arbitrary: more than an error message
 _FIRST_PAUSE_S = 0.01
 _LONGEST_PAUSE_S = 0.2
-_LISTENS_S = 0.3  # a daemon that names its socket listens within this time, or cannot be reached
+_LISTENS_S = 0.3  # a daemon listens within this time after naming its socket, or cannot be reached
 
-# What belongs to our own service manager, should memctl run under one.
+# Set by a service manager for memctl itself, if it runs in a service.
 _NOT_INHERITED = {
     "NOTIFY_SOCKET",
     "LISTEN_PID",
@@ -48,23 +49,23 @@ _NOT_INHERITED = {
 
 
 class NotReadyError(Unreachable):
-    """The daemon takes longer to start than the caller would wait; it goes on starting."""
+    """The daemon takes longer to start than the caller's timeout; it is still starting."""
 
 
 def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = START_TIMEOUT_S) -> Client:
     """
-    Return a connection to the daemon, starting it where none runs.
+    Return a connection to the daemon, starting it if none runs.
 
-    A daemon that is older than this memctl is restarted, once, where a memctl of this installation started it
-    and it is idle.
+    An idle daemon that is older than this memctl is restarted once, if a memctl of this installation started
+    it.
 
     Args:
-        command: what starts memd; gets `--ready-fd N` appended. None: this installation's memd.
+        command: starts memd; gets `--ready-fd N` appended. None: this installation's memd.
         timeout_s: how long the daemon may take until it is ready.
 
     Raises:
-        MustMendError: a folder or file must be mended first.
-        Unreachable: it could not be started; the text is the daemon's own where it left one.
+        MustMendError: a folder or file must be fixed first.
+        Unreachable: it could not be started; the text has the daemon's error message, if there is one.
     """
     if connected := _connected():
         if not _ended_older(connected):
@@ -84,7 +85,7 @@ def ensure_daemon(*, command: Sequence[str] | None = None, timeout_s: float = ST
 
 def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
     """
-    Stop the daemon and wait until its process is gone; False if none ran.
+    Stop the daemon and wait until its process has ended; return False if none ran.
 
     Raises:
         Unreachable: it does not answer, or does not end.
@@ -92,7 +93,7 @@ def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
     ran = False
     if systemd.managed():
         ran = systemd.systemctl("is-active", systemd.SERVICE, check=False) == "active"
-        # The socket as well, else the next client starts the service again.
+        # The socket as well, because it would start the service again for the next client.
         systemd.systemctl("stop", systemd.SOCKET, systemd.SERVICE)
     client = _connected()
     if client is None:
@@ -101,22 +102,22 @@ def stop_daemon(*, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         pid = client.call("ping", timeout_s=5.0)["pid"]
         client.call("shutdown", timeout_s=5.0)
     if not _wait_for_end(pid, timeout_s):
-        raise Unreachable(f"memd did not stop within {timeout_s:g} s. Its files allow it: kill -9 {pid}")
+        raise Unreachable(f"memd did not stop within {timeout_s:g} s. Its files stay valid: kill -9 {pid}")
     return True
 
 
 def default_command() -> list[str]:
-    """Return how memd of this installation is started."""
+    """Return the command that starts memd of this installation."""
     return python_module("memd")
 
 
 def python_module(name: str) -> list[str]:
-    """Return how a module of this installation is run; -P keeps a folder named memd from taking its place."""
+    """Return the command that runs a module of this installation; -P: not from the current folder."""
     return [sys.executable, "-P", "-m", name]
 
 
 def source_tree() -> str | None:
-    """Return the source tree whose memctl this is, so that its memd is started; None if installed."""
+    """Return the source tree that this memctl runs from; None if it is installed."""
     tree = Path(__file__).resolve().parent.parent
     return str(tree) if (tree / "pyproject.toml").is_file() else None
 
@@ -128,7 +129,7 @@ def _connected() -> Client | None:
 
 
 def _ended_older(client: Client) -> bool:
-    """End an idle, older daemon that memctl of this installation started; return whether it ended."""
+    """Stop an idle, older daemon that memctl of this installation started; return whether it ended."""
     holder = older_daemon(client.place)
     if holder is None or not holder.by_memctl or holder.installation != installation() or systemd.managed():
         return False
@@ -136,9 +137,9 @@ def _ended_older(client: Client) -> bool:
         if not client.call("shutdown", {"if_idle": True}, timeout_s=STOP_TIMEOUT_S)["stopping"]:
             return False
     except RpcError as error:
-        if error.code != "MEMD_STOPPING":  # another memctl was faster
+        if error.code != "MEMD_STOPPING":  # another memctl is stopping it
             return False
-    except Unreachable:  # as above
+    except Unreachable:  # another memctl has stopped it
         pass
     return _wait_for_end(holder.pid, STOP_TIMEOUT_S)
 
@@ -147,19 +148,19 @@ def _start_by_systemd(deadline: float) -> Client:
     systemd.systemctl("start", systemd.SOCKET)
     if connected := _connected():
         return connected
-    # The unit is active and its socket file is gone: somebody removed it.
+    # The unit is active, but its socket file was removed.
     systemd.systemctl("restart", systemd.SOCKET)
     return _connect_until(deadline)
 
 
 @contextmanager
 def _starting(deadline: float) -> Iterator[Client | None]:
-    """Hold the starters' lock, or get the connection that another starter made possible."""
+    """Yield None while holding the starting clients' lock, or a connection if another client was first."""
     import fcntl
 
     fd = _open_in_state_dir("start.lock", os.O_RDWR | os.O_CREAT)
     try:
-        for _ in _pauses(deadline, "another memctl is starting memd, and it is not there yet: try again"):
+        for _ in _pauses(deadline, "another memctl is starting memd, which is not ready yet: try again"):
             with suppress(BlockingIOError):
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
@@ -172,26 +173,24 @@ def _starting(deadline: float) -> Iterator[Client | None]:
 
 
 def _start_by_hand(command: Sequence[str], deadline: float) -> Client:
-    if connected := _connected():  # another starter was quicker
+    if connected := _connected():  # another client was faster
         return connected
     seen: list[Holder | None] = []
     while not _spawn(command, deadline):
-        # Another daemon holds the lock: it is about to listen, or to end, or it is not reached from here.
+        # Another daemon holds the lock: it is starting, stopping, or cannot be reached from here.
         holder = holder_of(state_dir())
         if holder in seen:
             raise Unreachable(_not_reached(holder))
-        seen.append(holder)  # None: it has just taken the lock for the first time
+        seen.append(holder)  # None: it has taken the lock, but not written to it yet
         if holder and (connected := _outlast(holder, deadline)):
             return connected
     return _connect_until(deadline)
 
 
 def _outlast(holder: Holder, deadline: float) -> Client | None:
-    """Return a connection to the daemon that holds the lock once it listens; None once it has ended."""
+    """Wait for the daemon that holds the lock; return a connection if it listens, None if it ends."""
     listens_by = time.monotonic() + _LISTENS_S
-    late = (
-        f"memd (process {holder.pid}) has held {state_dir()} for long and does not listen: kill {holder.pid}"
-    )
+    late = f"memd (process {holder.pid}) holds {state_dir()} but does not listen in time: kill {holder.pid}"
     for _ in _pauses(deadline, late):
         if connected := _connected():
             return connected
@@ -205,13 +204,11 @@ def _outlast(holder: Holder, deadline: float) -> Client | None:
 
 def _not_reached(holder: Holder | None) -> str:
     if holder is None:
-        return (
-            f"another process holds {state_dir()}/lock and does not say who it is: fuser {state_dir()}/lock"
-        )
+        return f"an unknown process holds {state_dir()}/lock: find it by fuser {state_dir()}/lock"
     return (
-        f"a memd (process {holder.pid}) holds {state_dir()} and is not reached from here at "
+        f"a memd (process {holder.pid}) uses {state_dir()} but cannot be reached from here at "
         f"{holder.socket or socket_path()}: its socket was removed, or it runs in another container. "
-        f"Stop it where it runs (kill {holder.pid}), or use a state directory of your own here: "
+        f"Stop it where it runs (kill {holder.pid}), or use another state directory here: "
         'export XDG_STATE_HOME="$HOME/memd-state"'
     )
 
@@ -221,13 +218,13 @@ def _is_there(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # the number is another user's process by now
+    except PermissionError:  # the process id belongs to another user's process now
         return False
     return True
 
 
 def _spawn(command: Sequence[str], deadline: float) -> bool:
-    """Start one daemon and wait until it is ready; False where another daemon runs already."""
+    """Start one daemon and wait until it is ready; return False if another daemon runs already."""
     import subprocess
     import threading
 
@@ -254,7 +251,7 @@ def _spawn(command: Sequence[str], deadline: float) -> bool:
         return _outcome(process, from_daemon, deadline)
     finally:
         os.close(from_daemon)
-        # Whoever ends first: this takes the exit status, so that no zombie stays below a long memctl mcp.
+        # Collect the exit status, so that no zombie process stays below a long-running memctl mcp.
         threading.Thread(target=process.wait, daemon=True).start()
 
 
@@ -280,7 +277,7 @@ def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool
 
 
 def _read_ready(from_daemon: int, deadline: float) -> bytes:
-    """Return READY as soon as it comes, else all that the daemon wrote before it closed the pipe."""
+    """Return READY as soon as it arrives, otherwise all that the daemon wrote before it closed the pipe."""
     import select
 
     said = b""
@@ -301,7 +298,7 @@ def _connect_until(deadline: float) -> Client:
 
 
 def _pauses(deadline: float, what_failed: str) -> Iterator[None]:
-    """Yield at once, then after longer and longer pauses; Unreachable once *deadline* is past."""
+    """Yield at once, then after increasing pauses; raise Unreachable once *deadline* has passed."""
     pause_s = _FIRST_PAUSE_S
     while True:
         yield
@@ -312,12 +309,12 @@ def _pauses(deadline: float, what_failed: str) -> Iterator[None]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a process of this installation."""
+    """Return the environment for processes of this installation."""
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     if environment.get("MEMD_SOCKET"):
-        environment["MEMD_SOCKET"] = str(socket_path())  # memd starts in another folder than ours
+        environment["MEMD_SOCKET"] = str(socket_path())  # absolute, because memd starts in another folder
     if tree := source_tree():
-        # Run from its source tree, memctl starts the memd beside it and not one that is installed.
+        # memctl in a source tree starts the memd of that tree instead of an installed one.
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [tree, os.environ.get("PYTHONPATH")]))
     return environment
 
@@ -347,11 +344,11 @@ def _open_log() -> int:
 
 def _last_line(log_path: Path) -> str:
     lines = log_path.read_bytes()[-_READY_BYTES:].decode(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it left no word")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote no error")
 
 
 def _wait_for_end(pid: int, timeout_s: float) -> bool:
-    """Wait until a process is gone; on Linux a zombie counts as gone."""
+    """Wait until a process has ended and return whether it has; on Linux a zombie has ended."""
     import select
 
     deadline = time.monotonic() + timeout_s

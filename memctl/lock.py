@@ -1,7 +1,7 @@
-"""The lock of a state directory: which daemon holds it, and where that daemon listens.
+"""The lock file of a state directory: which daemon holds it, and where that daemon listens.
 
-The lock itself is flock's. What the file says is for clients whose environment names another runtime
-directory, as in cron, containers and after su, and for messages. Both sides import it.
+flock makes the lock. The contents of the file are for messages, and for clients whose environment has another
+runtime directory, as in cron, in containers and after su. Both memctl and memd import this module.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOCK_NAME = "lock"
-_MOST_BYTES = 16 << 10  # above a pid, a time, and three paths of the greatest length
+_MOST_BYTES = 16 << 10  # above a pid, a time, and three paths of maximum length
 
 
 class Holder(NamedTuple):
-    """The daemon that took the lock last, as it describes itself."""
+    """The daemon that took the lock last, as it wrote to the file."""
 
     pid: int
     start: int  # unix seconds
     socket: str = ""  # "" until it listens
     is_stopping: bool = False
-    api_level: int = 0  # of the protocol that it speaks; 0: it is older than this line
-    installation: str = ""  # as `installation` has it
-    by_memctl: bool = False  # a memctl started it, and no service and no person
+    api_level: int = 0  # of its protocol; 0: older than this field
+    installation: str = ""  # the result of `installation`
+    by_memctl: bool = False  # started by memctl, not by systemd or a person
 
 
 def installation() -> str:
-    """Return the identity of this installation of memd: the folders of its Python and of its code."""
+    """Return an identifier of this installation of memd: the folders of its Python and of its code."""
     return ascii((sys.prefix, os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120 - pathlib is slow
 
 
 def write(descriptor: int, holder: Holder) -> None:
-    """Write the holder of the lock for `holder_of`; only the holder may call this."""
+    """Write the holder to the lock file, for `holder_of`; only the holder of the lock may call this."""
     text = f"pid {holder.pid}\nstart {holder.start}\n"
     if holder.socket:
         text += f"socket {holder.socket}\n"
@@ -48,14 +48,14 @@ def write(descriptor: int, holder: Holder) -> None:
         text += "memctl\n"
     if holder.is_stopping:
         text += "stopping\n"
-    # In one write, and cut afterwards: a reader never sees less than one of the two.
+    # One write, then truncate: a reader always sees all lines of the old or the new text.
     raw = os.fsencode(text)
     os.pwrite(descriptor, raw, 0)
     os.ftruncate(descriptor, len(raw))
 
 
 def newly_taken(pid: int, *, by_memctl: bool = False) -> Holder:
-    """Return the holder that a daemon of this installation writes before it listens."""
+    """Return the `Holder` that a daemon of this installation writes before it listens."""
     return Holder(
         pid, int(time.time()), api_level=API_LEVEL, installation=installation(), by_memctl=by_memctl
     )
@@ -63,10 +63,10 @@ def newly_taken(pid: int, *, by_memctl: bool = False) -> Holder:
 
 def holder_of(state_dir: Path | str) -> Holder | None:
     """
-    Return the daemon that took the lock last, which may be gone; None where there was none.
+    Return the daemon that took the lock last, which may have ended; None if there was none.
 
     Raises:
-        PathError: the state directory or its lock must be mended first.
+        PathError: the state directory or its lock file must be fixed first.
     """
     try:
         check_private_dir(state_dir)
@@ -80,7 +80,7 @@ def holder_of(state_dir: Path | str) -> Holder | None:
 
 
 def read(descriptor: int) -> Holder | None:
-    """Return the holder that is written in an open lock; None where it cannot be parsed."""
+    """Return the holder in an open lock file; None if the text cannot be parsed."""
     said = {}
     for line in os.pread(descriptor, _MOST_BYTES, 0).split(b"\n"):
         name, _, value = line.partition(b" ")

@@ -1,7 +1,7 @@
-"""The model folders that `memctl models` downloaded: their files, their records, and the user's leave.
+"""The model folders that `memctl models` downloads: their files, their records, and the user's permission.
 
-A model is a folder below the user's data folder. Its memd.json says where each file came from, and what memd
-reads of it: prefixes and scripts.
+A model is a folder below the user's data folder. Its memd.json has the origin of each file, and settings for
+memd: prefixes and scripts.
 """
 
 import fcntl
@@ -20,10 +20,10 @@ from memctl import exits, paths
 from memctl.exits import CommandError
 
 RECORD = "memd.json"
-SHIPPED = "all-MiniLM-L6-v2"  # the model that comes with memd, which has no folder of the user's
+SHIPPED = "all-MiniLM-L6-v2"  # the model that comes with memd, outside of the user's data folder
 _STAGED = ".adding-"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# The one to prefer first, as memd looks for them.
+# In order of preference, as in memd.
 _GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 _TOKENIZERS = ("tokenizer.json", "onnx/tokenizer.json")
 _SETTINGS = {
@@ -34,14 +34,14 @@ _POOLING = re.compile(r"[A-Za-z0-9_]+/config\.json")
 
 
 def folder_of(name: str) -> Path:
-    """Return where the model *name* is, or would be. Raises CommandError: it is no name of a folder."""
+    """Return the folder of the model *name*, which may not exist. Raises CommandError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise CommandError(f"{name!r} is not the name of a model. Known ones: memctl models list")
     return paths.data_dir() / "models" / name
 
 
 def records() -> dict[str, dict[str, Any]]:
-    """Return name → record of each model that was added."""
+    """Return name → record for each downloaded model."""
     found = {}
     for path in sorted((paths.data_dir() / "models").glob(f"*/{RECORD}")):
         with suppress(OSError, ValueError):
@@ -50,7 +50,7 @@ def records() -> dict[str, dict[str, Any]]:
 
 
 def record_of(name: str) -> dict[str, Any]:
-    """Return the record of one model. Raises CommandError: no such model was added."""
+    """Return the record of one model. Raises CommandError if no such model was downloaded."""
     folder_of(name)
     known = records()
     if name not in known:
@@ -60,19 +60,19 @@ def record_of(name: str) -> dict[str, Any]:
 
 
 def wanted(names: set[str], repo: str) -> list[str]:
-    """Return which files of a repository make a model folder. Raises CommandError: there is no export."""
+    """Return the files of a repository to download. Raises CommandError if it has no ONNX export."""
     graph = next((name for name in _GRAPHS if name in names), None)
     tokenizer = next((name for name in _TOKENIZERS if name in names), None)
     if graph is None or tokenizer is None:
         missing = f"ONNX graph ({', '.join(_GRAPHS)})" if graph is None else "tokenizer.json"
-        raise CommandError(f"{repo} holds no {missing}: choose a repository with an ONNX export")
+        raise CommandError(f"{repo} has no {missing}: choose a repository with an ONNX export")
     beside = {name for name in names if name in _SETTINGS or _POOLING.fullmatch(name)}
     return sorted({graph, tokenizer} | beside | ({f"{graph}_data"} & names))
 
 
 @contextmanager
 def staging() -> Iterator[Path]:
-    """Yield a folder to download into, which goes at the end; those that killed processes left go first."""
+    """Yield a temporary folder for a download, after deleting those left behind by killed processes."""
     above = paths.data_dir() / "models"
     with ExitStack() as held:
         with _locked(above):
@@ -87,7 +87,7 @@ def staging() -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path, flags: int = 0) -> Iterator[None]:
-    """Hold the lock of a folder, which ends with the process, too."""
+    """Hold the lock of a folder; the end of the process releases it, too."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | flags)
@@ -97,7 +97,7 @@ def _locked(folder: Path, flags: int = 0) -> Iterator[None]:
 
 
 def check_file(path: Path, size_bytes: int, sha256: str | None, blob: str | None) -> str:
-    """Return the SHA-256 of a file that is what the hub said. Raises CommandError: it is not."""
+    """Return the SHA-256 of a file. Raises CommandError if size or checksum differ from the hub's."""
     found_bytes = path.stat().st_size
     with path.open("rb") as opened:
         found = hashlib.file_digest(opened, "sha256").hexdigest()
@@ -116,7 +116,7 @@ def check_file(path: Path, size_bytes: int, sha256: str | None, blob: str | None
 
 
 def delete(folder: Path, record: dict[str, Any]) -> list[str]:
-    """Delete the files that were added, and folders that are empty then; return what stays."""
+    """Delete the downloaded files, and folders that are empty then; return the paths of other files."""
     for name in [*record["files"], RECORD]:
         path = folder / name
         if path.parent.resolve().is_relative_to(folder.resolve()):
@@ -130,12 +130,12 @@ def delete(folder: Path, record: dict[str, Any]) -> list[str]:
 
 
 def allow(folder: Path, *, allowed: bool) -> None:
-    """Name a folder in the user's own configuration, or name it no more; all else in the file stays.
+    """Add a folder to `models` in the user's configuration, or remove it; the rest does not change.
 
     Raises:
-        CommandError: the file is not TOML, or cannot be written; it is as it was.
+        CommandError: the file is not TOML, or cannot be written; it was not changed.
     """
-    import tomlkit  # only to write, and 30 ms
+    import tomlkit  # takes 30 ms, and only needed to write
     from tomlkit.exceptions import TOMLKitError
 
     target = (paths.config_dir() / "config.toml").resolve()

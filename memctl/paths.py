@@ -1,7 +1,8 @@
-"""The places of socket, state and configuration, and whether each is safe.
+"""The paths of socket, state and configuration, and checks that they are safe.
 
-The one reader of MEMD_* and XDG_* variables. Standard library only, because both sides import it. What each
-command of memctl needs works on plain texts: pathlib, which brings urllib, is a fifth of a start.
+Only this module reads the MEMD_* and XDG_* path variables. It imports only the standard library, because
+memctl and memd use it. Functions that each command needs work on strings: importing pathlib takes a fifth of
+a start.
 """
 
 from __future__ import annotations
@@ -16,42 +17,42 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The smallest sun_path that we run on is macOS's: 104 bytes with the closing NUL.
+# The smallest sun_path of the supported systems is that of macOS: 104 bytes with the final NUL.
 MAX_SOCKET_PATH_BYTES = 103
 
 _MACOS = sys.platform == "darwin"
 
 
 class PathError(Exception):
-    """A place can't be used as it is; the text says why and gives the command that mends it."""
+    """A path can't be used; the text has the reason and the command that fixes it."""
 
 
 def socket_path() -> Path:
     """
-    Return where memd listens: MEMD_SOCKET, else memd.sock in the user's runtime directory.
+    Return the path of memd's socket: MEMD_SOCKET, or memd.sock in the user's runtime directory.
 
     Raises:
-        PathError: the path is longer than a socket's may be.
+        PathError: the path is too long for a socket.
     """
     return _path(socket_place()[0])
 
 
 def socket_place() -> tuple[str, bool]:
-    """Return `socket_path` as text, and whether it is in the runtime directory. Raises as `socket_path`."""
+    """Return `socket_path` as text, and whether it is in the runtime directory. Raises PathError."""
     runtime = _runtime_dir()
     named = os.environ.get("MEMD_SOCKET")
     path = os.path.join(os.getcwd(), named) if named else f"{runtime}/memd.sock"  # noqa: PTH109, PTH118
     size_bytes = len(os.fsencode(path))
     if size_bytes > MAX_SOCKET_PATH_BYTES:
         raise PathError(
-            f"the socket's path has {size_bytes} bytes, {MAX_SOCKET_PATH_BYTES} are possible: {path}. "
-            f"Choose a shorter one: export MEMD_SOCKET=/tmp/memd-{os.getuid()}/memd.sock"
+            f"the socket's path has {size_bytes} bytes, more than {MAX_SOCKET_PATH_BYTES}: {path}. "
+            f"Use a shorter path: export MEMD_SOCKET=/tmp/memd-{os.getuid()}/memd.sock"
         )
     return path, os.path.dirname(path) == runtime  # noqa: PTH120 - as above
 
 
 def runtime_dir() -> Path:
-    """Return the folder of the socket: $XDG_RUNTIME_DIR/memd, else memd-<uid> among temporary files."""
+    """Return the folder of the socket: $XDG_RUNTIME_DIR/memd, or memd-<uid> in the temporary folder."""
     return _path(_runtime_dir())
 
 
@@ -63,7 +64,7 @@ def _runtime_dir() -> str:
 
 
 def state_dir() -> Path:
-    """Return the folder of lock, registry, indexes and log."""
+    """Return the folder of the lock, the registry, the indexes and the log."""
     return _path(state_place())
 
 
@@ -89,14 +90,14 @@ def config_dir() -> Path:
 
 def make_private_dir(path: Path) -> None:
     """
-    Make *path* and what is missing above it, for this user alone; check it where it was there before.
+    Create *path*, private to this user, and its missing parents; check it if it exists.
 
     Raises:
-        PathError: it can't be made, or others could read or replace what is in it.
+        PathError: it can't be created, or other users could read or replace its contents.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):  # check_private_dir says what is there instead of a directory
+        with suppress(FileExistsError):  # check_private_dir reports anything except a directory
             path.mkdir(mode=0o700)
     except OSError as error:
         raise PathError(f"can't make {path}: {reason_and_cure(path, error)}") from error
@@ -105,11 +106,11 @@ def make_private_dir(path: Path) -> None:
 
 def check_private_dir(path: Path | str) -> None:
     """
-    Refuse *path* unless it is a real directory of this user that nobody else may enter.
+    Refuse *path* unless it is a real directory that only this user may enter.
 
     Raises:
-        PathError: with the command that mends it.
-        FileNotFoundError: it is not there.
+        PathError: the text has the command that fixes it.
+        FileNotFoundError: it does not exist.
     """
     try:
         found = os.lstat(path)
@@ -123,21 +124,21 @@ def check_private_dir(path: Path | str) -> None:
 
 
 def _refuse_dir(path: Path, found: os.stat_result) -> None:
-    """Say what is wrong with a folder, and which command mends it."""
+    """Raise PathError with what is wrong with a folder, and the command that fixes it."""
     uid = os.getuid()
     if stat.S_ISLNK(found.st_mode):
         raise PathError(f"{path} is a symbolic link; memd needs a real directory: rm {_quoted(path)}")
     if not stat.S_ISDIR(found.st_mode):
         raise PathError(f"{path} is not a directory: {_out_of_the_way(path, found.st_mode)}")
     if not path.name.startswith("memd") and (found.st_uid != uid or found.st_mode & 0o077):
-        # Not a name that memd gives, so /tmp, a home, a folder of notes: made private, it would break
-        # for all else.
+        # memd does not create folders of this name, so it may be /tmp, a home or a folder of notes, which
+        # other programs could not use any more if it were private.
         raise PathError(
-            f"{path} is not for memd alone. Give the socket a folder of its own: "
+            f"{path} is not a folder for memd only. Give the socket its own folder: "
             f"export MEMD_SOCKET=/tmp/memd-{uid}/memd.sock"
         )
     if found.st_uid != uid:
-        # In a folder that everybody may write, like /tmp, somebody else may have put it there on purpose.
+        # In a folder that all users may write to, like /tmp, another user may have created it on purpose.
         shared = path.parent.stat().st_mode & stat.S_IWOTH
         mend = "rm -r" if shared else f"chown -R {uid}"
         raise PathError(
@@ -148,58 +149,58 @@ def _refuse_dir(path: Path, found: os.stat_result) -> None:
         raise PathError(f"{path} is open to other users (mode {mode}): chmod 700 {_quoted(path)}")
     if found.st_mode & 0o700 != stat.S_IRWXU:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        raise PathError(f"{path} can't be used by yourself (mode {mode}): chmod 700 {_quoted(path)}")
+        raise PathError(f"{path} is not accessible to you (mode {mode}): chmod 700 {_quoted(path)}")
 
 
 def check_socket(path: Path | str) -> None:
     """
-    Refuse *path* where something other than a socket is there; nothing at all is fine.
+    Refuse *path* if it exists and is not a socket.
 
     Raises:
-        PathError: with the command that takes it away.
+        PathError: the text has the command that removes it.
     """
     with suppress(FileNotFoundError):
         mode = os.lstat(path).st_mode
         if not stat.S_ISSOCK(mode):
-            raise PathError(f"{path} is {_kind(mode)} and no socket: {_out_of_the_way(_path(path), mode)}")
+            raise PathError(f"{path} is {_kind(mode)} and not a socket: {_out_of_the_way(_path(path), mode)}")
 
 
 def open_own(path: Path | str, flags: int) -> int:
     """
-    Open a regular file of memd's own without blocking: a FIFO may be in its place.
+    Open a regular file of memd without blocking, even if it was replaced by a FIFO.
 
     Args:
-        path: in a folder of memd's.
-        flags: of os.open; a file that they make is for this user alone.
+        path: in a folder of memd.
+        flags: for os.open; a new file is private to this user.
 
     Raises:
-        PathError: with the command that mends it.
-        FileNotFoundError: it is not there, and is not to be made.
+        PathError: the text has the command that fixes it.
+        FileNotFoundError: it does not exist, and *flags* have no O_CREAT.
     """
     try:
         descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except FileNotFoundError:
         if not flags & os.O_CREAT:
             raise
-        raise PathError(f"can't make {path}: the folder it is in was removed just now. Try again") from None
+        raise PathError(f"can't make {path}: its folder was removed just now. Try again") from None
     except OSError as error:
         raise PathError(f"can't open {path}: {reason_and_cure(path, error)}") from error
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise PathError(f"{path} is {_kind(mode)} and no file: {_out_of_the_way(_path(path), mode)}")
+        raise PathError(f"{path} is {_kind(mode)} and not a file: {_out_of_the_way(_path(path), mode)}")
     return descriptor
 
 
 def reason_and_cure(path: Path | str, error: OSError) -> str:
-    """Return why memd can't use *path*, and the command that mends it."""
+    """Return why memd can't use *path*, and the command that fixes it."""
     path = _path(path)
     if error.errno in {errno.EACCES, errno.EPERM}:
         return _cure_of_rights(path)
     if error.errno == errno.EROFS:
-        return f"it is on a file system that is mounted read-only. Choose another: {_another_place(path)}"
+        return f"it is on a read-only file system. Choose another place: {_another_place(path)}"
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return f"no space left. Make some: df -h {_quoted(_nearest(path))}"
+        return f"no space left. Free some: df -h {_quoted(_nearest(path))}"
     if error.errno == errno.ENAMETOOLONG:
         return f"the name is too long. Choose another place: {_another_place(path)}"
     blocking = _nearest(path)
@@ -211,7 +212,7 @@ def reason_and_cure(path: Path | str, error: OSError) -> str:
 
 
 def _cure_of_rights(path: Path) -> str:
-    """Return the command that gives this user access to the file, or to the first folder without it."""
+    """Return the command that gives this user access to *path*, or to the first folder without access."""
     for folder in reversed(path.parents):
         if os.path.lexists(folder) and not os.access(folder, os.X_OK):
             return _right_to(folder)
@@ -232,7 +233,7 @@ def _right_to(place: Path) -> str:
 
 
 def _nearest(path: Path) -> Path:
-    """Return *path*, or the nearest folder above it that there is."""
+    """Return *path* if it exists, or the nearest existing folder above it."""
     return next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
 
 
@@ -245,14 +246,14 @@ def _kind(mode: int) -> str:
 
 
 def _out_of_the_way(path: Path, mode: int) -> str:
-    """Return the command that clears *path*: files and folders, which may hold something, are moved."""
+    """Return the command that frees *path*: files and folders are moved, because they may have contents."""
     if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
         return f"mv {_quoted(path)} {_quoted(path.with_name(f'{path.name}.aside'))}"
     return f"rm {_quoted(path)}"
 
 
 def _another_place(path: Path) -> str:
-    """Return the shell line that chooses another state directory or socket in place of *path*."""
+    """Return the shell command that sets another state directory or socket than *path*."""
     with suppress(PathError):
         state = state_dir()
         if path == state or state in path.parents or path in state.parents:
@@ -261,7 +262,7 @@ def _another_place(path: Path) -> str:
 
 
 def _path(path: Path | str) -> Path:
-    from pathlib import Path  # see above
+    from pathlib import Path  # slow to import
 
     return Path(path)
 
@@ -278,12 +279,12 @@ def _home_place() -> str:
 
 
 def _from_env(name: str) -> str | None:
-    """Return an absolute path out of the environment; the XDG specification says to ignore relative ones."""
+    """Return an absolute path from the environment; the XDG specification demands to ignore relative ones."""
     value = os.environ.get(name, "")
     return value if value.startswith("/") else None
 
 
 def _quoted(path: Path) -> str:
-    from shlex import quote  # 1 ms, only for an error
+    from shlex import quote  # 1 ms, only needed for errors
 
     return quote(str(path))

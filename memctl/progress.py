@@ -1,7 +1,4 @@
-"""Progress of the index, an import or a download on stderr.
-
-Always on stderr: stdout belongs to the answer. A bar on a terminal, else a line now and then.
-"""
+"""Progress of an index, an import or a download, on stderr: a bar on a terminal, otherwise lines."""
 
 import sys
 import time
@@ -19,18 +16,18 @@ _STAGES = {
     "import": "importing KiB",
     "download": "downloading KiB",
 }
-_LINE_EVERY_S = 5.0  # often enough to see life in a log, seldom enough not to fill it
+_LINE_EVERY_S = 5.0  # arbitrary: shows that work goes on without filling a log
 
 
 class Progress:
-    """Shows the progress notifications of one call; nothing before the first and nothing after the end."""
+    """Shows the progress notifications of one call, from the first until the end of the context."""
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
         self._next_line_s = 0.0
         self._stage = ""
-        self._began: tuple[float, int] | None = None  # when this stage was first heard of, and how far it was
+        self._began: tuple[float, int] | None = None  # time and `done` of this stage's first notification
 
     def __enter__(self) -> Self:
         return self
@@ -55,16 +52,16 @@ class Progress:
             self._bar = _new_bar()
             self._task = self._bar.add_task(stage, total=None)
             self._bar.start()
-        # An unknown total makes the bar pulse instead of standing at 0 %.
+        # With an unknown total, the bar pulses instead of showing 0 %.
         self._bar.update(self._task, description=stage, completed=done, total=total or None)
 
     def _write(self, stage: str, done: int, total: int) -> None:
         now_s = time.monotonic()
         if not total and stage != _STAGES["scan"]:
-            return  # nothing is to be done; only a scan does not know its total
+            return  # there is nothing to do; only a scan does not know its total
         if stage != self._stage:
             self._stage, self._began = stage, (now_s, done)
-        # By the clock alone: a folder that is looked through again goes back and forth between stages.
+        # Independent of stages, because scanning a folder again alternates between them.
         if now_s < self._next_line_s:
             return
         self._next_line_s = now_s + _LINE_EVERY_S
@@ -72,7 +69,7 @@ class Progress:
         print(f"memctl: {stage}{amount}", file=sys.stderr, flush=True)
 
     def _left(self, now_s: float, done: int, total: int) -> str:
-        """Return an estimate of the time left, by the rate since this stage began."""
+        """Return an estimate of the time left, from the rate since this stage began."""
         since_s, first = self._began or (now_s, done)
         if done <= first:
             return ""

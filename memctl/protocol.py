@@ -1,9 +1,8 @@
 """The wire protocol: MessagePack-RPC frames, and what a receiver accepts.
 
-MessagePack-RPC as Neovim speaks it, the only wire format here: bytes in, messages out, no socket and no
-clock. Two faults are kept apart: `ProtocolError` (the bytes mean nothing or ask too much: nothing can be
-answered, drop the connection) and `Invalid` (a request with an id whose contents can't be served: tell
-the caller what is wrong with it).
+MessagePack-RPC as in Neovim, the only wire format of memd. Bytes in, messages out: no socket and no clock.
+Two kinds of errors are distinguished: `ProtocolError` (invalid bytes or a limit exceeded: drop the connection
+without an answer) and `Invalid` (a request with an id but invalid contents: answer with an error).
 """
 
 import math
@@ -13,20 +12,20 @@ import msgpack
 
 VERSION = 1
 
-API_LEVEL = 4  # counts up with every key or method that is added
-MAX_REQUEST_BYTES = 1 << 20  # an entry's content has at most 256 KiB; the rest is room for escapes and growth
-MAX_ANSWER_BYTES = 8 << 20  # twice the largest source; Neovim takes it in on its main thread in about 30 ms
-MAX_METHOD_CHARS = 64  # Neovim's own bound is 100; ours have at most 20
+API_LEVEL = 4  # increases with every new key or method
+MAX_REQUEST_BYTES = 1 << 20  # an entry's content has at most 256 KiB; the rest is for escapes and growth
+MAX_ANSWER_BYTES = 8 << 20  # twice the largest source; Neovim decodes it on its main thread in about 30 ms
+MAX_METHOD_CHARS = 64  # Neovim's limit is 100; memd's names have at most 20
 MAX_ID = 2**32 - 1  # u32 by the MessagePack-RPC specification
-MAX_DEPTH = 16  # arbitrary: no parameter goes deeper than 3
-MAX_NAME_CHARS = 40  # arbitrary: how much of a key an error text repeats
+MAX_DEPTH = 16  # arbitrary: no parameter is nested deeper than 3
+MAX_NAME_CHARS = 40  # arbitrary: the part of a key that an error message quotes
 
-# Fed in slices, so that what the decoder holds beyond one frame's bound is one slice at most.
+# Received bytes are fed in slices, so that the decoder buffers at most one slice beyond a frame's limit.
 _SLICE_BYTES = 64 << 10
 
 
 class FrameLimits(NamedTuple):
-    """How much one frame may hold before its connection is dropped."""
+    """The limits of one frame; the connection is dropped if one is exceeded."""
 
     size_bytes: int
     array_items: int
@@ -34,19 +33,19 @@ class FrameLimits(NamedTuple):
     containers: int  # arrays and maps together
 
 
-# Without a bound on containers 1 MiB of empty maps becomes 74 MB of Python objects. The decoder sets memory
-# aside for each array that is announced, 1,024 of them in each other: 8 MB at 1,024 items, 33 MB at 4,096.
+# Without a limit on containers, 1 MiB of empty maps becomes 74 MB of Python objects. The decoder allocates
+# memory for each announced array, up to 1,024 nested ones: 8 MB with 1,024 items each, 33 MB with 4,096.
 REQUESTS = FrameLimits(MAX_REQUEST_BYTES, array_items=1024, map_items=256, containers=10_000)
-# Answers come from our own daemon: their size is the bound, and each item takes at least a byte of it.
+# Answers come from the user's daemon, so only their size is limited; each item takes at least one byte.
 ANSWERS = FrameLimits(MAX_ANSWER_BYTES, MAX_ANSWER_BYTES, MAX_ANSWER_BYTES, MAX_ANSWER_BYTES)
 
 
 class ProtocolError(Exception):
-    """The peer broke the protocol, or a limit: drop the connection, answer nothing."""
+    """The peer violated the protocol or a limit: drop the connection without an answer."""
 
 
 class FrameTooLargeError(ValueError):
-    """A message is longer than its receiver would take."""
+    """A message is larger than its receiver accepts."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
         super().__init__(f"a message of {size_bytes:,} bytes; at most {limit_bytes:,} are allowed")
@@ -54,9 +53,9 @@ class FrameTooLargeError(ValueError):
         self.limit_bytes = limit_bytes
 
 
-# NamedTuples and not dataclasses: importing dataclasses takes 6 ms of each start of memctl.
+# NamedTuples, because importing dataclasses takes 6 ms of each start of memctl.
 class Request(NamedTuple):
-    """A call that wants one Response with the same id."""
+    """A call, answered by one Response with the same id."""
 
     id: int
     method: str
@@ -64,22 +63,22 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The answer to one Request; exactly one of *error* and *result* is meant."""
+    """The answer to one Request: *result* counts only if *error* is None."""
 
     id: int
-    error: Any  # None, or [0 | 1, "CODE: text"] with 1 where the caller is at fault
+    error: Any  # None, or [0 | 1, "CODE: text"] with 1 if the caller is at fault
     result: Any
 
 
 class Notification(NamedTuple):
-    """A message that nobody answers."""
+    """A message without an answer."""
 
     method: str
-    params: dict[str, Any]  # {} where the sender's arguments were anything but one map
+    params: dict[str, Any]  # {} unless the sender's arguments were a single map
 
 
 class Invalid(NamedTuple):
-    """A Request that can't be served but can be answered."""
+    """A Request with an id but invalid contents, which can be answered with an error."""
 
     id: int
     reason: str
@@ -94,7 +93,7 @@ def pack(message: Request | Response | Notification) -> bytes:
 
     Raises:
         FrameTooLargeError: the receiver would drop the connection over it.
-        TypeError, ValueError: it holds something that MessagePack has no form for.
+        TypeError, ValueError: it contains a value that MessagePack cannot represent.
     """
     limit_bytes = MAX_ANSWER_BYTES
     if isinstance(message, Request):
@@ -114,7 +113,7 @@ def pack_value(value: Any) -> bytes:
     Raises:
         TypeError, ValueError: as in `pack`.
     """
-    # File names may hold bytes that are no UTF-8: they go out as the bytes they are.
+    # File names may contain bytes that are not UTF-8: they are sent unchanged.
     packed: bytes = msgpack.packb(value, unicode_errors="surrogateescape")
     return packed
 
@@ -126,7 +125,7 @@ def unpack_value(packed: bytes) -> Any:
 
 def pack_answer(id_: int, result: bytes) -> bytes:
     """
-    Return the frame of a Response whose *result* is MessagePack already.
+    Return the frame of a Response whose *result* is already packed.
 
     Raises:
         FrameTooLargeError: as in `pack`.
@@ -142,7 +141,7 @@ def _within(frame: bytes, limit_bytes: int) -> bytes:
 
 
 class Decoder:
-    """Turns one connection's bytes into messages; dead after its first error."""
+    """Decodes the bytes of one connection into messages; unusable after its first error."""
 
     def __init__(self, limits: FrameLimits = REQUESTS) -> None:
         self._limits = limits
@@ -151,7 +150,7 @@ class Decoder:
         self._containers = 0
         self._unpacker: Any = msgpack.Unpacker(
             raw=False,
-            # Neovim puts any bytes into a text. A strict decoder would lose its place in the stream.
+            # Neovim sends any bytes as text. After an error, a strict decoder would lose its position.
             unicode_errors="surrogateescape",
             strict_map_key=True,
             max_buffer_size=limits.size_bytes + _SLICE_BYTES,
@@ -166,27 +165,27 @@ class Decoder:
 
     @property
     def unfinished_bytes(self) -> int:
-        """Bytes of a frame that has not arrived whole."""
+        """Number of received bytes of an incomplete frame."""
         return self._fed_bytes - self._taken_bytes
 
     def feed(self, received: bytes) -> list[Message]:
         """
-        Take bytes as they came and return the messages that they complete.
+        Process received bytes and return the messages that they complete.
 
         Raises:
-            ProtocolError: drop the connection; messages before the fault in *received* are lost with it.
+            ProtocolError: drop the connection; earlier messages in *received* are lost.
         """
         if self._unpacker is None:
-            raise ProtocolError("this reader ended with an earlier error")
+            raise ProtocolError("this decoder failed with an earlier error")
         try:
             return self._decode(received)
         except ProtocolError:
             self._unpacker = None
             raise
-        except Exception as error:  # noqa: BLE001 - the decoder raises many kinds, and each ends the stream
-            # An Unpacker goes on in the middle of the stream after an error, and was seen to crash.
+        except Exception as error:  # noqa: BLE001 - the decoder raises many types, and each ends the stream
+            # After an error, an Unpacker continues in the middle of the stream, and was seen to crash.
             self._unpacker = None
-            # The class alone: the text may quote what was sent.
+            # Only the type: the message may quote what was sent.
             raise ProtocolError(f"not MessagePack within our limits ({type(error).__name__})") from None
 
     def _decode(self, received: bytes) -> list[Message]:
@@ -195,13 +194,13 @@ class Decoder:
             part = received[start : start + _SLICE_BYTES]
             self._unpacker.feed(part)
             self._fed_bytes += len(part)
-            # Stopping the iteration keeps the half frame; the next slice goes on in it.
+            # The unpacker keeps an incomplete frame, which the next slice continues.
             for frame in self._unpacker:
                 before, self._taken_bytes = self._taken_bytes, self._unpacker.tell()
                 self._expect_size(self._taken_bytes - before)
                 self._containers = 0
                 messages.append(_message(frame))
-            # The decoder's own bound does not see what it already turned into objects.
+            # The unpacker's own limit does not count bytes that it has already converted to objects.
             self._expect_size(self.unfinished_bytes)
         return messages
 
@@ -226,18 +225,18 @@ def _message(frame: Any) -> Message:
             case 2, [str(method), list(params)]:
                 one_map = len(params) == 1 and type(params[0]) is dict
                 return Notification(method, params[0] if one_map else {})
-    raise ProtocolError("a frame that is no request, response or notification")
+    raise ProtocolError("a frame that is not a request, response or notification")
 
 
 def _id(value: Any) -> int:
-    # Without an id there is no answer, and a made-up one (0) closes Neovim's channel.
+    # Without an id there is no answer, and an invented one (0) closes Neovim's channel.
     if type(value) is not int or not 0 <= value <= MAX_ID:
-        raise ProtocolError("a message id that is no unsigned 32-bit integer")
+        raise ProtocolError("a message id that is not an unsigned 32-bit integer")
     return value
 
 
 class _RefusedError(Exception):
-    """Why a request is Invalid; raised where its id is not known."""
+    """The reason why a request is Invalid; raised by checks that do not know its id."""
 
 
 def _request(id_: int, method: Any, params: Any) -> Request | Invalid:
@@ -258,7 +257,7 @@ def _method(method: Any) -> str:
 
 
 def _params(params: Any) -> dict[str, Any]:
-    # Lua's {} arrives as an empty array in place of a map; others send null for no parameters.
+    # Lua's {} arrives as an empty array instead of a map; other clients send null without parameters.
     if params in ([], [[]], [None]):
         return {}
     if type(params) is not list or len(params) != 1 or type(params[0]) is not dict:
@@ -270,7 +269,7 @@ def _params(params: Any) -> dict[str, Any]:
 
 
 def _check(value: Any, where: str, depth: int) -> None:
-    """Refuse what no parameter may be: text that is no UTF-8, binary, extension types, NaN, deep nests."""
+    """Refuse values that no parameter may have: invalid UTF-8, binary, extensions, NaN, deep nesting."""
     if depth > MAX_DEPTH:
         raise _RefusedError(f"params are nested deeper than {MAX_DEPTH} levels")
     match value:

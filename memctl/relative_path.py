@@ -1,7 +1,7 @@
-"""Paths and globs as they are typed, from the current folder, as those of a workspace, from its root.
+"""Convert paths and globs relative to the current folder to ones relative to a workspace's root, and back.
 
-They are relative as grep's are: `..`, absolute paths and patterns that begin above the workspace mean what
-they mean to a shell. A pattern after `path:` in a query, and each path on the wire, counts from the root.
+Command line arguments work as for grep: `..`, absolute paths and patterns that begin above the workspace are
+allowed. A pattern after `path:` in a query, and each path on the wire, is relative to the root.
 """
 
 import os
@@ -13,25 +13,25 @@ from memctl.exits import CommandError
 from memctl.output.text import one_line
 
 _MAGIC = "*?["
-_PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # of a path, which no title is
+_PATH = re.compile(r"^[/.~]|\.(md|markdown)$")  # a path, never a title
 
 
 def root_of(workspace: str) -> str:
-    """Return the root, without links, of the workspace that a folder in it names."""
+    """Return the root of the workspace that contains a folder, with symbolic links resolved."""
     return os.path.realpath(workspaces.above(workspace) or workspace)
 
 
 def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = False) -> str:
-    """Return the path, from the root, of the note that is called *typed* here.
+    """Return the path of a note relative to the workspace's root.
 
     Args:
         typed: relative to the current folder, or absolute.
-        workspace: a folder of it.
-        outside: whether a path that is not in the workspace is returned as an absolute one.
-        titled: whether a note may also be named by its title, which stays as it is.
+        workspace: the root of the workspace, or a folder in it.
+        outside: whether to return an absolute path if it is not in the workspace.
+        titled: whether *typed* may also be a title, which is returned unchanged.
 
     Raises:
-        CommandError: it is outside of the workspace, or not here but at this path from the root.
+        CommandError: the path is outside of the workspace, or exists only relative to the root.
     """
     root = root_of(workspace)
     full = workspaces.absolute(typed)
@@ -51,28 +51,28 @@ def source(typed: str, workspace: str, *, outside: bool = False, titled: bool = 
 
 
 def entry(typed: str, workspace: str) -> str:
-    """Return the same as `source`, or the id of an entry where *typed* is one."""
+    """Return the id of an entry if *typed* is one, otherwise the result of `source`."""
     if re.fullmatch(r"[0-9a-f]{6,16}", typed) and not exists(workspaces.absolute(typed)):
         return typed
     return source(typed, workspace)
 
 
 def globs(typed: Sequence[str], workspace: str) -> list[str]:
-    """Return the patterns, from the root, that match what any of *typed* matches here; [] for all notes.
+    """Return patterns relative to the root that match what any of *typed* matches here; [] for all notes.
 
     Raises:
-        CommandError: one of them can match nothing of the workspace.
+        CommandError: one of them cannot match anything in the workspace.
     """
     found = globs_of_each(typed, [workspace])[0]
-    assert found is not None  # an only workspace that has none of them is an error
+    assert found is not None  # with a single workspace, no matches raise CommandError
     return found
 
 
 def globs_of_each(typed: Sequence[str], named: Sequence[str]) -> list[list[str] | None]:
-    """Return the same as `globs` for each of several workspaces; None for a workspace without matches.
+    """Return the result of `globs` for each of several workspaces; None for a workspace without matches.
 
     Raises:
-        CommandError: one pattern can match nothing of any workspace.
+        CommandError: one pattern cannot match anything in any workspace.
     """
     if not typed:
         return [[] for _ in named]
@@ -89,7 +89,7 @@ def globs_of_each(typed: Sequence[str], named: Sequence[str]) -> list[list[str] 
 
 
 def expanded_by_the_shell(typed: Sequence[str], words: Sequence[str]) -> str | None:
-    """Return the pattern that a shell seems to have expanded after --path; the other files became words."""
+    """Return the pattern after --path that the shell seems to have expanded, so that files became words."""
     for path in typed:
         for word in words:
             folder, suffix = os.path.dirname(path), os.path.splitext(path)[1]  # noqa: PTH120, PTH122 - of texts
@@ -100,7 +100,7 @@ def expanded_by_the_shell(typed: Sequence[str], words: Sequence[str]) -> str | N
 
 
 def inside(full: str, root: str) -> str | None:
-    """Return an absolute path relative to *root*, "" for the root itself, None where it is outside."""
+    """Return an absolute path relative to *root*, "" for the root itself, None if it is outside."""
     for path in (full, os.path.realpath(full)):
         if path == root or path.startswith(f"{root.rstrip('/')}/"):
             return path[len(root) :].lstrip("/")
@@ -108,17 +108,17 @@ def inside(full: str, root: str) -> str | None:
 
 
 def exists(path: str) -> bool:
-    """Return whether a path is there; a path that cannot be looked at counts as missing."""
+    """Return whether a path exists; inaccessible paths count as missing."""
     return os.path.exists(path)  # noqa: PTH110 - Path's raises for names that are too long and for locked folders
 
 
 def shown(workspace: str, path: str, cwd: str) -> str:
-    """Return where a source is, as seen from *cwd*: relative below it, else absolute."""
+    """Return the path of a source, relative to *cwd* if it is below it, otherwise absolute; safe to print."""
     return one_line(seen_from(workspace, path, cwd))
 
 
 def seen_from(workspace: str, path: str, cwd: str) -> str:
-    """Return the same with the name as it is on the disk: it may have control characters."""
+    """Return the result of `shown` with the name as it is on the disk, which may have control characters."""
     return f"{workspace}/{path}".removeprefix(cwd if cwd.endswith("/") else cwd + "/")
 
 
@@ -130,7 +130,7 @@ def _joined(patterns: Sequence[list[str] | None]) -> list[str] | None:
 
 
 def _within(typed: str, root: str) -> list[str] | None:
-    """Return the patterns, from *root*, for the pattern *typed*; [] for all notes, None for none."""
+    """Return patterns relative to *root* for the pattern *typed*; [] for all notes, None for none."""
     if not typed:
         raise CommandError("--path: a path or a pattern is missing")
     full = workspaces.absolute(typed)
@@ -152,41 +152,41 @@ def _literal(path: str) -> list[str]:
 
 
 def _escaped(path: str) -> str:
-    from glob import escape  # only for patterns
+    from glob import escape  # rarely needed
 
     return escape(path)
 
 
 def _without_links(pattern: str) -> str:
-    """Return an absolute pattern with the folders before its first wildcard as they really are."""
+    """Return an absolute pattern with symbolic links before its first wildcard resolved."""
     parts = pattern.split("/")
     literal = next((at for at, part in enumerate(parts) if any(sign in part for sign in _MAGIC)), len(parts))
     return "/".join([_escaped(os.path.realpath("/".join(parts[:literal]) or "/")), *parts[literal:]])
 
 
 def _rest(pattern: str, root: str) -> list[str] | None:
-    """Return the patterns that match, from *root*, what *pattern* does; [] for all of it, None for nothing.
+    """Return the rests of an absolute *pattern* below *root*; [] if it matches all of it, None if nothing.
 
-    There may be several: "**" may end above the root or go on in it.
+    There may be several, because "**" may end above the root or continue below it.
     """
     import re
     from fnmatch import fnmatchcase
     from unicodedata import normalize  # a name on a disk may be in another form than it is typed
 
-    # As fnmatch reads them; a bracket that is not closed is a character.
+    # The tokens of fnmatch; an unclosed bracket is a literal character.
     tokens = re.findall(r"\*+|\[!?\]?[^\]]*\]|.", normalize("NFC", pattern), re.DOTALL)
-    places = {0}  # of the token that comes next
+    places = {0}  # possible indexes of the next token
     for character in f"{normalize('NFC', root.rstrip('/'))}/":
         following = set()
         for place in places:
             at = place
             while at < len(tokens) and tokens[at][0] == "*":
-                # Above the root "*" is a name, as to a shell: what begins beside the workspace is outside.
+                # Above the root, "*" matches one name, as in a shell.
                 following |= {at} if character != "/" or tokens[at] != "*" else set()
                 at += 1
             if at < len(tokens) and fnmatchcase(character, tokens[at]):
                 following.add(at + 1)
-            if at == len(tokens) and character == "/":  # it is a folder above, or the root itself
+            if at == len(tokens) and character == "/":  # it matches a folder above, or the root itself
                 return []
         places = following
     return ["".join(tokens[place:]) for place in sorted(places)] or None

@@ -1,7 +1,7 @@
-"""The systemd user service: its installation, its removal and its state.
+"""Install and remove the systemd user service, and report its state.
 
-Writes two units into the user's own folder, and a drop-in where a workspace needs the network. What else the
-user keeps beside them is not touched. Where there is no systemd, as on macOS, memctl starts memd itself.
+Writes two units into the user's unit folder, and a drop-in if a workspace needs the network. Other files
+there are not changed. Without systemd, as on macOS, memctl starts memd itself.
 """
 
 import os
@@ -18,36 +18,36 @@ from memctl.launch import default_command, source_tree, stop_daemon
 from memctl.paths import state_dir
 from memctl.systemd import SERVICE, SOCKET, ServiceError, manager_runs, systemctl, unit_dir
 
-# What an earlier `memctl service install` wrote on macOS; nothing writes it any more.
+# Written on macOS by `memctl service install` of earlier versions.
 LAUNCHD_AGENT = "Library/LaunchAgents/local.memd.plist"
-LAUNCHCTL_TIMEOUT_S = 30.0  # bootout waits for memd, which may take 10 s to leave
+LAUNCHCTL_TIMEOUT_S = 30.0  # bootout waits for memd, which may take 10 s to end
 
-# The places that memctl and memd must agree on, and that systemd does not take from a shell.
+# Paths that must be the same for memctl and memd, but that systemd does not inherit from a shell.
 _SHARED_VARIABLES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
 
 def install(executable: str | None = None) -> list[Path]:
     """
-    Write the units, and let systemd listen for memd from now on and after each login.
+    Write the units, and let systemd listen for memd now and after each login.
 
     Args:
-        executable: the memd to run; None: the one of this installation.
+        executable: the memd to run; None: memd of this installation.
 
     Returns:
         The files written.
 
     Raises:
-        ServiceError: there is no systemd for this user, or it refused.
+        ServiceError: there is no systemd for this user, or systemctl failed.
     """
     command = [executable] if executable else memd_command()
     if sys.platform == "darwin":
-        raise ServiceError("macOS has no systemd, and needs no service: memctl starts memd where none runs")
+        raise ServiceError("macOS has no systemd, and needs no service: memctl starts memd when needed")
     if not manager_runs():
         raise ServiceError(
             "no systemd runs for this user ($XDG_RUNTIME_DIR/systemd is missing): log in, or run "
-            "`loginctl enable-linger` and log in again. Without systemd memctl starts memd by itself"
+            "`loginctl enable-linger` and log in again. Without systemd, memctl starts memd itself"
         )
-    # Only one may hold the index. A daemon that was started by hand would keep systemd's from running.
+    # Only one daemon can hold the index: one started by hand would keep systemd's from starting.
     stop_daemon()
     folder = unit_dir()
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def install(executable: str | None = None) -> list[Path]:
 
 
 def uninstall() -> bool:
-    """Stop memd and remove its units; False if none of them was there."""
+    """Stop memd and remove its units; return False if there were none."""
     agent_was_there = _remove_launchd_agent()
     folder = unit_dir()
     paths = [path for name in (SOCKET, SERVICE) if (path := folder / name).exists()]
@@ -83,7 +83,7 @@ def uninstall() -> bool:
 
 
 def status() -> dict[str, Any]:
-    """Return {"installed", "units", "enabled", "socket", "service"}; states are systemd's words."""
+    """Return {"installed", "units", "enabled", "socket", "service"}, with states as systemd names them."""
     places = [unit_dir() / SOCKET, unit_dir() / SERVICE, systemd.drop_in(unit_dir())]
     paths = [str(path) for path in places if path.exists()]
     asked = manager_runs()
@@ -101,7 +101,7 @@ def status() -> dict[str, Any]:
 
 
 def _remove_launchd_agent() -> bool:
-    """Stop and delete the agent for launchd; False where there is none."""
+    """Stop and delete the launchd agent; return False if there is none."""
     import subprocess
 
     agent = Path.home() / LAUNCHD_AGENT
@@ -115,7 +115,7 @@ def _remove_launchd_agent() -> bool:
 
 
 def memd_command() -> list[str]:
-    """Return the command of this installation's memd: the script beside our Python, else one on the PATH."""
+    """Return the command of memd: the script of this installation, or one on the PATH, or the module."""
     script = Path(sysconfig.get_path("scripts"), "memd")
     if script.is_file():
         return [str(script)]
@@ -124,7 +124,7 @@ def memd_command() -> list[str]:
 
 
 def _template(name: str) -> str:
-    """Return a unit's text: from the wheel's copy, else from the source tree."""
+    """Return the text of a unit, from the installed copy or the source tree."""
     here = Path(__file__).resolve().parent
     for folder in (here / "systemd", here.parent / "systemd"):
         if (folder / name).is_file():
@@ -142,8 +142,8 @@ def _with_command(text: str, command: list[str]) -> str:
 
 
 def _escaped(word: str) -> str:
-    """Return *word* as systemd reads it back unchanged: quotes and specifiers escaped."""
-    # "$" stays: it means nothing in Environment= and in a command's first word.
+    """Return *word* quoted for systemd, with quotes and specifiers escaped."""
+    # "$" needs no escape: it has no meaning in Environment= and in the first word of a command.
     for sign, escape in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%")):
         word = word.replace(sign, escape)
     return f'"{word}"'

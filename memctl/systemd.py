@@ -1,9 +1,9 @@
-"""systemctl and the user's units: whether systemd looks after memd, and the drop-in for a network provider.
+"""systemd's user units: whether systemd runs memd, systemctl, and the drop-in for providers on the network.
 
-Reads the file system to answer; runs systemctl only where something is to be done.
+Questions are answered from the file system; systemctl is run only for changes.
 
-The shipped unit allows no network. The drop-in beside it, which `memctl service install` writes and removes,
-adds two families of addresses and leaves the rest of the hardening as it is.
+The shipped unit allows no network. The drop-in, which `memctl service install` writes and removes, adds two
+address families and does not change the rest of the hardening.
 """
 
 import json
@@ -22,34 +22,34 @@ SERVICE = "memd.service"
 # memd.service may take TimeoutStopSec=20 to stop; systemctl waits for it.
 SYSTEMCTL_TIMEOUT_S = 30.0
 
-# Where systemd looks for user units, besides the user's own folder (systemd.unit(5)).
+# Folders of user units in addition to the user's own (systemd.unit(5)).
 _SYSTEM_DIRS = tuple(
     Path(folder) / "systemd/user" for folder in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")
 )
 
 
 class ServiceError(Unreachable):
-    """systemd did not do what was asked; the text is its own."""
+    """systemctl failed; the text has its error message."""
 
 
 def unit_dir() -> Path:
-    """Return the folder of the units that this user installs."""
+    """Return the folder of the user's own units."""
     return config_dir().parent / "systemd/user"
 
 
 def installed() -> bool:
-    """Whether a memd.socket is there, the user's own or the machine's."""
+    """Return whether memd.socket is installed, for this user or for the machine."""
     return any((folder / SOCKET).is_file() for folder in (unit_dir(), *_SYSTEM_DIRS))
 
 
 def manager_runs() -> bool:
-    """Whether this user's systemd can be asked; it can't in most containers and on macOS."""
+    """Return whether systemd runs for this user; it does not in most containers and on macOS."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     return bool(runtime) and Path(str(runtime), "systemd/private").exists()
 
 
 def managed() -> bool:
-    """Whether systemd is the one starter of the daemon behind `socket_path`."""
+    """Return whether systemd starts the daemon that listens at `socket_path`."""
     if not manager_runs() or not installed():
         return False
     try:
@@ -59,7 +59,7 @@ def managed() -> bool:
 
 
 def unnamed_runtime_dir() -> str | None:
-    """Return what XDG_RUNTIME_DIR should be where systemd starts memd and nobody has set it, as in cron."""
+    """Return the value that XDG_RUNTIME_DIR lacks, as in cron; None if it is set or systemd is not used."""
     expected = f"/run/user/{os.getuid()}"
     if os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("MEMD_SOCKET") or not installed():
         return None
@@ -68,12 +68,12 @@ def unnamed_runtime_dir() -> str | None:
 
 def systemctl(*arguments: str, check: bool = True) -> str:
     """
-    Run systemctl --user and return what it printed.
+    Run systemctl --user and return its output.
 
     Raises:
         ServiceError: it failed (with *check*), is missing, or hangs.
     """
-    import subprocess  # 8 ms, and hardly ever needed
+    import subprocess  # 8 ms, and rarely needed
 
     command = ["systemctl", "--user", *arguments]
     try:
@@ -103,32 +103,32 @@ RestrictAddressFamilies=AF_INET AF_INET6
 
 
 def drop_in(unit_dir: Path) -> Path:
-    """Return where the drop-in is, if it is there."""
+    """Return the path of the drop-in, which may not exist."""
     return unit_dir / f"{SERVICE}.d" / NAME
 
 
 def text(roots: list[Path]) -> str:
-    """Return the drop-in that lets the workspaces at *roots* ask a server of models."""
+    """Return the text of the drop-in, which allows the workspaces at *roots* to use a model server."""
     # A root with a line feed in its name would end the comment.
     return _TEXT.format(roots="\n".join(f"#   {str(root)!r}" for root in roots))
 
 
 def asking_servers(state_dir: Path) -> list[Path]:
     """
-    Return the registered workspaces whose configuration names a server of models, without asking the daemon.
+    Return the registered workspaces whose provider is a model server, without asking the daemon.
 
-    A registry or configuration that can't be read names nothing: memd says so where it is asked.
+    Unreadable registries and configurations are skipped: memd reports them.
     """
     return [root for root in _registered(state_dir) if _setting(root, "provider") in {"ollama", "openai"}]
 
 
 def using_model(state_dir: Path, model: str) -> list[Path]:
-    """Return the registered workspaces whose configuration names *model*."""
+    """Return the registered workspaces whose configuration sets *model*."""
     return [root for root in _registered(state_dir) if _setting(root, "model") == model]
 
 
 def update(unit_dir: Path, state_dir: Path) -> list[Path]:
-    """Write the drop-in where a workspace needs it, remove it where none does; return the files written."""
+    """Write the drop-in if a workspace needs it, otherwise remove it; return the files written."""
     roots = asking_servers(state_dir)
     if not roots:
         remove(unit_dir)
@@ -140,23 +140,23 @@ def update(unit_dir: Path, state_dir: Path) -> list[Path]:
 
 
 def advice(unit_dir: Path, state_dir: Path) -> str | None:
-    """Return what to do where the drop-in does not fit the configurations any more; None where it does."""
+    """Return what to do if the drop-in does not fit the configurations; None if it does."""
     wanted = bool(asking_servers(state_dir))
     if wanted == drop_in(unit_dir).exists():
         return None
     now = (
-        "may open no network socket, and a server of models is asked"
+        "may not open network sockets, but a model server is configured"
         if wanted
-        else "may open network sockets for nothing"
+        else "may open network sockets, but needs none"
     )
-    return f"memd under systemd {now}. Mend it: memctl service install"
+    return f"memd under systemd {now}. Fix it: memctl service install"
 
 
 def remove(unit_dir: Path) -> None:
     """Remove the drop-in, and its folder unless the user keeps drop-ins there."""
     path = drop_in(unit_dir)
     path.unlink(missing_ok=True)
-    with suppress(OSError):  # it is not there, or not empty
+    with suppress(OSError):  # it does not exist, or is not empty
         path.parent.rmdir()
 
 

@@ -1,7 +1,7 @@
-"""The comparison of memctl's version with that of the running daemon.
+"""Compare memctl's version with the version of the running daemon.
 
-Done only where it costs nothing: by `status`, `start` and `version`, and after an error that a difference
-would explain. Nothing here ends or restarts a daemon: memctl.launch does.
+Only done when the cost does not matter: by `status`, `start` and `version`, and after an error that a
+difference would explain. This module never stops or restarts a daemon: memctl.launch does.
 """
 
 from typing import TYPE_CHECKING
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 def older_line(holder: "Holder") -> str:
     """Return one line for stderr about a daemon older than this memctl, with the command that replaces it."""
-    from memctl import lock, systemd  # only where a daemon is older
+    from memctl import lock, systemd  # rarely needed
 
     if systemd.managed():
         cure = f"restart it: systemctl --user restart {systemd.SERVICE}"
     elif holder.installation != lock.installation():
-        cure = "it is another installation's, and memctl restart puts this one's in its place"
+        cure = "it belongs to another installation; memctl restart replaces it by this one"
     else:
         cure = "restart it: memctl restart"
-    return f"the memd that runs (process {holder.pid}) is older than this memctl; {cure}"
+    return f"the running memd (process {holder.pid}) is older than this memctl; {cure}"
 
 
 def own() -> str:
-    """Return memctl's version; "unknown" when it runs from a folder that was not installed."""
-    from importlib.metadata import PackageNotFoundError, version  # 20 ms: not for every command
+    """Return memctl's version; "unknown" if it is not installed as a package."""
+    from importlib.metadata import PackageNotFoundError, version  # 20 ms, and rarely needed
 
     try:
         return version("memd")
@@ -34,15 +34,15 @@ def own() -> str:
 
 
 def warning(daemon_version: str) -> str | None:
-    """Return one line for stderr when the daemon is of another version, None when all is well."""
+    """Return one line for stderr if the daemon has another version, otherwise None."""
     mine = own()
     if "unknown" in (mine, daemon_version) or mine == daemon_version:
         return None
-    return f"this memctl is {mine}, the running memd is {daemon_version}. Take the new one: memctl restart"
+    return f"this memctl is {mine}, the running memd is {daemon_version}. Start this version: memctl restart"
 
 
 def mismatch() -> str | None:
-    """Return the `warning` about the daemon that runs; None where none runs."""
+    """Return the `warning` about the running daemon; None if none runs."""
     from memctl.client import Client, RpcError, Unreachable
 
     try:

@@ -1,8 +1,8 @@
-"""Resolution of the workspace that the user means.
+"""Find the workspace that a command applies to.
 
-An option, else the environment, else the nearest folder above that was initialised, as git looks for
-its own, else the only one that is registered. This module reads files only; the daemon
-answers whether a workspace is registered.
+In this order: an option, the environment, the nearest initialised folder at or above the current one (as git
+finds its repository), the only registered workspace. Only files are read; the daemon knows whether it is
+registered.
 """
 
 import os
@@ -17,25 +17,26 @@ CONFIG = "memory/config.toml"
 
 def find(named: str | None) -> str:
     """
-    Return the absolute path that names the workspace to the daemon.
+    Return the absolute path of the workspace, for the daemon.
 
     Args:
-        named: what --workspace said; None without it.
+        named: the value of --workspace, or None.
 
-    Where the only registered one is meant, stderr says so.
+    A note on stderr tells if it is the only registered one.
 
     Raises:
-        CommandError: nothing named one, none is above the current directory, and not one is registered.
+        CommandError: none is named, none is at or above the current directory, and not exactly one is
+        registered.
     """
     if root := if_any(named):
         return root
     here, known = current_directory(), registered()
     if len(known) == 1:
-        # Not an error, and nobody should take its notes for those of the folder they are in.
+        # Tell the user, who may expect notes of the current folder.
         print(f"memctl: workspace {safe(known[0])}, the only one: none is in {safe(here)} or above it",
               file=sys.stderr)  # fmt: skip
         return known[0]
-    from shlex import quote  # only for messages
+    from shlex import quote  # rarely needed
 
     listed = f"Registered: {', '.join(known)}. " if known else ""
     every = ", or search all of them: memctl search --all" if known else ""
@@ -47,7 +48,7 @@ def find(named: str | None) -> str:
 
 
 def if_any(named: str | None) -> str | None:
-    """Return the workspace that is named, or the workspace around the current folder; None without either."""
+    """Return the named workspace, or the one around the current folder; None without either."""
     if named := named or os.environ.get("MEMD_WORKSPACE"):
         return absolute(named)
     root = above(current_directory())
@@ -55,8 +56,8 @@ def if_any(named: str | None) -> str | None:
 
 
 def registered() -> list[str]:
-    """Return the roots in memd's registry; none where it can't be read, which the daemon reports."""
-    import json  # only where no workspace is near
+    """Return the roots in memd's registry; [] if it can't be read, which the daemon reports."""
+    import json  # only needed outside of workspaces
 
     try:
         state = str(paths.state_dir())
@@ -75,7 +76,7 @@ def is_copy(root: str) -> bool:
 def above(start: str | os.PathLike[str]) -> str | None:
     """Return *start*, an absolute path, or the nearest folder above it that holds memory/config.toml."""
     folder = os.fspath(start)
-    # os.path and not Path: a folder that may not be entered is none of ours, and no reason to stop.
+    # os.path instead of Path, which raises for folders that the user may not enter.
     while not os.path.isfile(os.path.join(folder, CONFIG)):  # noqa: PTH113, PTH118
         inner, folder = folder, os.path.dirname(folder)  # noqa: PTH120
         if folder == inner:
@@ -84,8 +85,8 @@ def above(start: str | os.PathLike[str]) -> str | None:
 
 
 def absolute(path: str) -> str:
-    """Return *path* as an absolute path in UTF-8, as the wire demands. Raises CommandError."""
-    # "~" is ours to expand: no shell does it in --workspace=~/notes or in an agent's JSON configuration.
+    """Return *path* as an absolute path in UTF-8, which the wire requires. Raises CommandError."""
+    # No shell expands "~" in --workspace=~/notes or in an agent's JSON configuration.
     expanded = os.path.expanduser(path)  # noqa: PTH111 (Path's raises for ~nobody; here it stays a name)
     full = os.path.normpath(expanded if expanded.startswith("/") else f"{current_directory()}/{expanded}")
     try:
@@ -96,7 +97,7 @@ def absolute(path: str) -> str:
 
 
 def current_directory() -> str:
-    """Return the current directory; CommandError where it was deleted below us."""
+    """Return the current directory. Raises CommandError if it was deleted."""
     try:
         return os.getcwd()  # noqa: PTH109
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""What can be typed: the commands, options and values of memctl, read off its parsers.
+"""The commands, options and values of memctl for completion, independent of the shell.
 
-Read off the parsers of argparse, so that a script never lists what memctl does not take. Knows no shell.
+Read from the parsers of argparse, so that completion offers exactly what memctl accepts.
 """
 
 import argparse
@@ -17,13 +17,13 @@ Kind = Literal["folder", "file", "choice", "text"]
 
 
 class Value(NamedTuple):
-    """What an option or a place takes."""
+    """The value of an option or a positional argument."""
 
     name: str
     kind: Kind
     choices: tuple[str, ...]
     optional: bool  # the value may be missing
-    many: bool  # as often as one likes
+    many: bool  # may be repeated
 
 
 class Option(NamedTuple):
@@ -36,7 +36,7 @@ class Option(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A command, or an action of one: what may follow it."""
+    """What may follow a command, or an action of a command."""
 
     path: tuple[str, ...]
     help: str
@@ -55,7 +55,7 @@ def pages() -> list[Page]:
 
 
 def page_of(path: tuple[str, ...], summary: str, parser: argparse.ArgumentParser) -> Page:
-    """Return what *parser* takes."""
+    """Return the page of a command or action from its *parser*."""
     options, places, below = [], [], []
     for action in parser._actions:  # noqa: SLF001 (no public way to ask)
         if action.help == argparse.SUPPRESS:
@@ -73,7 +73,7 @@ def page_of(path: tuple[str, ...], summary: str, parser: argparse.ArgumentParser
 
 
 def flat(found: list[Page]) -> list[Page]:
-    """Return all pages, each before its actions'."""
+    """Return all pages, each before the pages of its actions."""
     return [page for one in found for page in (one, *flat(list(one.actions)))]
 
 
@@ -91,7 +91,7 @@ def _value(action: argparse.Action) -> Value:
 
 
 def _kind(name: str, choices: tuple[str, ...]) -> Kind:
-    """Return what a value is: the help pages' own words for folders and files say it."""
+    """Return the kind of a value, by its choices or its name in the help."""
     if choices:
         return "choice"
     if name == "DIR":

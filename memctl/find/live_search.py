@@ -1,8 +1,8 @@
-"""Search as one types: by words at once, by meaning when one pauses. Draws nothing and knows no Textual.
+"""Search as you type: by words at each key, by meaning after a pause. Independent of the screen and Textual.
 
-One connection, for the event loop that it is used in. What was typed last counts: an answer to anything else
-is dropped. At most one question of each kind is open, so that fast typing is no load on the daemon: of what
-was typed while it was answered only the last is asked.
+Uses one connection, in the caller's event loop. Only the latest text counts: answers for earlier text are
+dropped. At most one request by words and one by meaning are open, so fast typing does not load the daemon:
+text typed while a request is open is skipped, except for the latest.
 """
 
 import asyncio
@@ -17,13 +17,12 @@ from memctl.commands.multi_search import groups
 from memctl.output import caveats
 from memctl.paths import PathError
 
-# Longer than between two keys of somebody who types slowly, shorter than one waits without noticing.
-PAUSE_S = 0.25
-TIMEOUT_S = 10.0  # the daemon gives up at 5; the rest is for a loaded machine
-LOOK_S = 0.5  # between looks whether a daemon is back; arbitrary
-# What tells how memd understood a query. Of one hit: to explain thirty takes up to 300 ms of work.
+PAUSE_S = 0.25  # longer than between two keys of a slow typist, too short to be noticed as a delay
+TIMEOUT_S = 10.0  # the daemon's own deadline is 5; the rest is for a loaded machine
+LOOK_S = 0.5  # arbitrary: between checks whether a daemon is back
+# Parameters of a request that tells how memd understood the query. One hit: explaining 30 takes up to 300 ms.
 SEEN = {"mode": "keyword", "limit": 1, "explain": True}
-# Parameters of a search that narrow nothing: with others alone the newest notes are listed.
+# Parameters of a search that are not filters. A search with filters and without words lists the newest notes.
 RANKING = {"workspace", "mode", "fusion", "min_score", "sync", "wait", "limit"}
 
 Answer = dict[str, Any]
@@ -31,19 +30,19 @@ Hit = dict[str, Any]
 
 
 class Found(NamedTuple):
-    """What there is to show for what was typed."""
+    """The result for a typed text."""
 
     typed: str
     hits: list[Hit]  # best first, each with its `workspace`
-    by_meaning: bool  # else by words alone, and more is to come
-    filters: tuple[str, ...] = ()  # that narrow it, as memd understood them; known once one pauses
-    notes: tuple[str, ...] = ()  # how it is not what one might take it for
-    error: str = ""  # in place of the hits
-    corrected: tuple[str, ...] = ()  # what was looked for besides, where no chunk has a word of it
+    by_meaning: bool  # False: only by words, and the result by meaning follows
+    filters: tuple[str, ...] = ()  # as memd understood them; only known after a pause
+    notes: tuple[str, ...] = ()  # caveats
+    error: str = ""  # instead of hits
+    corrected: tuple[str, ...] = ()  # words that were also searched, because no chunk has the typed word
 
 
 class LiveSearch:
-    """The questions to a daemon that follow what is typed."""
+    """Searches for the text that the user is typing."""
 
     def __init__(
         self,
@@ -53,13 +52,13 @@ class LiveSearch:
         on_found: Callable[[Found], None],
         on_trouble: Callable[[str], None],
     ) -> None:
-        """Prepare a search that asks nothing yet.
+        """Prepare the search; `run` connects.
 
         Args:
-            requests: the parameters of `search` for each workspace: filters and how to rank.
-            limit: hits that are wanted.
-            on_found: gets what is found for what was typed last, by words and then by meaning.
-            on_trouble: gets why memd cannot be asked, "" once it can be again.
+            requests: the parameters of `search` for each workspace: filters and ranking.
+            limit: number of hits.
+            on_found: gets the results for the latest text, by words and then by meaning.
+            on_trouble: gets the reason why memd cannot be reached, and "" when it can be again.
         """
         self._requests = requests
         self._limit = limit
@@ -67,14 +66,14 @@ class LiveSearch:
         self._on_trouble = on_trouble
         self._narrowed = any(key not in RANKING for request in requests for key in request)
         self._typed = ""
-        self._meant = False  # it was answered by meaning
+        self._meant = False  # whether the result by meaning has arrived
         self._by_words, self._by_meaning = asyncio.Event(), asyncio.Event()
         self._pause: asyncio.TimerHandle | None = None
         self._client: AsyncClient | None = None
-        self._wanted = asyncio.Event()  # somebody types
+        self._wanted = asyncio.Event()  # set by each key
 
     async def run(self) -> None:
-        """Answer what is asked, until this is cancelled."""
+        """Connect and answer `ask`, until the task is cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._stay_connected())
@@ -87,7 +86,7 @@ class LiveSearch:
                 await self._client.close()
 
     def ask(self, typed: str) -> None:
-        """Search for *typed* from now on, and for nothing that was typed before."""
+        """Search for *typed* instead of any earlier text."""
         self._typed, self._meant = typed, False
         if self._pause is not None:
             self._pause.cancel()
@@ -97,7 +96,7 @@ class LiveSearch:
         self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self._by_meaning.set)
 
     async def section(self, hit: Hit) -> str:
-        """Return the text of a hit, from its file as it is now. Raises Unreachable or RpcError."""
+        """Return the text of a hit from the current file. Raises Unreachable or RpcError."""
         if self._client is None:
             raise Unreachable("there is no connection to memd")
         answer = await self._client.get(
@@ -110,13 +109,13 @@ class LiveSearch:
         return answer["text"]
 
     async def _answer(self, asked: asyncio.Event, *, by_meaning: bool) -> None:
-        """Answer the text that was typed last, again and again, by words or by meaning."""
+        """Forever: wait for *asked*, and search for the latest text, by words or by meaning."""
         while True:
             await asked.wait()
             asked.clear()
             typed, client = self._typed, self._client
             if client is None:
-                continue  # it is asked again once there is one
+                continue  # `_stay_connected` asks again after connecting
             try:
                 found = await self._found(client, typed, by_meaning=by_meaning)
             except Unreachable as error:
@@ -125,18 +124,18 @@ class LiveSearch:
             except RpcError as error:
                 found = Found(typed, [], by_meaning=by_meaning, error=str(error))
             if typed != self._typed or (self._meant and not by_meaning):
-                continue  # it comes too late
+                continue  # outdated
             self._meant = by_meaning
             self._on_found(found)
 
     async def _found(self, client: AsyncClient, typed: str, *, by_meaning: bool) -> Found:
-        """Ask each workspace. Raises where none answers, or the connection ended."""
+        """Search each workspace. Raises an error if none answers, or the connection ended."""
         if not typed.strip() and not self._narrowed:
             return Found(typed, [], by_meaning=by_meaning)
         how = {"query": typed, "limit": self._limit, "prefix": True}
         quick = {} if by_meaning else {"mode": "keyword"}
         questions = [{**quick, **request, **how} for request in self._requests]
-        if by_meaning:  # it is in no hurry: memd says as well which filters it sees
+        if by_meaning:  # there is time to ask also which filters memd understood
             questions += [{**request, "query": typed, **SEEN} for request in self._requests]
         asked = (client.call("search", params, timeout_s=TIMEOUT_S) for params in questions)
         said = await asyncio.gather(*asked, return_exceptions=True)
@@ -152,14 +151,14 @@ class LiveSearch:
         return found._replace(filters=tuple(dict.fromkeys(filters)))
 
     async def _stay_connected(self) -> None:
-        """Connect, starting a daemon where none runs, and again when the connection has ended."""
+        """Forever: connect, starting a daemon if none runs, and wait until the connection has ended."""
         while True:
             try:
                 started = await asyncio.to_thread(launch.ensure_daemon)
                 started.close()
                 self._client = client = await AsyncClient.connect()
             except (Unreachable, PathError) as error:
-                self._on_trouble(f"{error} (the next key tries again)")
+                self._on_trouble(f"{error} (press a key to try again)")
                 self._wanted.clear()
                 await self._wanted.wait()
                 continue
@@ -168,11 +167,11 @@ class LiveSearch:
             lost = await client.lost()
             self._client = None
             await client.close()
-            self._on_trouble(f"{lost} (it is started again by the next key)")
+            self._on_trouble(f"{lost} (press a key to start it again)")
             await self._key_or_daemon()
 
     async def _key_or_daemon(self) -> None:
-        """Wait until the user types or somebody starts the daemon: it was stopped, perhaps on purpose."""
+        """Wait for a key or a new daemon: the old one may have been stopped on purpose."""
         self._wanted.clear()
         while True:
             with suppress(TimeoutError):
@@ -187,10 +186,10 @@ class LiveSearch:
 def _merged(
     typed: str, answers: list[Answer], failures: list[BaseException], *, limit: int, by_meaning: bool
 ) -> Found:
-    """Return what several workspaces, or one, answered."""
+    """Merge the answers of one or several workspaces."""
     merged = [hit for group in groups(answers) for hit in group[:limit]]
-    # What a word was taken for, and how good a match is, changes with each key: a sentence about it would
-    # make the screen jump.
+    # Corrections and the quality of matches change with each key: notes about them would make the screen
+    # jump.
     steady = [answer | {"corrected": {}} for answer in answers]
     steady = [one | {"confidence": "strong"} if caveats.is_weak(one) else one for one in steady]
     notes = [note for answer in steady if (note := caveats.notes(answer))]
@@ -206,5 +205,5 @@ def _merged(
 
 
 def _filter(filter: str, value: str) -> str:  # noqa: A002 (as it is called on the wire)
-    """Return a filter as it is typed."""
+    """Return a filter in the syntax of a query."""
     return {"phrase": f'"{value}"', "excluded": f"-{value}"}.get(filter, f"{filter}:{value}")

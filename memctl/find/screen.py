@@ -1,7 +1,7 @@
-"""The screen of `memctl find`, in Textual: a line to type in, the hits, the section of the chosen one.
+"""The screen of `memctl find`, in Textual: the query line, the hits, and the section of the selected hit.
 
-All of a note and of its name goes through `memctl.output.text` before it is drawn, and nothing of it is read
-as markup.
+All text of notes and file names is made safe by `memctl.output.text` before it is drawn, and never parsed as
+markup.
 """
 
 import re
@@ -32,19 +32,19 @@ HINT = "words, or " + " ".join(f"{one.key}:" for one in FILTER_KEYS if one.optio
 KEYS = (
     "enter open", "esc quit", "↑↓ choose", "^y copy place", "^t copy text", "shift+↑↓ scroll",
 )  # fmt: skip
-WIDE = 110  # columns from which on the section is beside the hits; arbitrary
+WIDE = 110  # arbitrary: with at least so many columns, the section is beside the hits
 MATCH, FAINT, PLACE, TROUBLE, FILTER = "bold ansi_red", "dim", "ansi_magenta", "ansi_red", "ansi_green"
-MOST_OF_TITLE, MOST_OF_PLACE = 0.4, 0.35  # of a hit's row: the rest is what was found there
-SHORTEST_PLACE = 16  # columns, below which a path says nothing; arbitrary
+MOST_OF_TITLE, MOST_OF_PLACE = 0.4, 0.35  # shares of a hit's row; the rest is for the matching line
+SHORTEST_PLACE = 16  # arbitrary: a path in fewer columns is not recognizable
 
 Hit = dict[str, Any]
 
 
 class QueryLine(Input):
-    """What is typed. Its keys act in the order in which they come.
+    """The query line, whose keys take effect in the order in which they arrive.
 
-    Textual hands a key that inserts nothing on to the widgets above and acts on its way back: what is typed
-    after a Ctrl-U in one go (a paste, a slow line) would be in the line by then, and be deleted with it.
+    Textual first passes a key that inserts nothing to the parent widgets, and handles it later. Text that
+    arrives right after a Ctrl-U (a paste, a slow line) would be inserted before, and then deleted.
     """
 
     async def _on_key(self, event: Key) -> None:
@@ -57,7 +57,7 @@ class QueryLine(Input):
 
 
 class HitList(OptionList, can_focus=False):
-    """Hits, a row each; the chosen one in reverse video, which an option's styles in Textual cannot be."""
+    """The hits, one in each row; the selected one in reverse video, which Textual's option styles lack."""
 
     def render_line(self, y: int) -> Strip:
         """Return a row of the screen."""
@@ -67,7 +67,7 @@ class HitList(OptionList, can_focus=False):
 
 
 class Finder(App[None]):
-    """The screen; what was typed is answered by a `LiveSearch`."""
+    """The screen; a `LiveSearch` does the searching."""
 
     ENABLE_COMMAND_PALETTE = False
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - declared so by Textual
@@ -111,7 +111,7 @@ class Finder(App[None]):
             requests: the parameters of `search` for each workspace.
             typed: text to begin the query with.
             limit: hits that are shown.
-            several: whether hits are told apart by their workspace.
+            several: whether to show the workspace of each hit.
         """
         super().__init__(ansi_color=True)
         self._live = LiveSearch(requests, limit=limit, on_found=self._show, on_trouble=self._tell)
@@ -119,12 +119,12 @@ class Finder(App[None]):
         self._several = several
         self._found = Found("", [], by_meaning=True)
         self._trouble = ""
-        self._said = Content("")  # what a key did
-        self._shown: Hit | None = None  # whose section is on the screen
+        self._said = Content("")  # the effect of the last key
+        self._shown: Hit | None = None  # the hit whose section is on the screen
         self._section = ""  # its text
 
     def compose(self) -> ComposeResult:
-        """Yield the widgets, from the top."""
+        """Yield the widgets from top to bottom."""
         yield QueryLine(self._first, placeholder=HINT, compact=True, id="typed", select_on_focus=False)
         yield Static(id="state", markup=False)
         with Container(id="body"):
@@ -134,14 +134,14 @@ class Finder(App[None]):
         yield Static(" · ".join(KEYS), id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Begin to search."""
+        """Start the search."""
         self.theme = "ansi-dark"  # the terminal's own colours
         self._tell_state()
         self.run_worker(self._live.run(), group="live")
         self._live.ask(self._first)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search for the text of the line."""
+        """Search for the new text of the line."""
         self._live.ask(event.value)
 
     def on_resize(self, _event: Resize) -> None:
@@ -149,21 +149,21 @@ class Finder(App[None]):
         self.call_after_refresh(self._draw_hits)
 
     def on_option_list_option_highlighted(self, _event: OptionList.OptionHighlighted) -> None:
-        """Show the section of the hit that is chosen."""
+        """Show the section of the selected hit."""
         self._show_section(self._chosen())
 
     def on_option_list_option_selected(self, _event: OptionList.OptionSelected) -> None:
-        """Open what is clicked at."""
+        """Open the hit that was clicked."""
         self.action_open()
 
     # What is drawn
 
     def _show(self, found: Found) -> None:
-        """Draw what was found; a hit that the user has chosen stays chosen."""
+        """Draw a result; the user's selection is kept."""
         chosen, moved = self._chosen(), bool(self._hits.highlighted)
         is_same = found.typed == self._found.typed
         self._found, self._trouble = found, ""
-        if not is_same:  # what a key did stays on the screen while only the meaning of the same comes later
+        if not is_same:  # keep the message if this is only the result by meaning for the same text
             self._said = Content("")
         places = [_identity(hit) for hit in found.hits]
         keep = is_same and moved and chosen is not None and _identity(chosen) in places
@@ -179,7 +179,7 @@ class Finder(App[None]):
         return self._found.hits[at] if at is not None and at < len(self._found.hits) else None
 
     def _marks(self) -> re.Pattern[str] | None:
-        """Return what finds the words that were looked for."""
+        """Return the pattern that highlights the query's words."""
         return pattern_of(" ".join([self._found.typed, *self._found.corrected]))
 
     def _draw_hits(self, chosen: int | None = None) -> None:
@@ -195,7 +195,7 @@ class Finder(App[None]):
             self._show_section(None)
 
     def _row(self, hit: Hit, columns: int, marks: re.Pattern[str] | None) -> Content:
-        """Return a hit's row: what it is called, the end of its path, the line that was found there."""
+        """Return a hit's row: its title, the end of its path, and the matching line."""
         called = one_line(hit.get("heading") or hit.get("title") or "")
         title = fitted(called, int(columns * MOST_OF_TITLE))
         place = f"{self._called(hit)}:{hits.line_of(hit)}"
@@ -208,12 +208,12 @@ class Finder(App[None]):
         return before + _marked(shown, marks)
 
     def _called(self, hit: Hit) -> str:
-        """Return what a note is called on the screen: its path from the root, as `path:` takes it."""
+        """Return the name of a note on the screen: its path from the root, which `path:` accepts."""
         name = one_line(hit["path"])
         return f"{one_line(hit['workspace']).rpartition('/')[2]}: {name}" if self._several else name
 
     def _show_section(self, hit: Hit | None) -> None:
-        """Draw the section of *hit*, and read its file again for that."""
+        """Draw the section of *hit*, read again from its file."""
         if hit is None:
             self._shown, self._section = None, ""
             self.query_one("#text", Static).update("")
@@ -253,7 +253,7 @@ class Finder(App[None]):
             pane.scroll_to(y=max(0, above - pane.size.height // 2), animate=False)
 
     def _head(self, hit: Hit, note: str) -> list[Content]:
-        """Return the lines above a section: its place, score, date, tags and heading."""
+        """Return the lines above a section: path, score, date, tags and heading."""
         span = f"{self._called(hit)}:{hit['start_line']}-{hit['end_line']}"
         facts = [
             f"{hit['score']:.2f}",
@@ -268,12 +268,12 @@ class Finder(App[None]):
         return [*head, Content.styled(one_line(note), TROUBLE)] if note else head
 
     def _tell(self, trouble: str) -> None:
-        """Show why memd cannot be asked; "" once it can be."""
+        """Show the reason why memd cannot be reached; "": it can be."""
         self._trouble = trouble
         self._tell_state()
 
     def _tell_state(self) -> None:
-        """Draw the line below what is typed: how many hits, which filters, what is wrong."""
+        """Draw the line below the query: the number of hits, the filters, errors and notes."""
         found, parts = self._found, []
         if self._trouble or found.error:
             parts.append(Content.styled(one_line(self._trouble or found.error), TROUBLE))
@@ -292,7 +292,7 @@ class Finder(App[None]):
     # What keys do
 
     def action_move(self, by: int) -> None:
-        """Choose the next hit or the one before."""
+        """Move the selection by *by* hits."""
         if self._found.hits:
             now = self._hits.highlighted or 0
             self._hits.highlighted = min(max(now + by, 0), len(self._found.hits) - 1)
@@ -307,12 +307,12 @@ class Finder(App[None]):
         pane.scroll_relative(y=by * max(1, pane.size.height - 1), animate=False)
 
     def action_open(self) -> None:
-        """Open the chosen hit in the editor, and come back when that ends."""
+        """Open the selected hit in the editor, and return to the screen when the editor ends."""
         hit = self._chosen()
         if hit is None:
             return
         self._said = Content("")
-        with self.suspend():  # an error that left it would leave the terminal to nobody
+        with self.suspend():  # catch errors inside, because suspend() does not restore the screen after one
             try:
                 open_place(_place(hit))
             except CommandError as error:
@@ -321,19 +321,19 @@ class Finder(App[None]):
         self._live.ask(self.query_one("#typed", QueryLine).value)  # the editor may have changed the file
 
     def action_copy_place(self) -> None:
-        """Copy the chosen hit's path and line."""
+        """Copy the path and line of the selected hit."""
         if hit := self._chosen():
             place = _place(hit)
             self._copy(f"{one_line(place.path)}:{place.line}", "path:line")
 
     def action_copy_text(self) -> None:
-        """Copy the section that is shown."""
+        """Copy the text of the shown section."""
         if self._shown is not None:
             self._copy(self._section, "the text")
 
     def _copy(self, text: str, what: str) -> None:
         self.copy_to_clipboard(text)
-        self._said = Content(f"{what} copied, where this terminal lets programs copy (OSC 52)")
+        self._said = Content(f"{what} copied, if the terminal allows it (OSC 52)")
         self._tell_state()
 
 
@@ -346,7 +346,7 @@ def _place(hit: Hit) -> HitPlace:
 
 
 def _about_match(line: str, marks: re.Pattern[str] | None, columns: int) -> str:
-    """Return what fits of a line, about the first word that was asked for where that is far right."""
+    """Return the part of a line that fits, around the query's first word if that is far to the right."""
     found = marks.search(line) if marks else None
     if found is not None and found.end() > columns:
         line = f"… {line[line.rfind(' ', 0, max(0, found.start() - columns // 3)) + 1 :]}"
@@ -354,6 +354,6 @@ def _about_match(line: str, marks: re.Pattern[str] | None, columns: int) -> str:
 
 
 def _marked(line: str, marks: re.Pattern[str] | None) -> Content:
-    """Return a line with the words that were asked for in it."""
+    """Return a line with the query's words highlighted."""
     content = Content(line)
     return content if marks is None else content.highlight_regex(marks, style=MATCH)

@@ -199,7 +199,7 @@ def test_a_file_at_the_path_of_a_wrong_memd_socket_is_never_deleted(house):
     folder.mkdir(mode=0o700)
     note = _as_file(folder / "note.md")
     daemon.environment["MEMD_SOCKET"] = str(note)
-    assert "is a file and no socket: mv " in sentence(run(daemon, "memd"), "memd")
+    assert "is a file and not a socket: mv " in sentence(run(daemon, "memd"), "memd")
     assert note.read_text() == "somebody's\n"
 
 
@@ -213,7 +213,7 @@ def test_a_read_only_file_system_is_told_with_another_place(house, place):
     under = ("unshare", "-m", "sh", "-c", mount, str(folder))
     for module, command in (("memd", ()), ("memctl", PING)):
         line = sentence(run(daemon, module, *command, under=under), module)
-        assert "mounted read-only" in line
+        assert "read-only file system" in line
         variable = "XDG_STATE_HOME" if place == "state" else "MEMD_SOCKET"
         assert f": export {variable}=" in line
 

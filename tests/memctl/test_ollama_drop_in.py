@@ -226,9 +226,9 @@ def test_who_changes_a_provider_under_systemd_hears_what_to_do(peer, places, roo
     monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
     peer(workspace__configure={"root": str(root), "config": {}})
     for provider, drop_in, advice in (
-        ("ollama", False, "may open no network socket"),
+        ("ollama", False, "may not open network sockets"),
         ("ollama", True, ""),
-        ("none", True, "for nothing"),
+        ("none", True, "but needs none"),
         ("none", False, ""),
     ):
         register(state, 'provider = "ollama"' if drop_in else "")

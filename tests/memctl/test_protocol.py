@@ -185,7 +185,7 @@ def test_a_request_whose_id_is_no_u32_ends_the_connection(id_):
 )
 def test_an_array_that_is_no_message_ends_the_connection(items):
     """Length and kind decide."""
-    with pytest.raises(ProtocolError, match="no request, response or notification"):
+    with pytest.raises(ProtocolError, match="not a request, response or notification"):
         Decoder().feed(frame(*items))
 
 

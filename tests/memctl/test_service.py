@@ -11,7 +11,7 @@ def test_on_macos_install_says_that_memctl_starts_memd(root, capsys, monkeypatch
     """And writes nothing."""
     monkeypatch.setattr(sys, "platform", "darwin")
     assert main(["service", "install"]) == exits.UNREACHABLE
-    assert "memctl starts memd where none runs" in capsys.readouterr().err
+    assert "memctl starts memd when needed" in capsys.readouterr().err
 
 
 def test_uninstall_removes_an_agent_that_was_installed(tmp_path, capsys, monkeypatch):

@@ -91,7 +91,7 @@ local function exchange(method, frame, timeout_ms, done)
       broke(fault or 'closed by memd')
     end
   end
-  local late = ('memd: no answer to %s within %g s. Is it well? memctl status'):format(method, timeout_ms / 1000)
+  local late = ('memd: no answer to %s within %g s. Check it: memctl status'):format(method, timeout_ms / 1000)
   timer:start(timeout_ms + LATE_MS, 0, vim.schedule_wrap(function()
     finish(late)
   end))
