@@ -5,6 +5,7 @@ which value, and what to do.
 """
 
 import errno
+from typing import Final
 
 
 class MemdError(Exception):
@@ -133,6 +134,9 @@ class EmbedderError(MemdError):
 
 class ModelMismatchError(EmbedderError):
     """Vectors of one model were given to an index of another model."""
+
+
+NUMPY_MISSING: Final = "numpy-missing"  # the code of an answer that was made without it
 
 
 class NumpyMissingError(EmbedderError):

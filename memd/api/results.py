@@ -5,14 +5,13 @@ Keys are added, and none is removed or changes its meaning. A key that may be mi
 msgspec alone, as `params` and `methods` do: the client is made of them where memd is built.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
 from memd.config import WorkspaceConfig
 from memd.records import Action, Confidence, DayOf, LinkKind, Mode, Renewal, State
-from memd.search.explanation import Explained, Explanation, Filter
+from memd.search.explanation import AnswerExplanation, Explained, Filter
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -142,14 +141,6 @@ class SearchHit(Result, frozen=True, kw_only=True):
 
 
 # search, recall, similar, why, get
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerExplanation(Explanation):
-    """How an answer was made, and which arm had no say."""
-
-    model_id: str | None  # of the query's vector
-    vector_arm: str | None  # why it had no say; null where it had
 
 
 class WithoutMinus(Result, frozen=True, kw_only=True):

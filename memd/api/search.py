@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +19,6 @@ from memd.api import params
 from memd.api.hits import rounded_record, search_hit
 from memd.api.params import AnyQuery, SearchParams, SimilarParams
 from memd.api.results import (
-    AnswerExplanation,
     IndexState,
     LeftSeconds,
     Location,
@@ -28,10 +26,9 @@ from memd.api.results import (
     WithoutMinus,
 )
 from memd.config import WorkspaceConfig
-from memd.embedding import NUMPY_MISSING, UnavailableError
+from memd.embedding import UnavailableError
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import InvalidError
-from memd.index.columns import HAS_NUMPY
 from memd.index.index import Index
 from memd.index.snapshot import View
 from memd.records import SyncState, Tokenizer
@@ -39,7 +36,7 @@ from memd.registry import Workspace
 from memd.rpc.context import Call, Packed, packed
 from memd.search.dates import MAX_CHARS
 from memd.search.explain import explain
-from memd.search.explanation import Explanation
+from memd.search.explanation import AnswerExplanation
 from memd.search.filters import BY_KEY
 from memd.search.identifiers import spelled
 from memd.search.keyword import stands_literally
@@ -48,7 +45,6 @@ from memd.search.score import Judgement, PreparedQuery
 from memd.search.search import Answer, begin
 from memd.search.search import search as search_view
 from memd.search.spelling import NOTHING_UNKNOWN, Spelling, corrected
-from memd.search.spelling import spelling as spelled_as
 from memd.text import is_readable
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -89,7 +85,7 @@ def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, synced: Sync
         if asked.explain:
             with opened.threads.turn():
                 told, reasons = explain(view, answer)
-            explanation = _answer_explanation(answer, rounded_record(told))
+            explanation = rounded_record(told)
             hits = [
                 search_hit(hit, rounded_record(why)) for hit, why in zip(answer.hits, reasons, strict=True)
             ]
@@ -159,27 +155,15 @@ def _prepared(
         plain = parsed(opened, asked, call.is_over, excludes)
         plain = replace(plain, timings_ms={"wait": call.age_ms()})
         if plain.mode == "keyword":  # there is nothing to do beside it
-            spelling, judged = _begun(view, opened, plain)
+            spelling, judged = begin(view, plain, opened.tokenizer)
             return respelled(opened, embedded(opened, plain), spelling), judged
-        begun = opened.threads.beside(_begun, view, opened, plain)
+        begun = opened.threads.beside(begin, view, plain, opened.tokenizer)
     try:
         prepared = embedded(opened, plain)
     finally:
         # Whatever the model does: a view must not end while another thread reads it.
         spelling, judged = begun()
     return respelled(opened, prepared, spelling), judged
-
-
-def _begun(view: View, opened: OpenWorkspace, plain: PreparedQuery) -> tuple[Spelling, Judgement | None]:
-    """Do what needs no vector."""
-    spelling = spelled_as(view, plain.query, opened.tokenizer, plain.expired)
-    return spelling, begin(view, replace(plain, query=corrected(plain.query, spelling.corrected)))
-
-
-def _answer_explanation(answer: Answer, told: Explanation) -> AnswerExplanation:
-    known = {field.name: getattr(told, field.name) for field in dataclasses.fields(told)}
-    off = why_off(answer.prepared, answer.mode, answer.degraded)
-    return AnswerExplanation(**known, model_id=answer.prepared.model_id or None, vector_arm=off or None)
 
 
 Fields = dict[str, Any]
@@ -301,9 +285,7 @@ def frame(opened: OpenWorkspace, answer: Answer, synced: Synced) -> Fields:
     """Return the keys of a SearchedResult."""
     known, prepared = opened.sync.known, answer.prepared
     index = index_state(opened, known, answer.generation)
-    codes = [*prepared.degraded, *answer.degraded]
-    if not HAS_NUMPY and NUMPY_MISSING not in codes:
-        codes.append(NUMPY_MISSING)
+    codes = list(dict.fromkeys([*prepared.degraded, *answer.degraded]))
     if index.state == "missing":
         codes.append("root-missing")
     if prepared.query_vec is not None and index.pending_vectors:
@@ -354,18 +336,6 @@ async def wait_for_sync(
         await opened.sync.embedded(timeout_s=stop - time.monotonic())
         synced = not opened.sync.vectors.pending
     return synced
-
-
-def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -> str:
-    """Return why the vector arm did not run in an answer of *mode*, or was not used; "" where it was.
-
-    *missing*: codes of what search found missing by itself.
-    """
-    if missing:
-        return missing[0]
-    if prepared.query_vec is None:
-        return prepared.off
-    return "other-model" if mode == "keyword" else ""
 
 
 async def wait_for_model(opened: OpenWorkspace, call: Call) -> None:

@@ -38,13 +38,12 @@ from memd.api.results import (
     WorkspaceSummary,
 )
 from memd.api.search import EMBEDDING_PAUSED, Fields, Synced, answered, frame, index_state, wait_for
-from memd.embedding import NUMPY_MISSING
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
 from memd.index.check import rank_all
-from memd.index.columns import HAS_NUMPY
 from memd.index.database import sqlite_version
 from memd.rpc.context import Call, Limits
+from memd.search.search import LACKING
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.sync import WorkspaceSync
 from memd.workspace.workspaces import Workspaces
@@ -189,7 +188,7 @@ def _degraded(opened: OpenWorkspace) -> list[str]:
     trouble = _trouble(opened.embedding) if opened.embedding is not None else None
     is_failing = vectors.failing and vectors.pending and not trouble  # the model is there; it is tried again
     codes = [
-        None if HAS_NUMPY else NUMPY_MISSING,
+        *LACKING,
         trouble,
         "root-missing" if opened.sync.state == "missing" else None,
         "watch-limited" if opened.sync.watcher.trouble else None,

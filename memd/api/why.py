@@ -14,7 +14,7 @@ from memd.api.get import below
 from memd.api.hits import SCORE_DIGITS, chunk_lines, location, rounded_record
 from memd.api.params import WhyParams
 from memd.api.results import LastHit, WhyFacts, WhyResult
-from memd.api.search import embedded, excludes_in, frame, parsed, respelled, wait_for, why_off
+from memd.api.search import embedded, excludes_in, frame, parsed, respelled, wait_for
 from memd.index.snapshot import View
 from memd.index.source_rows import EMBEDDED_CHUNKS
 from memd.records import Source, SourceText
@@ -22,9 +22,8 @@ from memd.rpc.context import Call
 from memd.search import filters
 from memd.search.explanation import Explained
 from memd.search.keyword import POOL
-from memd.search.score import PreparedQuery
-from memd.search.search import Answer, degraded
-from memd.search.spelling import spelling
+from memd.search.score import Judgement, PreparedQuery
+from memd.search.search import Answer, begin, degraded, why_off
 from memd.search.why import Verdict
 from memd.search.why import why as walk
 from memd.sources.ignore import Refusal
@@ -163,9 +162,9 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
         )
         if path is None:
             return seen
-        found = spelling(view, asked.query, opened.tokenizer, asked.expired)
+        found, words = begin(view, asked, opened.tokenizer)
         seen = replace(seen, asked=respelled(opened, asked, found))
-        seen = _walked(view, seen, path, question.line)
+        seen = _walked(view, seen, words, path, question.line)
     is_there = opened.workspace.is_there()
     if (seen.verdict is not None and seen.verdict.stage == "returned") or not is_there:
         return replace(seen, is_there=is_there)
@@ -178,11 +177,11 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
     return replace(seen, disk=disk)
 
 
-def _walked(view: View, seen: _Seen, path: str, line: int | None) -> _Seen:
+def _walked(view: View, seen: _Seen, words: Judgement | None, path: str, line: int | None) -> _Seen:
     """Add what the search makes of a path."""
     request = seen.asked
     source = view.snapshot.source_at(path)
-    verdict = walk(view, request, source, line) if source else None
+    verdict = walk(view, request, source, line, words) if source else None
     return replace(
         seen,
         source=source,

@@ -11,7 +11,6 @@ Reason = Literal["model-loading", "model-failed", "model-slow", "numpy-missing"]
 MODEL_LOADING: Final = "model-loading"  # temporary: retry after a second
 MODEL_FAILED: Final = "model-failed"  # no file, no server, or it answered with an error
 MODEL_SLOW: Final = "model-slow"  # it works, but not within the time that the caller had
-NUMPY_MISSING: Final = "numpy-missing"  # onnxruntime needs numpy; keyword search does not
 
 
 class UnavailableError(EmbedderError):

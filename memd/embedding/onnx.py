@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memd.embedding import MODEL_FAILED, NUMPY_MISSING, UnavailableError
+from memd.embedding import MODEL_FAILED, UnavailableError
 from memd.embedding.model_folder import SHIPPED, ModelFolder, read_folder
 from memd.embedding.tokenizer import WordPieces
+from memd.errors import NUMPY_MISSING
 from memd.records import Tokenizer
 
 # The graph inputs that memd can fill. Any other name means another kind of model.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from memd.api import search
 from memd.api.params import SearchParams
 from memd.api.why import Diagnosis, why_texts
 from memd.embedding import UnavailableError
@@ -19,6 +18,7 @@ from memd.eval.questions import Chosen, Passage, Topic, choose
 from memd.eval.report import Compared
 from memd.eval.temporary_index import Notes, TemporaryIndex, temporary_index
 from memd.records import Skipped, SourceText
+from memd.search.search import why_off
 from memd.search.why import why
 from memd.sources.ignore import Refusal
 from memd.sources.markdown import split_lines
@@ -257,9 +257,9 @@ def _why(
     path = new_names.get(own_path, own_path)
     asked = index.decide(SearchParams(query=query))
     with index.index.view() as view:
-        asked = index.respelled(view, asked)
+        asked, words = index.respelled(view, asked)
         source = view.snapshot.source_at(path)
-        verdict = why(view, asked, source, None) if source else None
+        verdict = why(view, asked, source, None, words) if source else None
     # A path that is not a source is explained from the notes themselves, because a copy has only sources.
     disk = None if verdict else look(run.notes.place.root, own_path, run.notes.rules, now_ns=time.time_ns())
     stage = verdict.stage if verdict else "missing" if disk is None else "not-indexed"
@@ -270,7 +270,7 @@ def _why(
             path=path,
             line=None,
             request=asked,
-            off=search.why_off(asked, "keyword" if asked.query_vec is None else "hybrid"),
+            off=why_off(asked, "keyword" if asked.query_vec is None else "hybrid"),
             source=source,
             verdict=verdict,
             refusal=disk if isinstance(disk, Refusal) else None,

@@ -35,9 +35,8 @@ from memd.index.indexer import Indexer
 from memd.index.snapshot import View
 from memd.records import ChunkLimits, Tokenizer
 from memd.registry import Registry, Workspace
-from memd.search.score import PreparedQuery
-from memd.search.search import Answer, search
-from memd.search.spelling import spelling
+from memd.search.score import Judgement, PreparedQuery
+from memd.search.search import Answer, begin, search
 from memd.sources.scan import Rules
 
 COMMIT_S = 1.0  # of work per commit; no search waits for a single file
@@ -127,14 +126,18 @@ class TemporaryIndex:
             return embedded(self, parsed(self, question, lambda: False, excludes_in(view)))
 
     def answer(self, asked: PreparedQuery) -> Answer:
-        """Return the hits of a query."""
+        """Return the hits."""
         with self.index.view() as view:
-            return search(view, self.respelled(view, asked))
+            return search(view, *self.respelled(view, asked))
 
-    def respelled(self, view: View, asked: PreparedQuery) -> PreparedQuery:
-        """Return a query with spelling corrections, as the daemon does after it has read the vocabulary."""
+    def respelled(self, view: View, asked: PreparedQuery) -> tuple[PreparedQuery, Judgement | None]:
+        """Return a query with its words corrected, as the daemon does once its vocabulary is read.
+
+        And what `begin` made of its words.
+        """
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
-        return respelled(self, asked, spelling(view, asked.query, self.tokenizer, asked.expired))
+        found, words = begin(view, asked, self.tokenizer)
+        return respelled(self, asked, found), words
 
     def update(self, rules: Rules, told: Told, announce: Announce) -> None:
         """Bring words and vectors up to date with the folder.

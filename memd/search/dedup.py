@@ -16,9 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.index.source_rows import BITS, MIN_JACCARD, MOST_DIFFERING, SHINGLE, compared_words
@@ -66,8 +65,27 @@ class Dedup:
         return [one for one in (kept - 1, kept + 1) if self.shown.get(one) == kept]
 
 
+class Comparison(Protocol):
+    """Which of some candidates are nearly the same; they are named by their places."""
+
+    def __init__(self, view: View, ids: Sequence[int], sources: Sequence[int]) -> None:
+        """*ids* are those of the candidates, best first, and *sources* theirs."""
+
+    def keep(self, place: int) -> None:
+        """Note that a candidate is shown, and which of those behind it may be like it."""
+
+    def first_like(self, other: int) -> int | None:
+        """Return the first one that is shown that a candidate is nearly the same as."""
+
+
 def fold(
-    view: View, candidates: Candidates, limit: int, per_source: int, alive: Callable[[str], bool]
+    view: View,
+    candidates: Candidates,
+    limit: int,
+    per_source: int,
+    alive: Callable[[str], bool],
+    *,
+    compared: type[Comparison] | None = None,
 ) -> Dedup:
     """Keep the first *limit* that are neither nearly the same as a better one nor next to it.
 
@@ -82,9 +100,10 @@ def fold(
         per_source: of the answer's hits, how many one source may have.
         alive: whether a source is still on the disk; what is not is in no answer. Asked of those alone that
             may be in one.
+        compared: what tells which are alike; None: texts and vectors.
     """
     window = max(WINDOW, limit)
-    folding = _Folding(view, candidates, window, per_source)
+    folding = _Folding(view, candidates, window, per_source, compared or Likeness)
     found = folding.found
     for place, (number, source) in enumerate(zip(folding.ids, folding.sources, strict=True)):
         is_full = len(found.kept) == limit
@@ -107,7 +126,9 @@ def fold(
 class _Folding:
     """What has become of the candidates so far; they are named by their places, the best first."""
 
-    def __init__(self, view: View, candidates: Candidates, window: int, per_source: int) -> None:
+    def __init__(
+        self, view: View, candidates: Candidates, window: int, per_source: int, compared: type[Comparison]
+    ) -> None:
         self.found = Dedup()
         self._per_source = per_source
         self.ids, self.sources = candidates.numbers()
@@ -115,12 +136,13 @@ class _Folding:
         self._candidates = candidates
         self._places = {number: place for place, number in enumerate(self.ids)}
         self._taken: Counter[int] = Counter()  # places of an answer by source
-        self._likeness = _Likeness(view, self.ids[:window], self.sources)
+        self._compare = compared
+        self._likeness = compared(view, self.ids[:window], self.sources)
         self._compared: list[int] = []  # what that was told to compare
 
     def compare_all(self) -> None:
         """Tell of all of the candidates what they are like, not only of those in the window."""
-        self._likeness = _Likeness(self._view, self.ids, self.sources)
+        self._likeness = self._compare(self._view, self.ids, self.sources)
         for place in self._compared:
             self._likeness.keep(place)
 
@@ -157,8 +179,8 @@ class _Folding:
             self._likeness.keep(place)
 
 
-class _Likeness:
-    """Tells which of some candidates are nearly the same; they are named by their places."""
+class Likeness:
+    """`Comparison` by texts and vectors."""
 
     def __init__(self, view: View, ids: Sequence[int], sources: Sequence[int]) -> None:
         self._view = view
@@ -167,13 +189,10 @@ class _Likeness:
         self._better: dict[int, list[tuple[int, Verdict]]] = {}  # place → what is kept that it may be like
         self._signatures: dict[int, bytes] = {}  # by place
         self._texts: dict[int, _Text] = {}  # by place
-        if HAS_NUMPY:
-            self._facts = _Facts.of(view, np.asarray(ids, np.int64))
+        self._facts = _Facts.of(view, np.asarray(ids, np.int64))
 
     def keep(self, place: int) -> None:
         """Note that a candidate is shown, and which of those behind it may be like it."""
-        if not HAS_NUMPY:
-            return
         others = self._facts.comparable(place, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE)
         day = self._day(place)
         for other, verdict in self._compared(place, others) if len(others) else ():

@@ -13,9 +13,9 @@ from memd.index.snapshot import Snapshot, View
 from memd.search import ranking, source_scores
 from memd.search.dedup import Dedup, fold
 from memd.search.explanation import (
+    AnswerExplanation,
     Decay,
     Explained,
-    Explanation,
     Filter,
     KeywordPart,
     Length,
@@ -30,11 +30,11 @@ from memd.search.keyword import K1, POOL, B, KeywordArm
 from memd.search.query import Query, content_words
 from memd.search.ranking import Candidates
 from memd.search.score import Judgement, PreparedQuery, meaning_of
-from memd.search.search import Answer
+from memd.search.search import Answer, why_off
 from memd.search.vector import VectorArm
 
 
-def explain(view: View, found: Answer) -> tuple[Explanation, list[Explained]]:
+def explain(view: View, found: Answer) -> tuple[AnswerExplanation, list[Explained]]:
     """Explain an answer and each of its hits, in the same view.
 
     Raises:
@@ -47,7 +47,7 @@ def explain(view: View, found: Answer) -> tuple[Explanation, list[Explained]]:
     columns = view.snapshot.columns
     pieces = request.query.pieces
     looked_for = set(content_words(pieces))
-    answer = Explanation(
+    answer = AnswerExplanation(
         terms=judged.keyword.terms if judged.keyword else (),
         left_out=tuple(dict.fromkeys(piece for piece in pieces if piece not in looked_for)),
         spelled=request.spelled,
@@ -66,6 +66,8 @@ def explain(view: View, found: Answer) -> tuple[Explanation, list[Explained]]:
         vector_pool=len(judged.vector.pool) if judged.vector else None,
         keyword_pool=len(judged.keyword.pool) if judged.keyword else None,
         stages=_stages(view, request, judged),
+        model_id=request.model_id or None,
+        vector_arm=why_off(request, found.mode, found.degraded) or None,
     )
     return answer, [explain_chunk(view, request, judged, hit.candidate.id) for hit in found.hits]
 

@@ -191,8 +191,8 @@ class Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """How an answer was made."""
+class AnswerExplanation:
+    """How an answer was made, and which arm had no say."""
 
     terms: tuple[Term, ...]  # that the keyword arm looks for
     left_out: tuple[str, ...]  # function words that it does not
@@ -212,3 +212,5 @@ class Explanation:
     vector_pool: int | None  # those there were; None where the arm did not run
     keyword_pool: int | None
     stages: Stages
+    model_id: str | None  # of the query's vector
+    vector_arm: str | None  # why it had no say; null where it had

@@ -166,3 +166,16 @@ def _expressions(view: View, query: Query) -> list[str]:
 def _ranks(scores: Iterable[int], score_of: Callable[[int], float]) -> dict[int, int]:
     ordered: Sequence[int] = sorted(scores, key=lambda number: (-score_of(number), number))
     return {number: rank for rank, number in enumerate(ordered, 1)}
+
+
+class NothingAlike:
+    """The comparison of near-duplicates without numpy: none is looked for."""
+
+    def __init__(self, view: View, ids: Sequence[int], sources: Sequence[int]) -> None:
+        """Take what is not compared."""
+
+    def keep(self, place: int) -> None:
+        """Compare nothing with what is shown."""
+
+    def first_like(self, other: int) -> None:
+        """Say that nothing is like it."""

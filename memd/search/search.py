@@ -5,20 +5,22 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from memd.errors import DeadlineError
+from memd.errors import NUMPY_MISSING, DeadlineError
 from memd.index.columns import HAS_NUMPY
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
-from memd.records import Confidence, Mode, Source
+from memd.records import Confidence, Mode, Source, Tokenizer
 from memd.search import fallback
-from memd.search.dedup import Dedup, fold
+from memd.search.dedup import Comparison, Dedup, fold
 from memd.search.identifiers import reading
 from memd.search.ranking import Candidate, Candidates, confidence
 from memd.search.score import Judgement, PreparedQuery, judge, judge_words, lifted
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
+from memd.search.spelling import NOTHING_UNKNOWN, Spelling, corrected, spelling
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
 VECTORS_CORRUPT = "vectors-corrupt"
+LACKING = () if HAS_NUMPY else (NUMPY_MISSING,)  # codes of what this process searches without
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,23 @@ class Answer:
     judged: Judgement | None = None  # that it rests on; None without numpy
 
 
-def begin(view: View, prepared: PreparedQuery) -> Judgement | None:
+def begin(view: View, prepared: PreparedQuery, tokenizer: Tokenizer) -> tuple[Spelling, Judgement | None]:
     """Do what needs no vector, so that it can be done while the query is embedded; `search` does the rest.
 
-    None without numpy: then `search` does all of it. Raises as `search` does.
+    Returns:
+        How words of the query are spelled, and the judgement by those words; None without numpy: then
+        nothing is corrected, and `search` does all of it.
+
+    Raises:
+        DeadlineError: the caller's deadline passed.
     """
     if not HAS_NUMPY:
-        return None
+        return NOTHING_UNKNOWN, None
+    found = spelling(view, prepared.query, tokenizer, prepared.expired)
     timer = _Timer(prepared)
-    words = judge_words(view, prepared)
+    words = judge_words(view, replace(prepared, query=corrected(prepared.query, found.corrected)))
     timer.lap("keyword")
-    return replace(words, words_ms=timer.laps_ms["keyword"])
+    return found, replace(words, words_ms=timer.laps_ms["keyword"])
 
 
 def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) -> Answer:
@@ -100,7 +108,10 @@ def _without_numpy(view: View, prepared: PreparedQuery) -> Answer:
     timer.lap("keyword")  # and vectors: they are read together
     knows = fallback.knows_a_word(view, prepared.query)
     looked_for = wanted(prepared.query, {})
-    return _answer(view, prepared, candidates, timer, looked_for, has_vectors=has_vectors, knows=knows)
+    return _answer(
+        view, prepared, candidates, timer, looked_for,
+        has_vectors=has_vectors, knows=knows, compared=fallback.NothingAlike,
+    )  # fmt: skip
 
 
 def _answer(
@@ -112,12 +123,13 @@ def _answer(
     *,
     has_vectors: bool,
     knows: bool,
+    compared: type[Comparison] | None = None,
 ) -> Answer:
     """Drop what is below the floor, fold, cut, load."""
     kept = candidates.floor(prepared.min_score)
     timer.lap("fuse")
     alive = functools.cache(prepared.alive)
-    found = fold(view, kept, prepared.limit, prepared.per_source, alive)
+    found = fold(view, kept, prepared.limit, prepared.per_source, alive, compared=compared)
     hits = _load(view, found, looked_for)
     timer.lap("load")
     mode: Mode = prepared.mode if has_vectors else "keyword"
@@ -134,8 +146,20 @@ def sureness(
 
 
 def degraded(view: View) -> tuple[str, ...]:
-    """Return the codes of what a query could not use of its view."""
-    return (VECTORS_CORRUPT,) if view.damaged else ()
+    """Return the codes of what a query of a view could not use."""
+    return (VECTORS_CORRUPT, *LACKING) if view.damaged else LACKING
+
+
+def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -> str:
+    """Return why the vector arm did not run in an answer of *mode*, or was not used; "" where it was.
+
+    *missing*: codes of what search found missing by itself.
+    """
+    if missing:
+        return missing[0]
+    if prepared.query_vec is None:
+        return prepared.off
+    return "other-model" if mode == "keyword" else ""
 
 
 def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:

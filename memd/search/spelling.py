@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
-from memd.index.columns import HAS_NUMPY
 from memd.index.snapshot import View
 from memd.records import Tokenizer
 from memd.search.query import STOP_WORDS, Query
@@ -75,8 +74,8 @@ def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[
         DeadlineError: it passed while the vocabulary was read.
     """
     started = time.perf_counter()
-    unknown, strangers, count = _looked_up(view, query, tokenizer) if HAS_NUMPY else ({}, 0, 0)
-    begun = _begun(view, query.begun) if HAS_NUMPY and query.begun else None
+    unknown, strangers, count = _looked_up(view, query, tokenizer)
+    begun = _begun(view, query.begun) if query.begun else None
     if not unknown and begun is None:
         return NOTHING_UNKNOWN
     is_complete = view.vocabulary.read(view.reader, view.snapshot.columns.count, READ_S)

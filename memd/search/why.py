@@ -41,8 +41,12 @@ class Verdict:
     confidence: Confidence | None = None  # of the answer; None where the source is not in it
 
 
-def why(view: View, request: PreparedQuery, source: Source, line: int | None) -> Verdict:
+def why(
+    view: View, request: PreparedQuery, source: Source, line: int | None, words: Judgement | None = None
+) -> Verdict:
     """Walk a live source, or what it has at one line, through every stage of a search.
+
+    *words* is what `search.begin` returned of the same query.
 
     Raises:
         DeadlineError: the caller's deadline passed.
@@ -56,7 +60,7 @@ def why(view: View, request: PreparedQuery, source: Source, line: int | None) ->
         return Verdict("empty")
     require_numpy("an explanation")
     view.has_damaged([chunk.id for chunk in chunks])  # then the verdict is one by words, as the search's is
-    judged = judge(view, request, lambda _: give_up_in_time(request))
+    judged = judge(view, request, lambda _: give_up_in_time(request), words)
     verdict = (
         _filtered(view, request.query, judged, source, chunks)
         or _unranked(request, judged, chunks)

@@ -30,7 +30,7 @@ def test_every_number_of_an_explanation_is_named():
     """Records may grow, and the page with them."""
     records = (
         explain.Explained, explain.VectorPart, explain.KeywordPart, explain.TermPart,
-        explain.Length, explain.Decay, explain.Explanation, explain.Stages,
+        explain.Length, explain.Decay, explain.AnswerExplanation, explain.Stages,
         explain.Filter, explain.NamedPart, Word,
     )  # fmt: skip
     named = {field.name for record in records for field in fields(record)} - {"hits"}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests_support import Notes, WordHashEmbedder
 
+from memd.errors import NUMPY_MISSING
 from memd.index.reader import CHECKSUMS
 from memd.index.vectors import FLOAT_BYTES
 from memd.search.query import Query
@@ -221,4 +222,5 @@ def test_without_numpy_it_is_noticed_as_well(notes, tmp_path):
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [["hybrid", []], ["keyword", [VECTORS_CORRUPT]]]
+    codes = [[NUMPY_MISSING], [VECTORS_CORRUPT, NUMPY_MISSING]]
+    assert json.loads(done.stdout) == [["hybrid", codes[0]], ["keyword", codes[1]]]
