@@ -30,8 +30,8 @@ PREFIX = "eval-"  # of a folder's name; the indexes of workspaces have hexadecim
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-# Limit of the cleanup after a signal; calls to a hanging model server time out earlier. If the signal's
-# exception was lost in a finalizer, the process ends after this time.
+# Limit of the cleanup after the parent is gone; calls to a hanging model server time out earlier. If the
+# signal's exception was lost in a finalizer, the process ends after this time.
 LEAVE_S = 60.0
 
 

@@ -34,11 +34,11 @@ _CLASSES = {
 _MACRO = re.compile("|".join(_CLASSES))
 # May precede a token with a short prefix: in escaped texts, "%20ghp_" and "\nghp_" are not one word.
 _NO_WORD_BEFORE = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))"
-# Common to every shape; a quick test that spares prose and rows of prefixes a full comparison.
+# What follows the prefix in every shape: a quick test that saves most comparisons, also in rows of prefixes.
 _BEHIND_OPENING = rb"[A-Za-z0-9_./+=!\\-]{5}"
 _MAX_TOKEN_BYTES = 1024  # compared with a shape; characters that follow directly are a part of the token
 _MAX_WEB_TOKEN_BYTES = 8 * 1024  # the second dot of a token with many claims may be far from the first
-_MAX_RANDOM_CHARS = 256  # examined: a token is not preceded by more characters than that
+_MAX_RANDOM_CHARS = 256  # of a token, tested for randomness: after so many characters of words none begins
 _GOES_ON = re.compile(rb"[A-Za-z0-9_+/=.-]*")
 _VALUE_GOES_ON = re.compile(rb"(?:[:=][A-Za-z0-9_+/=~-]{5,})*")
 _IMAGE = re.compile(rb";base64,[A-Za-z0-9+/=]{100,}")  # contains every prefix of three letters
@@ -60,7 +60,8 @@ _NO_PASSWORD = re.compile(
     "|passw(?:or)?d|placeholder|postgres|qwerty|redacted|root|secret|string|test(?:ing)?|token|user|value)*"
 )
 _PLACEHOLDER = re.compile(r"^[$%]|[<>{}…]|\$[{(]|\.\.\.|(.)\1{3}|your|example", re.IGNORECASE)
-# Placeholders for a token's random part; real keys have runs of A or ordered letters only by chance.
+# Placeholders for a token's random part. Runs of A, and short sequences of the alphabet, are not among them:
+# they occur in keys as often as any other.
 _BLANK = re.compile(
     r"([xX0.*])\1{11}|example|your[_-]|placeholder|redacted|0123456789|123456:|abcdefghij", re.IGNORECASE
 )

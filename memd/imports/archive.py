@@ -285,7 +285,7 @@ def conversation(of: Conversation, archive: Archive, settings: Settings) -> Plac
     unknown: Placed | None = None
     for slot, there in slots:
         placed, relation = _placed(read, slot, there, settings)
-        # If pages under a former id have more turns, they may be of the session that has this id.
+        # If the former id is a session id and its pages have more turns, they may belong to that session.
         is_others = slot.conversation != of.id and is_session_id(slot.conversation)
         if relation == "extended" or (relation == "older" and not is_others):
             return placed

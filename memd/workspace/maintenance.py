@@ -90,7 +90,7 @@ class DerivedFile(Generic[D]):
         else:
             log.info("derived_file_made", kind=self._kind, adopted=adopted)
 
-    def _is_due(self, is_idle: bool) -> bool:  # noqa: FBT001 - `write` hands on what has a place, no name
+    def _is_due(self, is_idle: bool) -> bool:  # noqa: FBT001 - `write` passes positional arguments
         return self._keeper.is_due(is_busy=not is_idle)
 
     def _is_outdated(self) -> bool:
