@@ -1,4 +1,4 @@
-"""An index without a daemon for a benchmark: built in this process, as a daemon would, and kept."""
+"""A benchmark's index, built in this process as a daemon would build it, and kept for later runs."""
 
 import sys
 import tempfile
@@ -39,9 +39,9 @@ class Indexed:
     vectors: dict[str, bytes | None]  # text → its vector, None if the model cannot read it
 
     def ask(self, text: str, *, correct: bool = True, **changes: Any) -> Answer:
-        """Answer as a daemon would, with the default configuration but for the *changes* of the request.
+        """Answer as a daemon would, with the default configuration except for the *changes* of the request.
 
-        *correct*: take words that nobody knows for others.
+        *correct*: apply spelling corrections.
         """
         config, query = WorkspaceConfig(), parse(text)
         fields: dict[str, Any] = {
@@ -85,10 +85,10 @@ def indexed(notes: Path, name: str, kept: Path | None, *, embed: bool) -> Iterat
     """Yield the index of a folder of notes.
 
     Args:
-        notes: the folder; it is not needed where the index is kept already.
-        name: of what is kept.
-        kept: where indexes are kept; None: it is thrown away.
-        embed: whether vectors are wanted.
+        notes: the folder; not needed if the index was kept.
+        name: of the index.
+        kept: the folder for kept indexes; None: a temporary index.
+        embed: whether to compute vectors.
     """
     with ExitStack() as opened:
         folder = kept / name if kept else Path(opened.enter_context(tempfile.TemporaryDirectory())) / name

@@ -1,8 +1,9 @@
 """The time of the keyword arm at 100,000 and at a million chunks, warm and right after a start.
 
-With and without the derived file of postings, and what that file costs. The index is made once and kept in
-the folder that is given: a million chunks take half an hour. "After a start" means a daemon that has just
-opened the index, whose files the system still has in memory.
+With and without the derived file of postings, and the costs of that file. The index is made once and kept in
+the given
+folder: a million chunks take half an hour. "After a start" means a daemon that has just opened the index,
+while the system still has its files in memory.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Latency: whole searches over the socket, their parts, and memctl as a process."""
+"""Latency of whole searches over the socket, of their parts, and of memctl as a process."""
 
 import subprocess
 import sys

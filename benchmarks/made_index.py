@@ -1,8 +1,8 @@
-"""An index of a million chunks, written straight through the index, and kept.
+"""A synthetic index of a million chunks, written directly through the index package, and kept.
 
-Real tables, filled as a save fills them, only without files, model and watcher: in a home whose notes are
-not there, as on a disk that is away, so that a daemon answers from it and changes nothing. The words are
-made from a seed, by Zipf's law over a vocabulary as large as that of so many real notes.
+The tables are real and filled as for a save, but without files, model and watcher: the home has no notes, as
+on a missing disk, so that a daemon answers from the index and changes nothing. The words are generated from a
+seed, by Zipf's law over a vocabulary as large as that of real notes of this size.
 """
 
 import json
@@ -94,13 +94,13 @@ def ready(
     """Return the folder of an index with *chunks* chunks in *home*, creating what is missing.
 
     Args:
-        home: where it is kept.
-        chunks: how many it has.
-        seed: of what is drawn.
-        vectors: .npy file of float32 (n, dimensions) that the shipped model made of some texts; each chunk
-            gets one, whatever its words are. None: it has none.
-        texts: JSON lines of strings, to draw words from. None: they are made.
-        copies: sources in a row that have the same text.
+        home: the daemon's home.
+        chunks: their number.
+        seed: of the random choices.
+        vectors: .npy file of float32 (n, dimensions) with vectors of the shipped model for some texts; each
+            chunk gets one, independently of its words. None: no vectors.
+        texts: JSON lines of strings, to draw words from. None: generated words.
+        copies: number of consecutive sources with the same text.
     """
     folder = index_dir(home)
     for private in (home, folder.parent.parent, folder.parent, folder):  # else no daemon would take it
@@ -165,7 +165,7 @@ def _fill(index: Index, chunks: int, seed: int, texts: Path | None, copies: int)
 
 
 def _embed(index: Index, file: Path) -> None:
-    """Give each chunk that has none the next vector of a file."""
+    """Give each chunk without a vector the next one of a file."""
     table = np.load(file, mmap_mode="r")
     described = OnnxEmbedder()
     if index.pending_count() > len(table):

@@ -1,7 +1,7 @@
-"""Notes for a benchmark whose words do not matter: made from a seed, the same each time.
+"""Generated notes, for benchmarks in which the words do not matter; they depend only on the seed.
 
-About 1 kB of words each, the frequent ones more often (Zipf), so that the terms of an index look like those
-of real notes.
+About 1 kB of words each, distributed by Zipf's law, so that the terms of an index resemble those of real
+notes.
 """
 
 import random

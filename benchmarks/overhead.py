@@ -1,7 +1,7 @@
-"""A whole search over the socket, as a multiple of what the model alone needs for its query.
+"""The time of a whole search over the socket, as a multiple of the model's time for the query.
 
-The daemon and a session of its own in a quiet process embed the same questions, in turns of a few: what else
-the machine does meanwhile falls on both.
+The daemon and a bare session in a quiet process embed the same questions, in alternating groups of a few, so
+that other load on the machine affects both.
 """
 
 import argparse

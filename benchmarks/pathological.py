@@ -1,7 +1,7 @@
-"""Pathological Markdown, and the processor time and memory that each shape of it takes to parse.
+"""Pathological Markdown, and the processor time and memory to parse each shape of it.
 
-Each shape names what it exaggerates. `text(name, size)` repeats it up to *size* bytes; the same each time.
-As a command each is parsed by the daemon's own parser process, a new one for each.
+Each shape is named after the construct that it repeats. `text(name, size)` returns up to *size* bytes, always
+the same. As a command, it parses each with a new parser process of the daemon.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""The time of ping and status while memd indexes, from a daemon's start on, model and all.
+"""The time of ping and status while memd indexes, from the daemon's start on, with the model.
 
-A client asks for each in turn, every 20 ms, while thousands of notes are read and embedded.
+A client sends each in turn, every 20 ms, while thousands of notes are read and embedded.
 """
 
 import time

@@ -1,6 +1,6 @@
-"""nDCG@10 and recall of each arm and of hybrid, on folders in BEIR's form.
+"""nDCG@10 and recall of each arm and of hybrid search, on sets in BEIR's format.
 
-Documents are indexed as Markdown files by a real daemon; a document ranks where its best chunk does.
+Documents are indexed as Markdown files by a real daemon; a document has the rank of its best chunk.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""Usefulness of `recall`: how often the passage that answers is in what goes into a prompt.
+"""The usefulness of `recall`: how often the text for a prompt contains the passage that answers.
 
-Questions and passages are those of sets in BEIR's form. The passages are sections of notes, SECTIONS of them
-in one, as in a log or a notebook. A passage is inside where INSIDE of its words are, five in a row. Against
-that stand plain hits of the same budget: the texts of the hits of a search, each behind its path and line,
-until the next one does not fit; as `search` shows them, and chunk by chunk.
+Questions and passages are from sets in BEIR's format. The passages are sections of notes, SECTIONS per note,
+as in a log or a notebook. A passage counts as contained if a share INSIDE of its words is, in runs of five.
+The baseline are plain hits within the same budget: the texts of a search's hits, each after its path and
+lines, until the next one does not fit; with joined chunks as in `search`, and chunk by chunk.
 """
 
 import random

@@ -1,7 +1,7 @@
-"""Reports of runs: the table, and the file that is kept.
+"""Reports of benchmark runs: the printed table, and the file that is kept.
 
-Kept runs are JSON under benchmarks/runs/<date>/: command, versions, machine, raw figures. Figures without
-their machine mean nothing, and figures of two machines are never compared.
+Kept runs are JSON under benchmarks/runs/<date>/: command, versions, machine, raw figures. Figures are
+meaningless without their machine, and must not be compared between machines.
 """
 
 import argparse

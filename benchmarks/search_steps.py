@@ -1,8 +1,8 @@
-"""The time of each step of a search inside one process: both arms, fusion, and what folds and loads the hits.
+"""The time of each step of a search inside one process: both arms, fusion, folding, and loading the hits.
 
-Without vectors, where lengths say little of which candidates are alike: texts of one length by Zipf's law,
-and real ones that each stand in six notes; and with vectors, if there are some. The indexes are made once and
-kept. Processor time of the searching thread, so that it can be read beside other work.
+Without vectors, on texts whose lengths hardly help to find similar candidates: Zipf texts of one length, and
+real texts that each occur in six notes; and with vectors, if there are some. The indexes are made once and
+kept. Measures the processor time of the searching thread, so that other load on the machine does not matter.
 """
 
 import time

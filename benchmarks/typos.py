@@ -1,8 +1,8 @@
-"""What typed-wrong words cost: nDCG@10 with a typo in every longer word, and right words that are changed.
+"""The cost of typos: nDCG@10 with a typo in every longer word, and how often correct words are changed.
 
-The typos are drawn by a seed: in every word of five letters or more one letter is another, missing or too
-much, or two are exchanged. Right words are the questions of another set: what the notes lack of them must
-hardly ever be taken for something else. The index is built in this process, as a daemon would.
+The typos are random, from a seed: in every word of five letters or more, one letter is replaced, missing or
+added, or two are exchanged. Correct words are those in the questions of another set: even if the notes lack
+them, they must hardly ever be changed. The index is built in this process, as a daemon would build it.
 """
 
 import random

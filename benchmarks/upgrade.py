@@ -1,8 +1,8 @@
-"""An update whose index has other tables: the share of vectors that are taken over, and how long it takes.
+"""An update with other tables: the share of vectors that are taken over, and the time until full answers.
 
-The index of a folder of notes is made and asked; then its tables are those of another release. After the
-next start the same questions are asked until their answers are as before: by words, then by both arms. They
-are headings of the notes, chosen by chance.
+A folder of notes is indexed and searched; then its tables are marked as those of another release. After the
+next start the same questions are repeated until their answers are as before: by words, then by both arms. The
+questions are random headings of the notes.
 """
 
 import random

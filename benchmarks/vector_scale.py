@@ -1,8 +1,8 @@
-"""The time and recall of the vector arm among very many vectors: codes against the exact scan.
+"""The time and recall of the vector arm among very many vectors: codes compared with the exact scan.
 
-Both are the arm that a search uses, over a snapshot without texts; they take turns, query by query, under
-masks that let a share of the chunks through. Recall is against the scan of all vectors. Judge it by real
-vectors and real questions: made ones are easier or harder, never the same.
+Both are the arm that a search uses, on a snapshot without texts; they take turns, query by query, under masks
+that let a share of the chunks through. Recall is relative to the scan of all vectors. Use real vectors and
+real questions: generated ones are easier or harder.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The delay of the watch, the time to watch a tree, and what an idle watch costs."""
+"""The delay of the watch, the time to start watching a tree, and the cost of an idle watch."""
 
 import asyncio
 import resource

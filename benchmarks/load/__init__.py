@@ -1,1 +1,1 @@
-"""Load: memd under many clients, and what badly behaved ones can do to the others."""
+"""Load: memd under many clients, and the effect of badly behaved clients on the others."""

@@ -1,4 +1,4 @@
-"""Honest clients, as editors and agents are: many connections, several requests in flight on each."""
+"""Honest clients, like editors and agents: many connections, with several requests in flight on each."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""Hostile clients: slow, silent, greedy, senseless, and always coming back."""
+"""Hostile clients: slow, silent, greedy, or senseless ones, which always reconnect."""
 
 import asyncio
 import contextlib

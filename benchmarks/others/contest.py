@@ -1,6 +1,7 @@
 """One contest: builds missing indexes, opens all engines, asks them in turn, makes the table.
 
-Shared by the parts `vectors`, `keyword` and `hybrid`: they say which corpus, which engines, which ways.
+Shared by the parts `vectors`, `keyword` and `hybrid`, which choose the corpus, the engines and the ways to
+ask.
 """
 
 import argparse

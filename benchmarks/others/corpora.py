@@ -1,7 +1,7 @@
-"""The corpora of the contests: vectors and texts, made from a seed or taken from a file, and queries.
+"""The corpora of the contests: vectors and texts, generated from a seed or taken from a file, and queries.
 
-Vectors are a ``.npy`` of (n, dim) float32 rows of length 1, texts a file of one a line; both are kept in a
-folder and made once. Needs numpy.
+Vectors are a ``.npy`` of (n, dim) float32 rows of length 1, texts a file with one per line; both are made
+once and kept in a folder. Needs numpy.
 """
 
 from collections.abc import Iterator, Sequence

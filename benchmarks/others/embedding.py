@@ -1,8 +1,8 @@
 """Embedding throughput of memd's queue and of sentence-transformers with the same weights.
 
-In turn, a slice of the texts each; the bare onnxruntime session on ready tensors runs along: what memd
-loses around it. `--weights` is a folder with the published model (model.safetensors, tokenizer.json,
-modules.json and so on), as sentence-transformers loads it.
+They embed slices of the texts in turn; the bare onnxruntime session on prepared tensors shows the overhead of
+memd's queue. `--weights` is a folder with the published model (model.safetensors, tokenizer.json,
+modules.json and so on), as loaded by sentence-transformers.
 """
 
 from collections.abc import Mapping, Sequence

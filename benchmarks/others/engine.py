@@ -1,7 +1,7 @@
-"""The interface of an engine: built from a corpus once, opened, and asked one question after another.
+"""The interface of an engine, which is built from a corpus once, opened, and asked question by question.
 
-One small adapter a module, each importing its engine inside of its methods: what is not installed must not
-keep the others from running.
+One small adapter per module; each imports its engine inside of its methods, so that a missing engine does not
+prevent the others from running.
 """
 
 from collections.abc import Callable, Sequence

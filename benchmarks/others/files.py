@@ -1,9 +1,9 @@
-"""Whole products, asked as commands: `memctl search`, grep, and another memory's command.
+"""Whole products, run as commands: `memctl search`, grep, and another memory's command.
 
-Whole processes, in turn, over a set in BEIR's form that is written out as Markdown. grep and ripgrep count
-the lines that have one of the question's words, in either case; the files with the most lines come first.
-memsearch (Milvus Lite and sentence-transformers) takes part where it is installed and `--weights` gives it
-the model: it loads that for each question, so ask it few.
+Whole processes, in turn, on a set in BEIR's format that is written as Markdown. grep and ripgrep count the
+lines that contain one of the question's words, ignoring case; the files with the most lines come first.
+memsearch (Milvus Lite and sentence-transformers) is included if it is installed and `--weights` names the
+model: it loads the model for each question, so use few questions.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""The time of a hybrid answer, of those engines that have one on this machine.
+"""The time of a hybrid answer, for the engines that support it locally.
 
-memd's is the whole search. lancedb fuses its two indexes by reciprocal ranks, sqlite-vec's is the recipe
-with FTS5. chromadb ranks by words only in its hosted service. Answers are timed, not judged: the texts are
-Zipf words and the vectors somebody else's.
+memd's is the whole search. lancedb fuses its two indexes by reciprocal ranks; sqlite-vec's is the recipe with
+FTS5. chromadb ranks by words only in its hosted service. Answers are timed, not judged, because the texts are
+Zipf words and the vectors belong to other texts.
 """
 
 from dataclasses import replace

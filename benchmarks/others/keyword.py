@@ -1,8 +1,8 @@
-"""The time of the ten best of 180-word documents for questions with common words.
+"""The time to find the ten best of many 180-word documents for questions with common words.
 
-memd ("arm": ids alone, as the others give; without: the whole search with its snippets) against bm25s and
-tantivy, on Zipf texts from a seed. How good their rankings are is `quality`'s question: here all three use
-the same formula and the same stop words.
+memd ("arm": only ids, as from the others; otherwise the whole search with its snippets) against bm25s and
+tantivy, on Zipf texts from a seed. The quality of rankings is measured by `quality`: here all three use the
+same formula and the same stop words.
 """
 
 from benchmarks import report

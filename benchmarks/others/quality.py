@@ -1,8 +1,7 @@
-"""nDCG@10 of memd and of other engines on the same chunks, on sets in BEIR's form.
+"""nDCG@10 of memd and of other engines on the same chunks, on sets in BEIR's format.
 
-memd indexes the files with a daemon of its own; bm25s and tantivy get the very chunks it cuts, sqlite-vec
-and lancedb the chunks and memd's vectors of them, for their hybrid answers. A document ranks where its best
-chunk does, for all.
+memd indexes the files with a daemon; bm25s and tantivy get the same chunks, sqlite-vec and lancedb also
+memd's vectors of them, for hybrid answers. For all engines, a document has the rank of its best chunk.
 """
 
 import sys

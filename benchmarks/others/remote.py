@@ -1,7 +1,7 @@
 """An object in a separate process, whose methods are called through a pipe.
 
-Libraries that bring thread pools and allocators of their own disturb each other in one process, and its
-memory could be given to none of them. A process that dies takes one engine out of a run, not the run.
+Libraries with thread pools and allocators disturb each other in one process, whose memory could not be
+attributed to any of them. A process that dies removes one engine from a run, but does not end the run.
 """
 
 import multiprocessing

@@ -1,7 +1,7 @@
-"""The time, the recall and the cost of the ten nearest vectors.
+"""The time, the recall and the cost of finding the ten nearest vectors.
 
-memd ("arm": ids alone, as the others give; without: the whole search with its snippets) against exact scans
-and graphs, on real vectors where a file is given: synthetic clusters flatter codes and graphs.
+memd ("arm": only ids, as from the others; otherwise the whole search with its snippets) against exact scans
+and graphs, preferably on real vectors from a file: synthetic clusters favour codes and graphs.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""chromadb: a local collection with a graph (HNSW), defaults but for the metric.
+"""chromadb: a local collection with a graph (HNSW), with default settings except for the metric.
 
-Its ranked keyword and hybrid search belong to its hosted service; here it is asked by vector alone.
+Its ranked keyword and hybrid search exist only in its hosted service; here it is asked by vector only.
 """
 
 from pathlib import Path

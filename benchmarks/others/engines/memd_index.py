@@ -1,8 +1,8 @@
-"""memd's own index and search, in the same kind of process as the others have.
+"""memd's own index and search, in a process like those of the other engines.
 
-"vector", "keyword" and "hybrid" are the whole search: filters, both arms where there are both, fusion with
-what a chunk's source says for it, snippets of the hits. "… arm" is what the other engines do: ids of the
-nearest or best, nothing more.
+"vector", "keyword" and "hybrid" are the whole search: filters, both arms for hybrid, fusion with the evidence
+of each chunk's source, snippets of the hits. "… arm" is equivalent to the other engines: only the ids of the
+nearest or best.
 """
 
 import asyncio

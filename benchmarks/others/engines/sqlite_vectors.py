@@ -1,6 +1,6 @@
-"""sqlite-vec: the exact scan inside of SQLite; hybrid with FTS5 as its author's recipe has it.
+"""sqlite-vec: the exact scan inside of SQLite; hybrid with FTS5 by its author's recipe.
 
-Through apsw, which memd brings: Python's own sqlite3 is often built without loading extensions.
+Through apsw, a dependency of memd: Python's own sqlite3 is often built without loadable extensions.
 """
 
 import re
