@@ -90,9 +90,8 @@ class Document:
     front_matter: dict[str, object]  # every key as text, lists and maps of text; {} without front matter
     chunks: tuple[Chunk, ...]
     warnings: tuple[str, ...] = field(default=())
-    aliases: tuple[str, ...] = field(
-        default=()
-    )  # other names of the note: aliases and title in its front matter
+    # Other names of the note: aliases and title in its front matter.
+    aliases: tuple[str, ...] = field(default=())
     entry_id: str = ""  # of the front matter
     links: tuple[Link, ...] = field(default=())  # each target once per kind
 

@@ -28,14 +28,12 @@ class Limits:
     """How much a client may use before it gets MEMD_BUSY or is disconnected."""
 
     connections: int = 256  # a quarter of the usual 1,024 file descriptors
-    refused_connections: int = (
-        32  # over the limit, kept only until they are told so; others wait in the kernel's queue
-    )
+    # Over the limit, kept only until they are told so; others wait in the kernel's queue.
+    refused_connections: int = 32
     # File descriptors reserved for databases, matrices and notes if the process may open only few.
     spare_descriptors: int = 16
-    least_connections: int = (
-        4  # served however few descriptors there are, so that a user can ask what is wrong
-    )
+    # Served however few descriptors there are, so that a user can ask what is wrong.
+    least_connections: int = 4
     in_flight_per_connection: int = 16
     # How many of these are processed at the same time. Each may hold an unread answer of a megabyte; half as
     # many keep two reading threads busy.

@@ -500,12 +500,7 @@ def read_front_matter(lines: Lines) -> FrontMatter:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
         return _broken(lines, end, f"front matter is not valid YAML at line {line}")
-    except (
-        yaml.YAMLError,
-        RecursionError,
-        ValueError,
-        OverflowError,
-    ):  # of escapes
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError):  # the last two: from escapes
         return _broken(lines, end, "front matter is not valid YAML")
     if values is None:
         return FrontMatter({}, end + 1)

@@ -177,9 +177,8 @@ class Scanner:
         try:
             self.rules = await self._context.write(self._context.load_rules)
             compared, cost_s = await self._compared(self.rules)
-            if (
-                self._context.place.is_there()
-            ):  # otherwise the folder went away meanwhile, and the result is void
+            # If the folder went away meanwhile, the result is void.
+            if self._context.place.is_there():
                 self._take(compared, began)
                 self._backlog.found(in_hand, began)
             else:
