@@ -75,7 +75,11 @@ def _run(argv: list[str]) -> int:
         print(f"memctl {own()}")
         return exits.OK
     if name not in COMMANDS:
-        return _fail(_unknown(any_text(name)), exits.USAGE)
+        from difflib import get_close_matches
+
+        close = get_close_matches(any_text(name), COMMANDS, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        return _fail(f"no command {any_text(name)!r}{hint} (memctl --help lists them)", exits.USAGE)
     return _command(name, argv[1:])
 
 
@@ -115,13 +119,6 @@ def _fail(message: str, status: int) -> int:
 
     print(f"memctl: {safe(message)}", file=sys.stderr)
     return status
-
-
-def _unknown(name: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, COMMANDS, n=1)
-    return f"no command {name!r}{f'; did you mean {close[0]}?' if close else ''} (memctl --help lists them)"
 
 
 def _reader_left() -> int:

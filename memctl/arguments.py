@@ -176,7 +176,7 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
         repeated = " (repeatable)" if one.several in REPEATABLE else ""
         group.add_argument(
             f"--{one.key}",
-            type=text,
+            type=any_text,
             action="append" if repeated else "store",
             metavar=one.value,
             help=f"{one.help}{from_here}{repeated}",
@@ -230,11 +230,6 @@ def named_parameter(message: str, parser: argparse.ArgumentParser) -> str:
 
 
 _OTHERS = {"path": "PATH", "query": "the query"}  # parameters that are not options
-
-
-def text(raw: str) -> str:
-    """Parse an argument as valid Unicode."""
-    return any_text(raw)
 
 
 def count(raw: str) -> int:

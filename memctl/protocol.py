@@ -277,7 +277,9 @@ def _check(value: Any, where: str, depth: int) -> None:
             _check_text(value, where)
         case dict():
             for key, item in value.items():
-                _check_key(key, where)
+                if type(key) is not str:
+                    raise _RefusedError(f"a key of {where} is binary; keys must be text")
+                _check_text(key, f"a key of {where}")
                 _check(item, f"{where}.{key[:MAX_NAME_CHARS]}", depth + 1)
         case list():
             for index, item in enumerate(value):
@@ -288,12 +290,6 @@ def _check(value: Any, where: str, depth: int) -> None:
             pass
         case _:
             raise _RefusedError(f"{where} is binary or an extension type; send text, numbers, arrays or maps")
-
-
-def _check_key(key: Any, where: str) -> None:
-    if type(key) is not str:
-        raise _RefusedError(f"a key of {where} is binary; keys must be text")
-    _check_text(key, f"a key of {where}")
 
 
 def _check_text(text: str, where: str) -> None:

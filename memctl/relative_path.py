@@ -139,16 +139,13 @@ def _within(typed: str, root: str) -> list[str] | None:
         if path is None:
             is_above = inside(root, os.path.realpath(full)) is not None
             return [] if is_above else None
-        return _literal(path) if path else []
+        if any(sign in path for sign in _MAGIC):  # escaped: a file, or a folder, of this name
+            return [_escaped(path), f"{_escaped(path)}/*"]
+        return [path] if path else []
     here = "" if typed.startswith(("/", "~")) else f"{_escaped(workspaces.current_directory())}/"
     pattern = os.path.normpath(f"{here}{os.path.expanduser(typed)}")  # noqa: PTH111 - as in workspaces.absolute
     found = _rest(pattern, root)
     return _rest(_without_links(pattern), root) if found is None else found
-
-
-def _literal(path: str) -> list[str]:
-    """Return the patterns that match the file or the folder of this name, with its wildcards escaped."""
-    return [_escaped(path), f"{_escaped(path)}/*"] if any(sign in path for sign in _MAGIC) else [path]
 
 
 def _escaped(path: str) -> str:

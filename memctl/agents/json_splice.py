@@ -60,9 +60,11 @@ def read(text: str) -> tuple[Any, str]:
         raise ValueError("it is nested too deeply") from error
     except ValueError as error:
         try:
-            return _loosely(bare), f"it has comments, or is otherwise not plain JSON ({error})"
+            # JSON with comments, trailing commas, or JSON5's keys and strings.
+            value = json.loads(_LOOSE.sub(_plain, bare), strict=False)
         except (ValueError, RecursionError):
             raise error from None
+        return value, f"it has comments, or is otherwise not plain JSON ({error})"
 
 
 def put(text: str, path: Sequence[Key], new: Any) -> str:
@@ -104,11 +106,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
-
-
-def _loosely(text: str) -> Any:
-    """Return the value of JSON with comments, trailing commas, or JSON5's keys and strings."""
-    return json.loads(_LOOSE.sub(_plain, text), strict=False)
 
 
 def _plain(found: re.Match[str]) -> str:

@@ -3,11 +3,11 @@
 from argparse import ArgumentParser, Namespace
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import text, workspace_option
+from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import hits
-from memctl.output.text import one_line
+from memctl.output.text import any_text, one_line
 from memctl.relative_path import root_of, shown
 
 WRITE_TIMEOUT_S = 35.0  # the daemon's own deadline is 30
@@ -17,14 +17,18 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl add`."""
     parser.add_argument("words", nargs="*", metavar="CONTENT", help='Markdown; from stdin if absent or "-"')
     parser.add_argument(
-        "--topic", type=text, help="the entry's folder below memory/, as deploy; its first tag with --daily"
+        "--topic",
+        type=any_text,
+        help="the entry's folder below memory/, as deploy; its first tag with --daily",
     )
-    parser.add_argument("--title", type=text, help="one line that states the content")
-    parser.add_argument("--tag", type=text, action="append", default=[], metavar="TAG", help="(repeatable)")
+    parser.add_argument("--title", type=any_text, help="one line that states the content")
+    parser.add_argument(
+        "--tag", type=any_text, action="append", default=[], metavar="TAG", help="(repeatable)"
+    )
     for option, what in (("--supersedes", "that it replaces"), ("--related", "that it links to")):
         parser.add_argument(
             option,
-            type=text,
+            type=any_text,
             action="append",
             default=[],
             metavar="PATH",
@@ -32,13 +36,13 @@ def arguments(parser: ArgumentParser) -> None:
         )
     parser.add_argument(
         "--update",
-        type=text,
+        type=any_text,
         metavar="ID",
         help="id or path of an entry: replace its text by the content, in the same file",
     )
     parser.add_argument(
         "--hash",
-        type=text,
+        type=any_text,
         metavar="HASH",
         help="with --update: hash of the file from get --json (default: of what memd wrote)",
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from memctl import exits
 from memctl.agents import config_file, registration
-from memctl.agents.clients import CLIENTS, AgentClient
+from memctl.agents.clients import CLIENTS
 from memctl.agents.config_file import Change, backup_of
 from memctl.agents.edits import ByHandError, Target
 from memctl.arguments import workspace_option
@@ -136,7 +136,10 @@ def _diff(change: Change) -> str:
 
 
 def _list(args: Namespace) -> int:
-    found = [(client, registration.state(client), _paths(client)) for client in CLIENTS.values()]
+    found = [
+        (client, registration.state(client), [str(target.path) for target in registration.targets(client)])
+        for client in CLIENTS.values()
+    ]
     if getattr(args, "json", False):
         listed = [
             {"name": client.name, "title": client.title, "state": state, "files": paths}
@@ -147,7 +150,3 @@ def _list(args: Namespace) -> int:
     for client, state, paths in found:
         print(f"{client.name:<12} {state:<14} {one_line('  '.join(paths))}")
     return exits.OK
-
-
-def _paths(client: AgentClient) -> list[str]:
-    return [str(target.path) for target in registration.targets(client)]

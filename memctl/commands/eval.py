@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from memctl import child, exits, model_store, workspaces
-from memctl.arguments import count, text, workspace_option
+from memctl.arguments import count, workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import plot
 from memctl.output.caveats import reasons
 from memctl.output.eval import failed, failures, people
 from memctl.output.status import counted
-from memctl.output.text import wants_colour
+from memctl.output.text import any_text, wants_colour
 
 QUESTIONS = 200  # gives an interval of about ±0.06, and takes seconds
 
@@ -55,7 +55,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="copy only a sample of N notes; with fewer notes, search is easier",
     )
     parser.add_argument(
-        "--compare", type=text, metavar="MODEL",
+        "--compare", type=any_text, metavar="MODEL",
         help=f"compare with another model: a name of memctl models list, or {model_store.SHIPPED}",
     )  # fmt: skip
     parser.add_argument("--no-grep", action="store_true", help="do not measure grep")
@@ -124,7 +124,11 @@ def run(args: Namespace) -> int:
         "took_s": round(time.monotonic() - started, 1),
         **measured,
     }
-    measured["gates"] = _gates(measured, args)
+    figures = measured["arms"][OURS]["measures"]
+    measured["gates"] = [
+        {"metric": metric, "wanted": wanted, "found": figures[metric], "ok": figures[metric] >= wanted}
+        for metric, wanted in args.fail_under
+    ]
     _show(measured, args)
     return exits.OK if all(one["ok"] for one in measured["gates"]) else exits.UNHEALTHY
 
@@ -156,7 +160,7 @@ def _model(name: str) -> str:
 
 def gate(raw: str) -> tuple[str, float]:
     """Parse X or METRIC=X, the least value of a measure."""
-    name, equals, value = text(raw).rpartition("=")
+    name, equals, value = any_text(raw).rpartition("=")
     metric = name.strip().lower() if equals else "ndcg@10"
     if metric not in SHOWN:
         raise ArgumentTypeError(f"{raw!r}: {name!r} is not a measure; the measures are {', '.join(SHOWN)}")
@@ -184,15 +188,6 @@ def _check(args: Namespace) -> None:
         raise CommandError(
             "--max-notes samples the notes that --headings copies; --golden searches the notes as they are"
         )
-
-
-def _gates(measured: Fields, args: Namespace) -> list[Fields]:
-    """Compare hybrid with the values of --fail-under."""
-    figures = measured["arms"][OURS]["measures"]
-    return [
-        {"metric": metric, "wanted": wanted, "found": figures[metric], "ok": figures[metric] >= wanted}
-        for metric, wanted in args.fail_under
-    ]
 
 
 def _show(measured: Fields, args: Namespace) -> None:

@@ -6,11 +6,11 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import text, workspace_option
+from memctl.arguments import workspace_option
 from memctl.client import Client
 from memctl.commands import common
 from memctl.exits import CommandError
-from memctl.output.text import one_line
+from memctl.output.text import any_text, one_line
 from memctl.relative_path import root_of, shown
 
 OFFERED = 5  # entries offered for a query: as many as people read before deleting
@@ -25,10 +25,14 @@ _ID = re.compile(r"[0-9a-f]{16}")  # never the path of an entry
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl forget`."""
     parser.add_argument(
-        "entry", type=text, nargs="?", metavar="PATH", help="from the current folder, or the id of an entry"
+        "entry",
+        type=any_text,
+        nargs="?",
+        metavar="PATH",
+        help="from the current folder, or the id of an entry",
     )
     parser.add_argument(
-        "--query", type=text, metavar="WORDS", help="search entries for this, and ask about each"
+        "--query", type=any_text, metavar="WORDS", help="search entries for this, and ask about each"
     )
     workspace_option(parser)
     parser.add_argument(

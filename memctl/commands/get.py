@@ -5,11 +5,11 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import text, workspace_option
+from memctl.arguments import workspace_option
 from memctl.commands import common
 from memctl.exits import CommandError
 from memctl.output import caveats
-from memctl.output.text import one_line
+from memctl.output.text import any_text, one_line
 from memctl.relative_path import shown
 
 
@@ -17,7 +17,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl get`."""
     parser.add_argument(
         "source",
-        type=text,
+        type=any_text,
         metavar="PATH[:LINE[-LINE]]",
         help="from the current folder, as search prints it; or the note's title",
     )

@@ -3,16 +3,16 @@
 from argparse import ArgumentParser, Namespace
 
 from memctl import exits, relative_path, workspaces
-from memctl.arguments import text, workspace_option
+from memctl.arguments import workspace_option
 from memctl.commands import common
-from memctl.output.text import one_line
+from memctl.output.text import any_text, one_line
 from memctl.relative_path import shown
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl history`."""
     parser.add_argument(
-        "note", type=text, metavar="PATH", help="from the current folder, as search prints it"
+        "note", type=any_text, metavar="PATH", help="from the current folder, as search prints it"
     )
     workspace_option(parser)
     parser.add_argument("--json", action="store_true", help="one object: the notes, with who names whom")

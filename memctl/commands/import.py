@@ -115,19 +115,13 @@ def _show(report: dict[str, Any], args: Namespace) -> None:
 def _page(report: dict[str, Any]) -> str:
     """Return one line for each file that was written, and a summary."""
     would = "would be " if report["dry_run"] else ""
-    lines = [
-        *_some([f"{would}{what}: {one_line(path)}" for what in ("new", "grown") for path in report[what]]),
-        _sum(report, would),
-    ]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _sum(report: dict[str, Any], would: str) -> str:
-    return (
+    files = [f"{would}{what}: {one_line(path)}" for what in ("new", "grown") for path in report[what]]
+    summary = (
         f"{counted(report['conversations'], 'conversation')} of {report['client']} in {report['folder']}: "
         f"{len(report['new'])} {would}new, {len(report['grown'])} {would}grown, "
         f"{report['unchanged']} unchanged, {len(report['left_alone'])} left alone"
     )
+    return "".join(f"{line}\n" for line in (*_some(files), summary))
 
 
 def _notes(report: dict[str, Any]) -> Iterator[str]:

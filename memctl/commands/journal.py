@@ -5,9 +5,9 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import count, text, workspace_option
+from memctl.arguments import count, workspace_option
 from memctl.commands import common
-from memctl.output.text import one_line
+from memctl.output.text import any_text, one_line
 from memctl.relative_path import root_of, shown
 
 DEFAULT_LIMIT = 100  # as memd's own
@@ -17,12 +17,15 @@ ID_CHARS = 6  # characters of a forgotten entry's id: as many as its file name h
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl journal`."""
     parser.add_argument(
-        "--client", type=text, metavar="NAME", help="only what this client did, as the third column names it"
+        "--client",
+        type=any_text,
+        metavar="NAME",
+        help="only what this client did, as the third column names it",
     )
     parser.add_argument(
-        "--conversation", type=text, metavar="ID", help="only what was done in this conversation"
+        "--conversation", type=any_text, metavar="ID", help="only what was done in this conversation"
     )
-    parser.add_argument("--since", type=text, metavar="DATE", help="only from this day on, as 7d")
+    parser.add_argument("--since", type=any_text, metavar="DATE", help="only from this day on, as 7d")
     parser.add_argument(
         "--limit", type=count, default=DEFAULT_LIMIT, metavar="N", help="at most so many (100)"
     )

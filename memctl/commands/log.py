@@ -104,7 +104,9 @@ def file_lines(path: Path, count: int, *, follow: bool = False) -> Iterator[str]
         follow: then wait for new lines, also in a new file at this path; the iterator does not end.
     """
     with _opened(path) as now:
-        lines = deque(now, maxlen=count) if count else deque(_skipped(now))
+        if not count:
+            now.seek(0, os.SEEK_END)
+        lines = deque(now if count else (), maxlen=count)
         # An incomplete last line is yielded when the rest of it has been written.
         rest = lines.pop() if follow and lines and not lines[-1].endswith(b"\n") else b""
         if len(lines) < count:
@@ -150,11 +152,6 @@ def journal_lines(count: int, *, follow: bool = False) -> Iterator[str]:
 
 def _opened(path: Path) -> BinaryIO:
     return os.fdopen(open_own(path, os.O_RDONLY), "rb")
-
-
-def _skipped(log: BinaryIO) -> list[bytes]:
-    log.seek(0, os.SEEK_END)
-    return []
 
 
 def _before(path: Path, count: int) -> list[bytes]:

@@ -1,21 +1,21 @@
 """`memctl similar`: find chunks of other notes that say nearly the same as a note."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from memctl import workspaces
-from memctl.arguments import count, filter_options, text, workspace_option
+from memctl.arguments import count, filter_options, workspace_option
 from memctl.commands import common
 from memctl.commands.get import place_of
 from memctl.commands.search import output_options, per_file, show_hits
 from memctl.output import hits
+from memctl.output.text import any_text
 
 
 def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl similar`."""
     parser.add_argument(
         "source",
-        type=text,
+        type=any_text,
         metavar="PATH[:LINE]",
         help="a note, from the current folder, as search prints it",
     )
@@ -42,16 +42,8 @@ def run(args: Namespace) -> int:
     with common.daemon() as client:
         answer = common.whole_answer(client, "similar", params, args)
     status = show_hits(answer, "", args)
-    common.note(_linked(answer) if hits.is_page(args) else None)
+    totals = (("out", answer["links"]["outgoing_total"]), ("in", answer["links"]["incoming_total"]))
+    counts = [f"{total} {way}" for way, total in totals if total]
+    if counts and hits.is_page(args):
+        common.note(f"links: {', '.join(counts)} (memctl get --links)")
     return status
-
-
-def _linked(answer: dict[str, Any]) -> str | None:
-    """Return one line with the numbers of the note's links; None if it has none."""
-    links = answer["links"]
-    counts = [
-        f"{links[f'{way}_total']} {said}"
-        for way, said in (("outgoing", "out"), ("incoming", "in"))
-        if links[f"{way}_total"]
-    ]
-    return f"links: {', '.join(counts)} (memctl get --links)" if counts else None

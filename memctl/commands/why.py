@@ -6,14 +6,14 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from memctl import exits, workspaces
-from memctl.arguments import count, filter_options, text, workspace_option
+from memctl.arguments import count, filter_options, workspace_option
 from memctl.commands import common
 from memctl.commands.get import place_of
 from memctl.exits import CommandError
 from memctl.output import caveats
 from memctl.output.explain import labelled, listed, off, score_lines
 from memctl.output.marker import HEADING, Marker
-from memctl.output.text import one_line, wants_colour
+from memctl.output.text import any_text, one_line, wants_colour
 from memctl.relative_path import shown
 
 
@@ -21,7 +21,7 @@ def arguments(parser: ArgumentParser) -> None:
     """Options of `memctl why`."""
     parser.add_argument(
         "source",
-        type=text,
+        type=any_text,
         metavar="PATH[:LINE]",
         help="the note, from the current folder, as search prints it",
     )

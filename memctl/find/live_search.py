@@ -15,6 +15,7 @@ from memctl.async_client import AsyncClient
 from memctl.client import RpcError, Unreachable
 from memctl.commands.multi_search import groups
 from memctl.output import caveats
+from memctl.output.explain import filter_text
 from memctl.paths import PathError
 
 PAUSE_S = 0.25  # longer than between two keys of a slow typist, too short to be noticed as a delay
@@ -147,7 +148,7 @@ class LiveSearch:
                 raise error
         found = _merged(typed, answers, failures, limit=self._limit, by_meaning=by_meaning)
         explained = [one["explanation"] for one in seen if not isinstance(one, BaseException)]
-        filters = [_filter(**one) for explanation in explained for one in explanation["filters"]]
+        filters = [filter_text(one) for explanation in explained for one in explanation["filters"]]
         return found._replace(filters=tuple(dict.fromkeys(filters)))
 
     async def _stay_connected(self) -> None:
@@ -202,8 +203,3 @@ def _merged(
         notes=tuple(dict.fromkeys(notes)),
         corrected=tuple(dict.fromkeys(corrected)),
     )
-
-
-def _filter(filter: str, value: str) -> str:  # noqa: A002 (as it is called on the wire)
-    """Return a filter in the syntax of a query."""
-    return {"phrase": f'"{value}"', "excluded": f"-{value}"}.get(filter, f"{filter}:{value}")

@@ -30,7 +30,17 @@ def list_page(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, "the cursor must be the nextCursor of an answer")
     answer = asking.call("sources", {"limit": PAGE} | ({"after": cursor} if cursor else {}))
     more = {"nextCursor": answer["next"]} if answer.get("next") else {}
-    return {"resources": [_resource(source) for source in answer["sources"]], **more}
+    resources = [
+        {
+            "uri": PREFIX + quote(source["path"]),
+            "name": source["path"],
+            "title": source["title"],
+            "mimeType": _mime_type(source["path"]),
+            "annotations": {"audience": ["user", "assistant"]},
+        }
+        for source in answer["sources"]
+    ]
+    return {"resources": resources, **more}
 
 
 def read(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
@@ -57,16 +67,6 @@ def _path_of(uri: Any) -> str:
         what = f"the URI {uri!r} names no note: it must be {PREFIX}PATH, as resources/list has them"
         raise JsonRpcError(jsonrpc.INVALID_PARAMS, what)
     return unquote(uri.removeprefix(PREFIX))
-
-
-def _resource(source: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "uri": PREFIX + quote(source["path"]),
-        "name": source["path"],
-        "title": source["title"],
-        "mimeType": _mime_type(source["path"]),
-        "annotations": {"audience": ["user", "assistant"]},
-    }
 
 
 def _mime_type(path: str) -> str:

@@ -1,6 +1,6 @@
 """The text of a `memctl eval` report. Pure functions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Any
 
@@ -20,13 +20,20 @@ NAME_WIDTH = 8  # of the longest arm
 
 def people(report: Fields, *, colour: bool) -> str:
     """Return the report: what was asked, a row of measures for each arm, the differences between arms."""
-    lines = [*_questions(report["questions"], len(report["results"])), "", _head(colour=colour)]
+    titles = "".join(title.rjust(width) for title, width in COLUMNS)
+    head = _painted(f"{'':<{NAME_WIDTH}}{titles}", HEADING, colour=colour)
+    lines = [*_questions(report["questions"], len(report["results"])), "", head]
     lines += [_row(arm, facts) for arm, facts in report["arms"].items() if "@" not in arm]
     if compared := report.get("compared"):
         lines += ["", f"with {one_line(compared['model'])} in place of {one_line(compared['own'])}"]
         lines += [_row(arm.partition("@")[0], facts) for arm, facts in report["arms"].items() if "@" in arm]
-    if any("passage@10" in facts["measures"] for facts in report["arms"].values()):
-        lines += ["", _passages(report["arms"])]
+    found = [
+        f"{arm} {facts['measures']['passage@10']:.3f}"
+        for arm, facts in report["arms"].items()
+        if "passage@10" in facts["measures"]
+    ]
+    if found:
+        lines += ["", f"passage@10, the very lines are in one of the first 10 hits: {', '.join(found)}"]
     if report["differences"]:
         lines += ["", *map(_difference, report["differences"])]
     if compared:
@@ -73,11 +80,6 @@ def _questions(about: Fields, asked: int) -> Iterator[str]:
     )
 
 
-def _head(*, colour: bool) -> str:
-    titles = "".join(title.rjust(width) for title, width in COLUMNS)
-    return _painted(f"{'':<{NAME_WIDTH}}{titles}", HEADING, colour=colour)
-
-
 def _row(arm: str, facts: Fields) -> str:
     figures, times = facts["measures"], facts["latency_ms"]
     ends = facts["interval"]
@@ -90,15 +92,6 @@ def _row(arm: str, facts: Fields) -> str:
     return f"{arm:<{NAME_WIDTH}}" + "".join(
         cell.rjust(width) for cell, (_, width) in zip(cells, COLUMNS, strict=True)
     )
-
-
-def _passages(arms: Mapping[str, Fields]) -> str:
-    found = [
-        f"{arm} {facts['measures']['passage@10']:.3f}"
-        for arm, facts in arms.items()
-        if "passage@10" in facts["measures"]
-    ]
-    return f"passage@10, the very lines are in one of the first 10 hits: {', '.join(found)}"
 
 
 def _difference(difference: Fields) -> str:

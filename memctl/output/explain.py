@@ -71,7 +71,7 @@ def summary(answer: Fields, marker: Marker) -> str:
     facts = [
         ("for", _looked_for(made)),
         ("also for", corrected(answer.get("corrected") or {})),
-        ("filters", filters(made["filters"])),
+        ("filters", ", ".join(map(filter_text, made["filters"]))),
         ("meaning", _arm(made, "vector_pool", f"model {one_line(made['model_id'] or '')}")),
         ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),
         ("weights", f"{weights['vector']:.2f} meaning, {weights['keyword']:.2f} words; {made['fusion']}"),
@@ -101,12 +101,10 @@ def listed(words: Iterable[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def filters(wanted: Iterable[Fields]) -> str:
-    """Return filters in the syntax of a query."""
-    forms = {"phrase": '"{}"', "excluded": "-{}"}
-    return ", ".join(
-        forms.get(one["filter"], one["filter"] + ":{}").format(one_line(one["value"])) for one in wanted
-    )
+def filter_text(wanted: Fields) -> str:
+    """Return a filter in the syntax of a query."""
+    key, value = wanted["filter"], one_line(wanted["value"])
+    return {"phrase": f'"{value}"', "excluded": f"-{value}"}.get(key, f"{key}:{value}")
 
 
 def _looked_for(made: Fields) -> str:

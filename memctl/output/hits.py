@@ -124,7 +124,8 @@ def vimgrep(answer: Answer, *, cwd: str) -> str:
     """
     return _lines(
         f"{shown(answer['workspace'], hit['path'], cwd)}:{line_of(hit)}:"
-        f"{hit.get('match_column') or 1}:{one_line(_matched_text(hit))}"
+        f"{hit.get('match_column') or 1}:"
+        + one_line(hit.get("match_text") or (hit.get("snippet") or "").strip().partition("\n")[0])
         for hit in answer["hits"]
         if _is_nameable(answer["workspace"], hit, cwd, colons=False)
     )
@@ -229,12 +230,6 @@ def _span(workspace: str, place: dict[str, Any], cwd: str) -> str:
     """Return path and lines of a place."""
     start, end = place["start_line"], place["end_line"]
     return f"{shown(workspace, place['path'], cwd)}:{start}{'' if start == end else f'-{end}'}"
-
-
-def _matched_text(hit: Hit) -> str:
-    """Return the line to show for a hit in a quickfix list."""
-    text: str = hit.get("match_text") or (hit.get("snippet") or "").strip().partition("\n")[0]
-    return text
 
 
 def _lines(lines: Iterable[str]) -> str:

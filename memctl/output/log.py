@@ -58,7 +58,9 @@ def line(record: Record, marker: Marker) -> str:
         return "  ".join(filter(None, [time, record.by, one_line(record.text)]))
     level, event = (one_line(str(record.fields.get(key, ""))) for key in ("level", "event"))
     details = [
-        f"{one_line(key)}={_value(value)}" for key, value in record.fields.items() if key not in _SHOWN_FIRST
+        f"{one_line(key)}={one_line(value) if isinstance(value, str) else to_json(value)}"
+        for key, value in record.fields.items()
+        if key not in _SHOWN_FIRST
     ]
     shown = marker.paint(f"{level:<7}", _STYLES[level]) if level in _STYLES else f"{level:<7}"
     return "  ".join(filter(None, [time, shown, event, " ".join(details)]))
@@ -77,7 +79,3 @@ def _time(stamp: Any) -> datetime | None:
         return datetime.fromisoformat(str(stamp))
     except ValueError:
         return None
-
-
-def _value(value: Any) -> str:
-    return one_line(value) if isinstance(value, str) else to_json(value)
