@@ -75,7 +75,11 @@ def streams(
             problems.add(str(path), BROKEN)
             return
         with archive:
-            wanted = [one for one in archive.infolist() if _is_called(one.filename, pattern)]
+            wanted = []
+            for one in archive.infolist():
+                name = one.filename.replace("\\", "/").rpartition("/")[2].lower()
+                if fnmatch.fnmatchcase(name, pattern):
+                    wanted.append(one)
             if not wanted:
                 problems.add(str(path), f"has no {pattern} in it")
             for member in wanted:
@@ -90,10 +94,6 @@ def streams(
                     continue
                 with opened:
                     yield where, Stream(opened)
-
-
-def _is_called(name: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(name.replace("\\", "/").rpartition("/")[2].lower(), pattern)
 
 
 def _fault(member: zipfile.ZipInfo) -> str:

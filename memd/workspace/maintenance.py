@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Generic
 
 import structlog
@@ -55,7 +56,8 @@ class DerivedFile(Generic[D]):
         """Rebuild the file if that is worthwhile now; *is_idle*: there is no other work."""
         await self.load()
         async with self._working:
-            if time.monotonic() > self._not_before and await self._context.write(self._is_due, is_idle):
+            is_due = partial(self._keeper.is_due, is_busy=not is_idle)
+            if time.monotonic() > self._not_before and await self._context.write(is_due):
                 await self._renew(pauses=True)
 
     async def clean(self) -> None:
@@ -89,9 +91,6 @@ class DerivedFile(Generic[D]):
             raise
         else:
             log.info("derived_file_made", kind=self._kind, adopted=adopted)
-
-    def _is_due(self, is_idle: bool) -> bool:  # noqa: FBT001 - `write` passes positional arguments
-        return self._keeper.is_due(is_busy=not is_idle)
 
     def _is_outdated(self) -> bool:
         return self._keeper.is_outdated

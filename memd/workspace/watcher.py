@@ -198,10 +198,9 @@ class WorkspaceWatcher:
         self._timer = None
         if (due := self._moving.next_due()) is not None:
             pause_s = max(0.0, due - time.monotonic())
-            self._timer = asyncio.get_running_loop().call_later(pause_s, self._pass_on_due)
-
-    def _pass_on_due(self) -> None:
-        self._pass_on(self._moving.due(time.monotonic()))
+            self._timer = asyncio.get_running_loop().call_later(
+                pause_s, lambda: self._pass_on(self._moving.due(time.monotonic()))
+            )
 
     def _meanings(self, dirty: Dirty, rules: Rules, in_hand: list[str]) -> Iterator[tuple[HintKind, str]]:
         """Yield the meaning of each path for the index. Patterns and disks may be slow.
