@@ -119,34 +119,34 @@ DayOf = Literal["name", "updated", "created", "changed"]
 
 
 State = Literal["starting", "scanning", "busy", "ready", "missing"]  # of a workspace
-Renewal = Literal["", "updated", "damaged"]  # why an index that is not whole is made anew
+Renewal = Literal["", "updated", "damaged"]  # why an incomplete index is being rebuilt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncState:
-    """What answers tell of an index: replaced as a whole at each change. Times are of time.monotonic()."""
+    """The state of an index that answers report, replaced at each change. Times are of time.monotonic()."""
 
-    state: State  # of a folder that is there, while nobody holds embedding
-    open_words: bool  # something that was saved may not be searchable by its words
-    dirty_since: float | None  # since when that is so
-    first: bool  # not everything has been searchable once
-    first_words: bool  # the same of words
+    state: State  # if the folder exists and embedding is not paused
+    open_words: bool  # saved changes may not be searchable by their words
+    dirty_since: float | None  # since when
+    first: bool  # until everything has been searchable once
+    first_words: bool  # the same for words
     renewed: Renewal
     pending_files: int
     pending_vectors: int
-    embedded: float | None  # share of the chunks that are to have a vector that has it; None without a model
-    words_left_s: float | None  # None: nothing is known yet
+    embedded: float | None  # share of the chunks to embed that have a vector; None without a model
+    words_left_s: float | None  # None: not measured yet
     vectors_left_s: float | None
-    failing: bool  # no vectors come
-    held_until: float  # nothing is embedded before
+    failing: bool  # embedding fails at present
+    held_until: float  # embedding is paused until then
     not_utf8: tuple[str, ...]  # the first sources that would be notes in another encoding
 
     def is_held(self, now: float) -> bool:
-        """Tell whether chunks wait for vectors because somebody paused embedding."""
+        """Return whether chunks wait for vectors because embedding is paused."""
         return self.pending_vectors > 0 and now < self.held_until
 
     def state_at(self, now: float) -> State:
-        """Return the state of a folder that is there."""
+        """Return the state, given that the folder exists."""
         return "ready" if self.state == "busy" and not self.open_words and self.is_held(now) else self.state
 
 
