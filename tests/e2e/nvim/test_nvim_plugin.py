@@ -357,5 +357,5 @@ def test_no_good_match_is_told_and_the_nearest_are_shown_on_request(editor, daem
     assert out["recall"].startswith("memd: nothing is known about zzzqqq: no note is a good match")
     assert (out["items"], out["buffer"]) == (0, -1)
     assert len(out["nearest"]) == 1
-    assert out["caveats"] == "no good match, only the nearest"
+    assert out["caveats"] == "no good match, only the closest hits"
     assert out["context"]["memd"]["confidence"] == "none"

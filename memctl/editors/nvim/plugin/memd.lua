@@ -1,4 +1,4 @@
--- Which commands does the editor get? Each loads what it needs when it is first used.
+-- The plugin's commands. Each loads its modules when it is first used.
 
 if vim.g.loaded_memd or vim.fn.has('nvim-0.7') == 0 then
   return
@@ -17,12 +17,12 @@ end, { nargs = '+', bang = true, complete = complete, desc = 'Search the notes, 
 
 command('MemNearest', function(call)
   require('memd').search(call.args, { nearest = true })
-end, { nargs = '+', complete = complete, desc = 'Search the notes, also where none is a good match' })
+end, { nargs = '+', complete = complete, desc = 'Search the notes, even if none is a good match' })
 
 command('MemRecall', function(call)
   require('memd').recall(call.args)
-end, { nargs = '+', complete = complete, desc = 'What the notes say about something, in a scratch buffer' })
+end, { nargs = '+', complete = complete, desc = 'Recall notes on a subject, in a scratch buffer' })
 
 command('MemStatus', function()
   require('memd').status()
-end, { desc = 'What memd knows and does, live' })
+end, { desc = 'Show the status of memd, live' })

@@ -1,7 +1,7 @@
--- Requests to memd, each over a connection of its own, and runs of memctl. Nothing in here waits: Neovim's rpcrequest()
--- would hold the editor for as long as the daemon hangs.
+-- Requests to memd, each over a new connection, and runs of memctl. Nothing here blocks: Neovim's rpcrequest() would
+-- block the editor for as long as the daemon hangs.
 --
--- `memctl ping` starts a daemon where none runs and names its socket, so that the rules for both are memctl's alone.
+-- `memctl ping` starts a daemon if none runs and returns its socket, so only memctl has the rules for both.
 
 local config = require('memd.config')
 
@@ -10,14 +10,14 @@ local uv = vim.uv or vim.loop
 local M = {}
 
 local READS = { search = true, search_memory = true, recall = true, get = true, status = true, ping = true }
-local TRIES, AGAIN_MS = 3, 100 -- of a read whose connection broke; a daemon that is being killed still takes connections
-local LATE_MS = 1000 -- memd answers MEMD_TIMEOUT at the deadline itself; how much later that may arrive
-local START_TIMEOUT_MS = 15000 -- memctl gives a daemon 10 s to be ready; the rest is for memctl's own start
-local MAX_REQUEST_BYTES = 1024 * 1024 -- memd hangs up over a longer request
+local TRIES, AGAIN_MS = 3, 100 -- for reads whose connection broke, as while a daemon is being killed
+local LATE_MS = 1000 -- wait for memd's MEMD_TIMEOUT answer, which it sends at the deadline
+local START_TIMEOUT_MS = 15000 -- memctl waits 10 s for a daemon; the rest is for memctl's own start
+local MAX_REQUEST_BYTES = 1024 * 1024 -- memd closes the connection on a longer request
 
-local socket -- where memd listens, as memctl said last; nil where that must be asked
+local socket -- memd's socket, as memctl reported it last; nil: ask memctl
 
--- The memctl of the installation that this file is part of, else the one on the PATH.
+-- The memctl of the installation that this file is part of, or the one on the PATH.
 local function program()
   if config.values.memctl then
     return vim.fn.expand(config.values.memctl)
@@ -28,7 +28,7 @@ local function program()
   return script and vim.fn.executable(script) == 1 and script or 'memctl'
 end
 
---- Run memctl: on_line gets each line that it prints, on_exit(err) its end; err is nil after exit code 0.
+--- Run memctl: on_line gets each line of its output, on_exit(err) is called at its end, with nil after exit code 0.
 function M.run(words, on_line, on_exit)
   local memctl, rest, said = program(), '', ''
   local ok, job = pcall(vim.fn.jobstart, vim.list_extend({ memctl }, words), {
@@ -61,7 +61,7 @@ local function locate(on_done)
   end, START_TIMEOUT_MS)
 end
 
--- Send a frame; done(err, answer, trouble), trouble: 'unsent' or 'broken' where there is no answer.
+-- Send a frame and call done(err, answer, trouble); trouble is 'unsent' or 'broken' if there is no answer.
 local function exchange(method, frame, timeout_ms, done)
   local pipe, timer, unpack = uv.new_pipe(false), uv.new_timer(), vim.mpack.Unpacker()
   local function finish(...)
@@ -81,8 +81,8 @@ local function exchange(method, frame, timeout_ms, done)
       if not ok or message ~= nil and type(message) ~= 'table' then
         return broke('what came is no message of memd')
       elseif message == nil then
-        return -- the rest of it is still to come
-      elseif message[1] == 1 then -- else it is a notification
+        return -- incomplete: wait for the rest
+      elseif message[1] == 1 then -- otherwise a notification
         return finish(message[3] ~= vim.NIL and message[3][2] or nil, message[4])
       end
       at = after
@@ -104,7 +104,7 @@ local function exchange(method, frame, timeout_ms, done)
   end))
 end
 
---- Ask memd; on_done(err, answer) is called once, in the main loop; err is a text for the user.
+--- Call a method of memd; on_done(err, answer) is called once, in the main loop; err is a text for the user.
 function M.request(method, params, on_done)
   params = vim.tbl_extend('keep', params, { timeout_ms = config.values.timeout_ms })
   local ok, frame = pcall(vim.mpack.encode, { 0, 1, method, { params } })

@@ -1,17 +1,17 @@
--- Completion of a query that is being typed: the filters, and the folders and files behind path:
+-- Completion of a query while it is typed: the filters, and the folders and files after path:
 
 local filters = require('memd.filters')
 local workspace = require('memd.workspace')
 
 local M = {}
 
-local MOST_NAMES = 1000 -- of one folder; arbitrary: a longer list helps nobody
+local MOST_NAMES = 1000 -- in one folder; arbitrary: a longer list is of no use
 
--- What is in one folder of the workspace, behind what was typed before; folders with "/" behind.
+-- The names in a folder of the workspace, each after the typed text; folders end with "/".
 local function names_in(folder, typed)
   local names, ok, found = {}, pcall(vim.fn.readdir, folder)
   for _, name in ipairs(ok and found or {}) do
-    -- A filter with a space in it needs quotes, and Neovim completes one word.
+    -- A filter with a space needs quotes, but Neovim completes only one word.
     if name:sub(1, 1) ~= '.' and not name:find('%s') and #names < MOST_NAMES then
       names[#names + 1] = typed .. name .. (vim.fn.isdirectory(folder .. name) == 1 and '/' or '')
     end
@@ -19,7 +19,7 @@ local function names_in(folder, typed)
   return names
 end
 
---- Return the ways to go on with the word that was typed.
+--- Return the completions of the typed word.
 function M.words(typed)
   local candidates, root = {}, workspace.of_buffer()
   for _, filter in ipairs(filters) do

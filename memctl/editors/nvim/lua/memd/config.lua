@@ -9,10 +9,10 @@ for kind, names in pairs({ number = 'timeout_ms limit budget_tokens', boolean = 
   end
 end
 
--- The defaults; :help memd-options says what each is, and what holds for those that have none.
+-- The defaults; :help memd-options explains each setting, also those without a default.
 M.values = { timeout_ms = 5000, start = true, open = 'botright copen' }
 
---- Take over what is set in *given*; an error names what can't be.
+--- Apply the settings in *given*; raise an error for an unknown name or a wrong type.
 function M.set(given)
   for name, value in pairs(given or {}) do
     local kind = KINDS[name]

@@ -1,15 +1,15 @@
--- The plugin's interface: all that a user's configuration and the commands can ask for.
+-- The plugin's interface for the user's configuration and the commands.
 
 local M = {}
 
-local newest = {} -- method → number of the question that was asked last
+local newest = {} -- method → number of its latest request
 
 local function notify(text, ...)
   vim.notify(('memd: ' .. text):format(...), vim.log.levels.INFO, { title = 'memd' })
 end
 
--- Return a function that says whether the user is still where they are now, ready for a command: a window that
--- opened while they type somewhere else would take their keys.
+-- Return a function that tells whether the user is still in this window, in Normal mode: a window that opened while
+-- they type elsewhere would receive their keys.
 local function place()
   local window, buffer = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
   return function()
@@ -20,8 +20,8 @@ local function place()
   end
 end
 
--- Ask, and give take(answer, is_nearest, still_here) the answer to the newest question; is_nearest: none of what was
--- found is a good match, and the nearest was not asked for.
+-- Send a request, and call take(answer, is_nearest, still_here) with the answer to the latest one; is_nearest: there is no
+-- good match, and options.nearest was not set.
 local function ask(method, query, params, options, take)
   local still_here, number = place(), (newest[method] or 0) + 1
   newest[method] = number
@@ -37,19 +37,19 @@ local function ask(method, query, params, options, take)
   end)
 end
 
---- Change what is set by default; see :help memd-options.
+--- Change the settings; see :help memd-options.
 function M.setup(options)
   require('memd.config').set(options)
 end
 
---- Ask memd anything: on_done(err, answer) is called in the main loop, and nothing waits for it.
+--- Call any method of memd without blocking: on_done(err, answer) is called in the main loop.
 function M.request(method, params, on_done)
   require('memd.client').request(method, params, on_done)
 end
 
 --- Search, and show the hits in the quickfix list.
 ---
---- options.jump: go to the best one instead; options.nearest: also where no hit is a good match.
+--- options.jump: go to the best hit instead; options.nearest: even if no hit is a good match.
 function M.search(query, options)
   local values, quickfix = require('memd.config').values, require('memd.quickfix')
   ask('search', query, { limit = values.limit }, options, function(answer, is_nearest, still_here)
@@ -64,15 +64,15 @@ function M.search(query, options)
       return notify('%d found for %s, see the quickfix list (:copen)', #answer.hits, query)
     end
     local opened, reason = pcall(vim.cmd, options and options.jump and 'cfirst' or values.open)
-    if not opened then -- as where the buffer has changes and 'hidden' is off
+    if not opened then -- for example, the buffer has changes and 'hidden' is off
       vim.notify('memd: ' .. reason, vim.log.levels.ERROR, { title = 'memd' })
     end
   end)
 end
 
---- Show what the notes say about something, as a prompt would get it, in a scratch buffer.
+--- Show notes on a subject, as recalled for a prompt, in a scratch buffer.
 ---
---- options.nearest: also where none of it is a good match.
+--- options.nearest: even if no note is a good match.
 function M.recall(query, options)
   local params = { budget_tokens = require('memd.config').values.budget_tokens }
   ask('recall', query, params, options, function(answer, is_nearest, still_here)
@@ -94,12 +94,12 @@ function M.recall(query, options)
   end)
 end
 
---- Show what memd knows and does, in a scratch buffer that follows it.
+--- Show the status of memd in a scratch buffer that is kept up to date.
 function M.status()
   require('memd.status').open()
 end
 
---- Return a few words about memd for a statusline; costs nothing.
+--- Return a few words about memd for a statusline, without waiting.
 function M.statusline()
   return require('memd.status').line()
 end

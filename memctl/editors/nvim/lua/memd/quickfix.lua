@@ -2,14 +2,14 @@
 
 local M = {}
 
-local NEARLY_ALL = 0.99 -- of the chunks can be found by meaning: too few are missing to speak of
+local NEARLY_ALL = 0.99 -- share of embedded chunks above which the missing ones are not mentioned
 
--- A field of an answer; nil for what is there and empty.
+-- A field of an answer; nil if it is null or empty.
 local function value(field)
   return field ~= vim.NIL and field ~= '' and field or nil
 end
 
---- Return in words how an answer is not what one might take it for; '' where it is.
+--- Return the caveats of an answer in words; '' if there are none.
 function M.caveats(answer)
   local said, also, index = {}, {}, answer.index
   local function say(format, ...)
@@ -26,7 +26,7 @@ function M.caveats(answer)
     say('without %s', table.concat(answer.without, ', '))
   end
   if answer.confidence == 'none' and #answer.hits > 0 then
-    say('no good match, only the nearest')
+    say('no good match, only the closest hits')
   end
   if #answer.degraded > 0 then
     say('%s%s', answer.mode == 'keyword' and 'words only: ' or '', table.concat(answer.degraded, ', '))
@@ -41,7 +41,7 @@ function M.caveats(answer)
   return #said > 0 and (' (%s)'):format(table.concat(said, '; ')) or ''
 end
 
---- Make the answer the quickfix list.
+--- Fill the quickfix list with the hits of an answer.
 function M.fill(answer, query)
   local items = vim.tbl_map(function(hit)
     local text = value(hit.match_text) or vim.trim(hit.snippet):match('^[^\n]*')

@@ -1,10 +1,10 @@
--- Scratch buffers: text that is no file.
+-- Scratch buffers: text without a file.
 
 local M = {}
 
---- Return the scratch buffer of this name, and whether it was made just now.
+--- Return the scratch buffer of this name, and whether it is new.
 function M.buffer(name, filetype)
-  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do -- not bufnr(): it takes the name for a pattern
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do -- not bufnr(), which treats the name as a pattern
     if vim.api.nvim_buf_get_name(buffer) == name then
       return buffer, false
     end
@@ -16,14 +16,14 @@ function M.buffer(name, filetype)
   return buffer, true
 end
 
---- Put lines in the place of the buffer's text.
+--- Replace the buffer's text by *lines*.
 function M.write(buffer, lines)
   vim.bo[buffer].modifiable = true
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].modifiable = false
 end
 
---- Go to a window that shows *buffer*; one is split where there is none.
+--- Go to a window that shows *buffer*, or split one.
 function M.show(buffer)
   local window = vim.fn.bufwinid(buffer)
   if window ~= -1 then

@@ -1,5 +1,5 @@
--- The state of memd, in a buffer and for a statusline. Both are what `memctl status --watch` says again and again: it
--- starts no daemon, and waits for one that is gone or hangs.
+-- The state of memd, in a buffer and for a statusline. Both use the output of `memctl status --watch`, which starts no
+-- daemon and waits for a daemon that has stopped or hangs.
 
 local client = require('memd.client')
 local scratch = require('memd.scratch')
@@ -8,13 +8,13 @@ local M = {}
 
 local NAME = 'memd://status'
 local HEADING = '^%d+%-%d%d%-%d%d %d%d:%d%d:%d%d$' -- of each page
-local AGAIN_MS = 5000 -- until memctl is run again where it could not be run, or was ended
+local AGAIN_MS = 5000 -- until memctl is run again after it failed or ended
 local STATES = { dead = 'memd off', stuck = 'memd stuck', stopping = 'memd stopping' }
 
 local is_followed = false
-local known -- the last answer of `memctl status --json`; nil where there is none
+local known -- the last answer of `memctl status --json`; nil without one
 
---- Show all that memd says of itself in a scratch buffer that follows it until it is wiped out.
+--- Show the status of memd in a scratch buffer that is kept up to date until it is wiped out.
 function M.open()
   local buffer, is_new = scratch.buffer(NAME, 'memd')
   scratch.show(buffer)
@@ -32,7 +32,7 @@ function M.open()
   job = client.run({ 'status', '--watch' }, function(line)
     if line:match(HEADING) then
       page = {}
-      vim.schedule(write) -- when the rest of what has come with this line is in it
+      vim.schedule(write) -- after the other lines that arrived together with this one
     end
     page[#page + 1] = line
   end, function(err)
@@ -51,9 +51,9 @@ local function follow()
   end)
 end
 
---- Return a few words for a statusline: no disk, no socket, no waiting.
+--- Return a few words for a statusline, without access to disk or socket, and without waiting.
 function M.line()
-  if not is_followed then -- and not each time: an editor that redraws at each event would do nothing else
+  if not is_followed then -- once only: running memctl at each redraw would keep the editor busy
     is_followed = true
     vim.schedule(follow)
   end

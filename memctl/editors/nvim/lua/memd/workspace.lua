@@ -1,4 +1,4 @@
--- The workspace that is meant in the current buffer.
+-- The workspace of the current buffer.
 
 local config = require('memd.config')
 
@@ -6,7 +6,7 @@ local uv = vim.uv or vim.loop
 
 local M = {}
 
--- The nearest folder, from this one upwards, that was initialised.
+-- The nearest initialised folder at or above this one.
 local function root_above(folder)
   while not uv.fs_stat(folder .. '/memory/config.toml') do
     local inner = folder
@@ -24,7 +24,7 @@ local function of_quickfix()
   return type(context) == 'table' and type(context.memd) == 'table' and context.memd.workspace or nil
 end
 
---- Return a folder in the workspace that is meant; nil leaves the choice to memd.
+--- Return a folder in the workspace of the current buffer; nil lets memd choose.
 function M.of_buffer()
   local named = vim.b.memd_workspace or of_quickfix() or config.values.workspace or vim.env.MEMD_WORKSPACE
   if named and named ~= '' then
