@@ -92,10 +92,12 @@ def spelled(text: str, tokenizer: Tokenizer) -> tuple[Word, ...]:
 
 def reading(text: str, words: Sequence[Word]) -> Reading:
     """Return how well the model reads the best word of a query's *text*, of which it spells those *words*."""
+    if not words:
+        return "whole"
     typed = {one.strip(string.punctuation) for one in text.split()}
     saying = {one for one in typed if one.casefold() not in STOP_WORDS}
     spelled_out = {word.text for word in words}
-    if not spelled_out or saying - spelled_out:
+    if saying - spelled_out:
         return "whole"
     return "pieces" if any(word.says_something for word in words) else "nothing"
 

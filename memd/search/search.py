@@ -141,7 +141,8 @@ def sureness(
     prepared: PreparedQuery, candidates: Candidates, alive: Callable[[str], bool], *, knows: bool
 ) -> Confidence:
     """Return how good the best match of all *candidates* is; *knows*: some chunk has a word of the query."""
-    reads = reading(prepared.query.text, prepared.spelled)
+    # How well the model reads the query counts only where no chunk has a word of it.
+    reads = "whole" if knows else reading(prepared.query.text, prepared.spelled)
     return confidence(candidates, alive, knows=knows, reads=reads)
 
 
@@ -174,13 +175,15 @@ def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
         chunk, *others = (chunks[number] for number in (candidate.id, *beside[candidate.id]))
         others = [one for one in others if one.entry == chunk.entry]  # of another daily entry: other words
         parts = [Part(found.ranks[one.id], lines_of(one, better)) for one in (chunk, *others)]
-        if passage(parts[:1]) is None:
+        passages = [passage([part]) for part in parts]
+        if passages[0] is None:
             # A chunk has a line that the one in front and the one behind lack, unless it is half of one that
             # the model could not read: then it may be shown twice rather than not at all.
             parts[0] = Part(parts[0].rank, lines_of(chunk))
-        whole = passage(parts)
+            passages[0] = passage(parts[:1])
+        whole = passages[0] if len(parts) == 1 else passage(parts)
         assert whole is not None
-        folded = _joined([places[one] for one in found.folded.get(chunk.id, ())])
+        same = found.folded.get(chunk.id)
         hits.append(
             Hit(
                 candidate,
@@ -188,8 +191,8 @@ def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
                 chunk,
                 tuple(parts),
                 whole,
-                _snippet(parts, looked_for),
-                folded,
+                _snippet(filter(None, passages), looked_for),
+                _joined([places[one] for one in same]) if same else (),
                 view.snapshot.superseded_by(source),
             )
         )
@@ -197,9 +200,8 @@ def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
     return hits
 
 
-def _snippet(parts: Iterable[Part], looked_for: Wanted) -> Snippet:
-    """Return the snippet of the part that says most of the query, the first of equal ones."""
-    shown = filter(None, (passage([part]) for part in parts))
+def _snippet(shown: Iterable[Passage], looked_for: Wanted) -> Snippet:
+    """Return the snippet of the passage that says most of the query, the first of equal ones."""
     found = [snippet(one.text, one.start_line, looked_for, start_byte=one.start_byte) for one in shown]
     return max(found, key=lambda one: one.weight)
 
