@@ -30,35 +30,35 @@ LEAD = "# …\n\n"  # the word's line is not the first: a snippet that does not 
 
 HEAD = """# Scripts
 
-What keyword search finds, word by word. The page is made by a program from what memd does
-(`python -m tests.search.scripts_matrix > docs/scripts.md`), and a test fails when it does something else.
+What keyword search finds, word by word. A program generates this page from the behaviour of memd
+(`python -m tests.search.scripts_matrix > docs/scripts.md`), and a test fails if the behaviour differs.
 
-Every word was looked for in a note that holds it in one place, with the note and the query in NFC and NFD
-each: four searches a cell. A cell names the tier that found it:
+Every word was searched in a note that contains it in one place, with note and query each in NFC and in NFD:
+four searches for each cell. A cell names the tier that found the word:
 
-| tier | what it says |
+| tier | meaning |
 |---|---|
-| `fts` | the word stands there as a word |
-| `ngram` | in scripts without spaces: its pairs of characters stand there, or its one character |
-| `trigram` | a run of three or more characters stands there whole |
-| `like` | it is a part of a longer word; only looked for where no word was found, from three letters on |
+| `fts` | it occurs as a word |
+| `ngram` | in scripts without spaces: its pairs of characters occur, or its only character |
+| `trigram` | three or more consecutive characters occur together |
+| `like` | it is a part of a longer word; only searched if no word was found, from three letters on |
 | – | not found |
 
-*Other order* is a note with the word's characters the other way round. Where that is found, the word is
-written with marks: a mark stays with its letter, and such a pair is one of the word's (`ngram`). The word
-itself ranks above it, and as a `"phrase"` it is found alone.
+*Other order* is a note with the word's characters in reverse order. It is found if the word is written with
+marks: a mark stays with its letter, and such a pair is one of the word's pairs (`ngram`). The word itself
+ranks higher, and only the word matches a `"phrase"`.
 """
 BETWEEN = """
 ## Words
 
-*Glued* is a word without a space between it and Latin letters or digits. In the scripts that are written with
-spaces that is a longer word (`Python3`, `TGFβ`), unless it is a seam between Latin and another script.
+*Glued* is a word without a space between it and Latin letters or digits. In scripts with spaces, that is a
+longer word (`Python3`, `TGFβ`), unless Latin and another script meet there.
 
 """
 AFTER = """
 ## Variants
 
-What is written otherwise. *Same* says whether memd takes one for the other.
+Different spellings. *Same* tells whether memd finds one by the other.
 
 """
 
