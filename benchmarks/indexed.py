@@ -21,6 +21,7 @@ from memd.search.query import parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.search.spelling import corrected, spelling
+from memd.search.word_forms import with_forms
 from memd.text import is_readable
 
 TODAY = date(2026, 1, 1)  # arbitrary: benchmarks have no dated notes
@@ -67,9 +68,9 @@ class Indexed:
     def _respelled(self, view: View, request: PreparedQuery) -> PreparedQuery:
         view.vocabulary.read(view.reader, view.snapshot.columns.count, None)
         found = spelling(view, request.query, self.embedder.tokenizer, request.expired)
-        query = corrected(request.query, found.corrected)
-        if query is request.query:
-            return request
+        query, _ = with_forms(view, corrected(request.query, found.corrected), WorkspaceConfig().languages)
+        if not query.corrected:
+            return replace(request, query=query)
         vector = None if request.query_vec is None else self._vector(query.text)
         return replace(request, query=query, corrected_vec=vector)
 

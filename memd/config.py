@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 
 from memd import fsio
 from memd.errors import ConfigError, UnsafeError
+from memd.languages import Language
 from memd.text import Script
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -53,6 +54,7 @@ class WorkspaceConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     # Half: an old diary note that alone has all the words ranks before new ones that have half of them.
     decay_floor: Share = 0.5
     min_score: Share = 0.1
+    languages: tuple[Language, ...] = ("english",)  # whose word forms are looked for, too; (): none
     max_results: Annotated[int, Meta(ge=1, le=1000)] = 10
     core: tuple[str, ...] = ("MEMORY.md", "memory/MEMORY.md")  # at the start of each recall
 

@@ -48,6 +48,10 @@ CONFIG_TEMPLATE = """\
 # Dropbox embeds nothing again.
 # sidecars = false
 
+# The languages of the notes: in these a word finds its other forms, too ("inhibits" finds "inhibition"). The
+# first one is taken for a question that shows no other. [] looks for words as they were typed.
+# languages = ["english"]
+
 # How the two arms are merged: "weighted" (scores) or "rrf" (ranks).
 # fusion = "weighted"
 # weights = { vector = 0.7, keyword = 0.3 }

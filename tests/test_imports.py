@@ -20,6 +20,7 @@ VOCABULARY = {
     "memd.errors",
     "memd.events",
     "memd.fsio",
+    "memd.languages",
     "memd.logs",
     "memd.records",
     "memd.lru",

@@ -26,7 +26,7 @@ DEGRADED = {
     "no-provider": "this workspace's config.toml says provider = none",
     "numpy-missing": "numpy is not installed",
     "root-missing": "the folder is missing: the hits come from its index",
-    "vocabulary-loading": "the vocabulary is still loading: misspelled words were not corrected",
+    "vocabulary-loading": "the vocabulary is still loading: no words were corrected or found in other forms",
     "vectors-building": "the notes are still being embedded with this model",
     "vectors-corrupt": "vectors on disk were damaged; they are being computed again",
     "vectors-incomplete": "the model failed while it embedded the notes",

@@ -71,6 +71,7 @@ def summary(answer: Fields, marker: Marker) -> str:
     facts = [
         ("for", _looked_for(made)),
         ("also for", corrected(answer.get("corrected") or {})),
+        ("forms", _forms(answer.get("forms") or {})),
         ("filters", ", ".join(map(filter_text, made["filters"]))),
         ("meaning", _arm(made, "vector_pool", f"model {one_line(made['model_id'] or '')}")),
         ("words", _arm(made, "keyword_pool", f"tier {one_line(made['tier'] or '')}")),
@@ -108,7 +109,9 @@ def filter_text(wanted: Fields) -> str:
 
 
 def _looked_for(made: Fields) -> str:
-    words = listed(_term(term["text"], prefix=term["prefix"]) for term in made["terms"])
+    words = listed(
+        _term(term["text"], prefix=term["prefix"]) for term in made["terms"] if not term.get("forms")
+    )
     left_out = listed(made["left_out"])
     return f"{words or 'no words'}{f'; not for {left_out}' if left_out else ''}"
 
@@ -166,13 +169,19 @@ def _meaning_lines(vector: Fields) -> list[str]:
     return [f"{own:.4f} · {1 - share:g} here + {source:.4f} · {share:g} in its file"]
 
 
+def _forms(forms: dict[str, list[str]]) -> str:
+    """Return the words that were looked for in other forms, with these in brackets."""
+    return ", ".join(f"{one_line(word)} ({listed(some)})" for word, some in forms.items())
+
+
 def _term_lines(keyword: Fields) -> list[str]:
     """Return a table of the terms that the file holds, and how the score is made of their parts."""
     found = keyword["terms"]
     if not found:
         return []
     shares = keyword["shares"]
-    names = [_term(term["term"], prefix=term["prefix"]) for term in found]
+    # Of an older daemon terms have no forms.
+    names = [_term(", ".join(term.get("forms") or [term["term"]]), prefix=term["prefix"]) for term in found]
     width = max([6, *map(_columns, names)])  # "counts" is six wide
     rows = [
         f"{name}{' ' * (width - _columns(name))}  {term['idf']:5.2f}  {term['document_frequency']:>6,}"

@@ -89,7 +89,9 @@ def show_page(answer: Answer, query: str, args: Namespace, *, cwd: str) -> None:
 
 def people(answer: Answer, *, query: str, style: PageStyle) -> str:
     """Return the hits as a page, grouped by file, with the words of *query* marked."""
-    marker = Marker(" ".join([query, *(answer.get("corrected") or {}).values()]), colour=style.colour)
+    forms = [form for some in (answer.get("forms") or {}).values() for form in some]
+    sought = " ".join([query, *(answer.get("corrected") or {}).values()])
+    marker = Marker(sought, colour=style.colour, more=forms)
     entries, above = [], None
     if caveats.is_weak(answer):
         entries.append(f"{' ' * RANK_COLUMNS}{marker.paint(caveats.WEAK_MATCH, FAINT)}\n")

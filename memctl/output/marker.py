@@ -25,9 +25,10 @@ _MAX_WORDS = 64  # a query may be a page long; marking all of its words would ma
 class Marker:
     """Colours text; holds the compiled pattern of the query's words for all hits of an answer."""
 
-    def __init__(self, query: str, *, colour: bool) -> None:
+    def __init__(self, query: str, *, colour: bool, more: Sequence[str] = ()) -> None:
+        """*more*: other words that are marked, too, such as forms of those of the query."""
         self._colour = colour
-        self._words = pattern_of(query) if query else None
+        self._words = pattern_of(query, more) if query else None
 
     def paint(self, text: str, sgr: str) -> str:
         """Return *text* in the style *sgr*, or unchanged if colours are off."""
@@ -54,8 +55,8 @@ class Marker:
         return found.start() if found else 0
 
 
-def pattern_of(query: str) -> re.Pattern[str] | None:
-    """Return a pattern that matches any word of *query* as its one group; None if the query has no word."""
+def pattern_of(query: str, more: Sequence[str] = ()) -> re.Pattern[str] | None:
+    """Return a pattern that matches any word of *query* or *more* as its one group; None if there is none."""
     import unicodedata
 
     composed = unicodedata.normalize("NFC", re.sub(_FILTER, " ", query))
@@ -64,7 +65,7 @@ def pattern_of(query: str) -> re.Pattern[str] | None:
     runs = re.findall(_RUN, composed) if has_runs else []
     spaced = re.sub(_RUN, " ", composed) if has_runs else composed
     words = sorted({word for word in re.findall(r"\w+", spaced) if len(word) > 1}, key=len, reverse=True)
-    words = words[:_MAX_WORDS]
+    words = [*words, *more][:_MAX_WORDS]
     pieces = [piece for run in runs for piece in _pieces(run)][: _MAX_WORDS - len(words)]
     # Only the words ignore case: in the edges, every character of the ranges would be case-folded.
     whole = f"{_EDGE_LEFT}(?i:{_any_of(words)}){_EDGE_RIGHT}" if words else ""

@@ -156,6 +156,7 @@ class SearchResult(SearchedResult, frozen=True, kw_only=True):
     hits: list[SearchHit]
     confidence: Confidence  # how good the best match is
     corrected: dict[str, str]  # words that nobody knows, as they were typed → what was looked for as well
+    forms: dict[str, list[str]]  # words → other forms of them that notes have, which were looked for as well
     without: list[str]  # words and phrases that a minus excluded
     without_minus: WithoutMinus | None  # null but where they are excluded and nothing is left
     model_id: str | None  # of the query's vector
@@ -192,6 +193,7 @@ class RecallResult(SearchedResult, frozen=True, kw_only=True):
     omitted: list[RecallOmission]
     confidence: Confidence
     corrected: dict[str, str]
+    forms: dict[str, list[str]]  # as in a search
     without: list[str]  # as in a search
     without_minus: WithoutMinus | None  # as in a search
     model_id: str | None

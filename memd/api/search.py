@@ -44,7 +44,7 @@ from memd.search.query import Query, parse, restricted, unfinished
 from memd.search.score import Judgement, PreparedQuery
 from memd.search.search import Answer, begin
 from memd.search.search import search as search_view
-from memd.search.spelling import NOTHING_UNKNOWN, Spelling, corrected
+from memd.search.spelling import Spelling, corrected
 from memd.text import is_readable
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
@@ -55,7 +55,7 @@ MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 EMBED_TIMEOUT_S = 0.5
 EMBEDDING_PAUSED = "embedding-paused"  # chunks wait for vectors because somebody wants it so
 MODEL_WAIT_S = 2.0  # for a model that loads: the shipped one takes half a second
-VOCABULARY_LOADING = "vocabulary-loading"  # a word is unknown, and what it may be is still being read
+VOCABULARY_LOADING = "vocabulary-loading"  # until it is read, words go uncorrected and without forms
 LOADING_POLL_S = 0.01  # it is loaded by a thread that knows no loop
 # A first index of so few chunks is waited for, too: the shipped model embeds them in about that time.
 FEW_VECTORS = 160
@@ -118,6 +118,7 @@ def query_frame(opened: OpenWorkspace, answer: Answer, synced: Synced) -> Fields
     return {
         "confidence": answer.confidence,
         "corrected": dict(query.corrected),
+        "forms": {word: list(forms) for word, forms in query.forms.items()},
         "without": list(query.excluded),
         "model_id": answer.prepared.model_id or None,
         **frame(opened, answer, synced),
@@ -229,6 +230,7 @@ def parsed(
         alive=_alive(opened),
         expired=expired,
         per_source=asked.per_source,
+        languages=config.languages,
     )
 
 
@@ -250,9 +252,8 @@ def _filtered(query: Query, asked: AnyQuery | SimilarParams, today: date) -> Que
 
 def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> PreparedQuery:
     """Return *prepared* with the words that were *found*; the model reads those, too."""
-    if found is NOTHING_UNKNOWN:
-        return prepared
     query, vector = corrected(prepared.query, found.corrected), None
+    query = replace(query, forms=found.forms, language=found.language)
     if query.corrected and prepared.query_vec is not None:
         other = embedded(opened, replace(prepared, query=query))
         if other.model_id == prepared.model_id:  # else the text as it was typed is left
@@ -263,7 +264,7 @@ def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> Prep
         query=query,
         corrected_vec=vector,
         degraded=(*prepared.degraded, *codes),
-        timings_ms={**prepared.timings_ms, "spelling": found.took_ms},
+        timings_ms={**prepared.timings_ms, **({"spelling": found.took_ms} if found.took_ms else {})},
     )
 
 

@@ -293,10 +293,12 @@ def _facts_of_search(finding: Diagnosis, verdict: Verdict) -> dict[str, Any]:
     if verdict.explained is not None:
         words = verdict.explained.keyword
         terms = words.terms if words else ()
+        has = list(dict.fromkeys(part.term for part in terms if part.count))
+        lacks = dict.fromkeys(part.term for part in terms if part.term not in has)
         facts |= {
             "explanation": rounded_record(verdict.explained),
-            "has": [part.term for part in terms if part.count],
-            "lacks": [*(part.term for part in terms if not part.count), *(words.lacking if words else ())],
+            "has": has,
+            "lacks": [*lacks, *(words.lacking if words else ())],
         }
     return facts
 

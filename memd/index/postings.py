@@ -8,7 +8,7 @@ columns say. The file has the older chunks of terms that are frequent; the rest 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
@@ -96,6 +96,30 @@ def only(part: Part, kept: Mask) -> Part:
     return Part(ids[chosen], counts[chosen])
 
 
+def united(some: Sequence[Postings], without: Postings, hidden: Mask | None, columns: Columns) -> Postings:
+    """Return where any of *some* terms stands, as one term.
+
+    Args:
+        some: the terms.
+        without: a term; what stands in a chunk with it is left out.
+        hidden: chunks that are left out, too.
+        columns: of the generation; only live chunks are in what is returned.
+    """
+    counts = np.zeros(len(columns.source), np.uint16)
+    for part in (part for postings in some for part in postings.parts):
+        ids, more = known(part, columns)
+        counts[ids] += more  # far from full: there are at most some hundred forms
+    for part in without.parts:
+        counts[known(part, columns)[0]] = 0
+    counts[columns.source == DEAD] = 0
+    if hidden is not None:
+        counts[hidden] = 0
+    ids = np.flatnonzero(counts).astype(np.int32)
+    capped = np.minimum(counts, MAX_COUNT).astype(np.uint8)
+    dense = len(ids) >= DENSE_SHARE * len(counts)
+    return Postings((Part(None, capped) if dense else Part(ids, capped[ids]),), len(ids))
+
+
 def living(part: Part, columns: Columns) -> int:
     """Return in how many live chunks a part says that its term stands."""
     live = columns.source
@@ -153,6 +177,7 @@ def known(part: Part, columns: Columns) -> tuple[PostingIds, NDArray[np.uint8]]:
 
 # Postings kept for the queries to come, 5 bytes each: 20 MB. Those of the file are not counted.
 POSTINGS_KEPT = 4_000_000
+MASKS_KEPT = 8  # a byte a chunk each; a query needs one
 TERM_SIZE = 100  # what a term costs besides, as postings: keys and records of some 500 bytes
 
 Term = tuple[str, bool]  # and whether it is the beginning of all terms that are meant
@@ -192,6 +217,9 @@ class TermPostings:
     newest: int  # highest id that any chunk was ever given
     file: PostingsFile | None = None
     tails: Kept[Tail] = field(default_factory=Kept)  # of all generations since the words were made
+    # Of this generation, what a search made of several terms: by whatever key it likes.
+    unions: LruCache[Hashable, Postings] = field(default_factory=lambda: LruCache(POSTINGS_KEPT))
+    masks: LruCache[Hashable, Mask | None] = field(default_factory=lambda: LruCache(MASKS_KEPT))
     _found: Kept[Postings] = field(default_factory=Kept)  # of this one
     _whole: list[bool] = field(default_factory=list)  # see `_is_whole`
 

@@ -184,6 +184,7 @@ def _keyword_part(arm: KeywordArm, columns: Columns, chunk_id: int, weight: floa
         for (term, own), (_, in_first), (_, in_file) in zip(*counts, strict=True)
         if in_file
     )
+    in_source = {part.term for part in parts}
     bm25 = sum(part.part for part in parts)
     first_bm25 = sum(part.first_part for part in parts)
     file_bm25 = sum(part.file_part for part in parts)
@@ -193,7 +194,7 @@ def _keyword_part(arm: KeywordArm, columns: Columns, chunk_id: int, weight: floa
         in_pool=chunk_id in arm.pool,
         tier=arm.tier_of(chunk_id),
         terms=parts,
-        lacking=tuple(term.text for term, in_file in counts[2] if not in_file),
+        lacking=tuple(dict.fromkeys(term.text for term, _ in counts[2] if term.text not in in_source)),
         length=lengths[0],
         first_length=lengths[1],
         file_length=lengths[2],
@@ -235,6 +236,7 @@ def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> 
     ]
     return TermPart(
         term=term.text,
+        forms=term.forms,
         prefix=term.prefix,
         times=term.times,
         document_frequency=term.document_frequency,

@@ -39,6 +39,9 @@ class Term:
     document_frequency: int  # chunks that it stands in
     idf: float
     share: float = 1.0  # of that in a chunk's score; below 1 where a word was taken for it
+    # That count as one term in chunks that lack the word itself; its postings are theirs. Then `text` is that
+    # of the word.
+    forms: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:
@@ -79,6 +82,7 @@ class TermPart:
     """What one term of the query says of a chunk."""
 
     term: str
+    forms: tuple[str, ...]  # of that word, which count as one term where it does not stand; (): the word
     prefix: bool  # every term that begins with it
     times: int  # in the query
     document_frequency: int  # chunks that it stands in
@@ -122,7 +126,7 @@ class KeywordPart:
     in_pool: bool
     tier: str
     terms: tuple[TermPart, ...]  # those of the query that stand in its source
-    lacking: tuple[str, ...]  # the others
+    lacking: tuple[str, ...]  # the others, of which no form does either
     length: Length
     first_length: Length
     file_length: Length
@@ -131,7 +135,7 @@ class KeywordPart:
     file_bm25: float  # of their file parts
     shares: Shares  # how much each of the three counts
     evidence: float  # Σ share · bm25 over the three
-    reachable: float  # Σ idf · times
+    reachable: float  # Σ idf · times over the words
     score: float  # tanh(2 · evidence / reachable)
     weight: float
     part: float  # weight · score
@@ -194,7 +198,7 @@ class Stages:
 class AnswerExplanation:
     """How an answer was made, and which arm had no say."""
 
-    terms: tuple[Term, ...]  # that the keyword arm looks for
+    terms: tuple[Term, ...]  # that the keyword arm looks for; forms of words behind all of these
     left_out: tuple[str, ...]  # function words that it does not
     spelled: tuple[Word, ...]  # words that are several pieces to the model
     read: float  # how much of the query the model reads; that share of the vector arm's weight is left

@@ -112,7 +112,7 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
         keyword: the judgement of the query's words.
         vector: that of its meaning.
     """
-    known = {term.text.casefold(): term for term in keyword.terms if term.document_frequency}
+    known = {term.text.casefold(): term for term in keyword.words if term.document_frequency}
     parts = {word: _parts(view, word) for word in words[:MAX_WORDS]}
     is_meant = max(vector.scores_of(vector.pool[:1]), default=0.0) >= MEANT
     having: dict[int, list[Word]] = {}  # chunk → words that only a few chunks have
@@ -175,10 +175,10 @@ def _read(keyword: KeywordArm, unread: set[str]) -> float:
     What it cannot read and no note has is left out: nobody can judge that. Where that is all, the model's
     guess is better than nothing.
     """
-    dark = _mass(t for t in keyword.terms if t.text.casefold() in unread and t.document_frequency)
+    dark = _mass(t for t in keyword.words if t.text.casefold() in unread and t.document_frequency)
     if not dark:
         return 1.0
-    light = _mass(t for t in keyword.terms if t.text.casefold() not in unread)
+    light = _mass(t for t in keyword.words if t.text.casefold() not in unread)
     return light / (light + dark)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
+from memd.languages import Language
 from memd.search.filters import BY_KEY, Filters, conditions, joined
 from memd.text import clean, pieces_of
 
@@ -27,6 +28,9 @@ STOP_WORDS = frozenset(
     those to was we were what when where which who whom why will with would you your
     """.split()  # noqa: SIM905 - readable as words
 )
+# Of the weight of a word, where a text has other forms of it alone. With .9 more is found by words alone;
+# beside vectors less, since more chunks have nearly all of the words then. So it lies between .9 and .6.
+FORMS_SHARE = 0.75
 _TOKEN = re.compile(
     rf"""(?P<minus>(?<!\S)-)?"(?P<phrase>[^"]+)"
       | (?<!\S)(?P<key>{"|".join(map(re.escape, BY_KEY))}):(?P<value>"[^"]+"|\S+)
@@ -50,6 +54,9 @@ class Query:
     words: tuple[str, ...] = ()  # as they were typed, in order, without operators and quotes
     begun: str = ""  # the last of them, where it may be the beginning of another word
     corrected: Mapping[str, str] = field(default_factory=dict)  # word as typed → the term it is taken for
+    # Term of a word → the terms that are other forms of it. What is not in here has none.
+    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    language: Language | None = None  # of those forms
 
 
 def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] = lambda _: True) -> Query:

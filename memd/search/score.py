@@ -22,6 +22,7 @@ from memd.config import Weights
 from memd.index.columns import Mask, mask_of, require_numpy, restrict
 from memd.index.links import Supersession
 from memd.index.snapshot import Snapshot, View
+from memd.languages import Language
 from memd.records import PER_SOURCE, Mode
 from memd.search import filters, ranking
 from memd.search.explanation import Word
@@ -84,6 +85,7 @@ class PreparedQuery:
     # Step of its preparation → how long it took.
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     per_source: int = PER_SOURCE  # hits of one source, at most
+    languages: tuple[Language, ...] = ()  # whose word forms are looked for; see `word_forms`
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from memd.search.ranking import Candidate, Candidates, confidence
 from memd.search.score import Judgement, PreparedQuery, judge, judge_words, lifted
 from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, passage, snippet, wanted
 from memd.search.spelling import NOTHING_UNKNOWN, Spelling, corrected, spelling
+from memd.search.word_forms import with_forms
 
 # A vector that counts is not what was written: words answered alone, and it is made again.
 VECTORS_CORRUPT = "vectors-corrupt"
@@ -76,7 +77,15 @@ def begin(view: View, prepared: PreparedQuery, tokenizer: Tokenizer) -> tuple[Sp
         return NOTHING_UNKNOWN, None
     found = spelling(view, prepared.query, tokenizer, prepared.expired)
     timer = _Timer(prepared)
-    words = judge_words(view, replace(prepared, query=corrected(prepared.query, found.corrected)))
+    right = corrected(prepared.query, found.corrected)
+    query, has_forms = with_forms(view, right, prepared.languages)
+    found = replace(
+        found,
+        forms=query.forms,
+        language=query.language,
+        is_complete=found.is_complete and has_forms,
+    )
+    words = judge_words(view, replace(prepared, query=query))
     timer.lap("keyword")
     return found, replace(words, words_ms=timer.laps_ms["keyword"])
 
@@ -91,7 +100,7 @@ def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) 
         return _without_numpy(view, prepared)
     timer = _Timer(prepared, words)
     judged = judge(view, prepared, timer.lap, words)
-    terms = judged.keyword.terms if judged.keyword else ()
+    terms = judged.keyword.words if judged.keyword else ()
     looked_for = wanted(prepared.query, {term.text: term.idf * term.share for term in terms})
     has_vectors = judged.vector is not None
     answer = _answer(

@@ -4,20 +4,21 @@ A passage is the text of one chunk or of chunks that follow each other. A snippe
 why it was found: the tightest span of the query's words, each counted by how rare it is. Words of a quoted
 phrase or of an identifier with signs inside count again where the text has them side by side, and once more
 where it has the same signs. Of the span's lines the one that says most is named as the line of the match.
+Another form of a word says a little less than the word.
 """
 
 import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
 from memd.index.reader import StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source
-from memd.search.query import Query, content_words
+from memd.search.query import FORMS_SHARE, Query, content_words
 from memd.text import SPACELESS, is_spaceless, pairs_of, pieces_of, searched_text
 
 SNIPPET_CHARS = 300  # about three lines of a terminal
@@ -56,6 +57,7 @@ class Wanted:
     runs: tuple[str, ...]  # of spaceless scripts, in pairs of characters
     weights: Mapping[str, float]  # of both
     phrases: tuple[Phrase, ...]
+    forms: Mapping[str, str] = field(default_factory=dict)  # other form of a word → that word
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,10 @@ def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
     some = tuple(one for one in phrases if len(one.words) > 1)
     in_phrases = {word for one in some for word in one.words}
     told = {word for word in words if weighed[word] != STOP_WORD_WEIGHT or word in in_phrases} - {""}
-    return Wanted(frozenset(told), frozenset(words.keys() - told - {""}), tuple(runs), weighed, some)
+    forms = {form: word for word, its in query.forms.items() for form in its if form not in words}
+    weighed |= {form: FORMS_SHARE * weighed.get(word, 1.0) for form, word in forms.items()}
+    stop_words = frozenset(words.keys() - told - {""})
+    return Wanted(frozenset(told), stop_words, tuple(runs), weighed, some, forms)
 
 
 def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -> Snippet:
@@ -144,12 +149,15 @@ def _runs(piece: str) -> list[str]:
 def _marks(text: str, query: Wanted) -> list[_Mark]:
     """Return every place where a word of the query is, and those of its phrases."""
     found = (
-        _word_marks(text, query, query.words)
+        _word_marks(text, query, query.words.union(query.forms))
         or _inner_marks(text, query.words)
         or _word_marks(text, query, query.stop_words)
     )
     places = sorted(found)
-    marks = [_Mark(at, at + len(word), word, query.weights.get(word, 1.0)) for at, word in places]
+    marks = [
+        _Mark(at, at + len(word), query.forms.get(word, word), query.weights.get(word, 1.0))
+        for at, word in places
+    ]
     more = [mark for phrase in query.phrases for mark in _phrase_marks(text, marks, phrase)]
     return sorted([*marks, *more])
 
@@ -268,8 +276,11 @@ def _best_line(text: str, span: list[_Mark]) -> list[_Mark]:
 
 
 def _weight(marks: Iterable[_Mark]) -> float:
-    """Return how much marks say; what is there twice says it once."""
-    return sum({mark.what: mark.weight for mark in marks}.values())
+    """Return how much marks say; what is there twice says it once, a word more than a form of it."""
+    says: dict[str, float] = {}
+    for mark in marks:
+        says[mark.what] = max(mark.weight, says.get(mark.what, 0.0))
+    return sum(says.values())
 
 
 def _window(text: str, at: int) -> str:

@@ -16,12 +16,13 @@ somebody types a letter.
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from memd.index.snapshot import View
+from memd.languages import Language
 from memd.records import Tokenizer
 from memd.search.query import STOP_WORDS, Query
 from memd.text import is_spaceless, pieces_of, prepare
@@ -55,6 +56,8 @@ class Spelling:
     corrected: Mapping[str, str]  # word as it was typed → the term that it is taken for
     is_complete: bool = True  # False: no chunk has some word, and the vocabulary is still being read
     took_ms: float = 0.0
+    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # as `Query` has them
+    language: Language | None = None
 
 
 NOTHING_UNKNOWN = Spelling({})

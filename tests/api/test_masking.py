@@ -14,7 +14,7 @@ TOKEN = "ghp_" + "aB3dE5fG7hJ9" * 3  # put together here, so that no scanner tak
 MASKED = {
     "address", "advice", "agents_ignore", "ahead_of", "checked", "client", "core", "copies", "corrected",
     "detail",
-    "error", "errors", "features", "filter", "fusion", "has", "heading", "held", "ignore", "ignored",
+    "error", "errors", "features", "filter", "forms", "fusion", "has", "heading", "held", "ignore", "ignored",
     "instance_id", "lacking", "lacks", "left_out", "match_text", "method", "model", "name",
     "onnxruntime", "packages", "provider", "python", "reason", "rule", "server_version", "set_aside",
     "snippet", "sources", "sqlite", "system", "tags", "target", "term", "templates", "text",

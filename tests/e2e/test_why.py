@@ -181,7 +181,8 @@ def test_an_explained_search_is_the_same_answer_and_adds_up(river, fusion, query
     for hit, other in zip(plain["hits"], told["hits"], strict=True):
         explanation = other.pop("explanation")
         assert hit == other
-        reachable = sum(term["idf"] * term["times"] for term in told["explanation"]["terms"])
+        words = [term for term in told["explanation"]["terms"] if not term["forms"]]
+        reachable = sum(term["idf"] * term["times"] for term in words)
         assert explanation["keyword"]["reachable"] == pytest.approx(reachable, abs=1e-5)
         assert _score(explanation) == pytest.approx(hit["score"], abs=2e-5)
     stages = dict(told["explanation"]["stages"])

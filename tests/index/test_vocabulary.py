@@ -28,7 +28,7 @@ def many(monkeypatch):
 
 def test_only_words_of_a_language_are_terms_of_it(notes):
     """No numbers, no short ones, no pairs of characters; of each in how many chunks it stands."""
-    notes.save({"name.md": "Heron ЗДРАВСТВУЙТЕ x1234 4711 the 乳房検診 Žluťoučký heron\n", "b.md": "heron\n"})
+    notes.save({"name.md": "Heron ЗДРАВСТВУЙТЕ x1234 4711 of 乳房検診 Žluťoučký heron\n", "b.md": "heron\n"})
     assert words(notes) == (True, {"heron": 2, "name": 1, "zlutoucky": 1, "здравствуйте": 1})
 
 

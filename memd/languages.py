@@ -1,0 +1,91 @@
+"""Languages: the stems of their words, by Snowball, and which language a text is in, by its function words.
+
+Words are terms as FTS5 makes them: in lower case, Latin letters without accents. Two words with one stem are
+forms of one word; the stem itself is no word. For any thread.
+"""
+
+import importlib.util
+import re
+import sys
+import threading
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Literal, cast
+
+# Those of Snowball, without the older versions of two of them.
+Language = Literal[
+    "arabic", "armenian", "basque", "catalan", "czech", "danish", "dutch", "english", "esperanto", "estonian",
+    "finnish", "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian",
+    "lithuanian", "nepali", "norwegian", "persian", "polish", "portuguese", "romanian", "russian", "serbian",
+    "sesotho", "spanish", "swedish", "tamil", "turkish", "yiddish",
+]  # fmt: skip
+
+# Words that nearly every sentence of a language has some of. Of the other languages none that English has,
+# too ("die", "per"); what stands in two lists says nothing between those. Three letters at least: the
+# vocabulary of an index has no shorter words. A language without a list is never recognised.
+_TABLE = """
+    catalan: amb aquest aquesta dels els molt nosaltres pero perque quan quina quines tambe
+    czech: ale byla bylo jako jeho jsem jsme jsou kdyz ktera ktere ktery nebo proc protoze
+    danish: blev det efter eller hvad hvor hvordan hvorfor ikke jeg ogsa skal som vores
+    dutch: deze een heeft het hoe maar naar niet onze ook voor waarom welke wordt zijn
+    english: and are been but can could did does for from had has have how into its not our should than
+        that the their then there these they this those was were what when where which who why will with
+        would you your
+    estonian: kui kuidas kus meie mida miks millal mis nende ning oli see selle voi
+    finnish: joka kun mika miksi milloin missa miten mutta myos oli olla ovat sita tama
+    french: aux avec ces cette combien comment dans des est etait fut les leur nos notre nous ont pas
+        pour pourquoi que quel quelle quelles quels qui sont sur une vous
+    german: auch auf bei das dem den der des ein eine einem einen einer haben ich ist mit nach nicht
+        oder sich sind uber und unsere vom von wann warum welche welcher welches wenn wer wie wir wird
+        wurde zum zur
+    greek: απο για δεν ειναι και που πως στη στην στο την τι των
+    hungarian: csak egy ezek hogy kell mennyi miert mikor milyen mint nem vagy volt
+    indonesian: adalah apa bagaimana dari dengan ini itu kapan mengapa pada tidak untuk yang
+    italian: alla che dal dalla dei della delle gli nel nella nostra nostro perche quale quali quando
+        questa questo sono una
+    norwegian: ble det eller etter hva hvor hvordan hvorfor ikke jeg ogsa skal som
+    polish: byl byla czy dla dlaczego gdzie jak jest kiedy ktora ktore ktory nie oraz sie
+    portuguese: com como das dos foi nao nosso pela pelo por quais qual quando que sao uma
+    romanian: aceasta acest cand care cum din este fost noastre pentru prin sau sunt unde
+    russian: был была где для его или как какие какой когда она они почему при что это
+    spanish: como cual cuales cuando cuanto cuantos del donde esta este fue las los nuestra nuestro pero
+        por que quien segun una
+    swedish: att blev det efter eller hur inte jag och ocksa ska som till vad varfor
+    turkish: bir bizim cok daha degil gibi hangi icin ile nasil neden nedir nerede olan
+"""  # noqa: RUF001 - Cyrillic and Greek are meant
+_ROWS = (row.partition(":") for row in re.split(r"\n {4}(?! )", _TABLE.strip("\n")[4:]))
+FUNCTION_WORDS = {cast("Language", language): frozenset(words.split()) for language, _, words in _ROWS}
+
+
+def spoken(words: Collection[str], languages: Sequence[Language]) -> Language | None:
+    """Return which of some languages a query is in, None where it is recognisably in another one.
+
+    Args:
+        words: of the query, as terms.
+        languages: that it may be in; the first one where nothing tells.
+    """
+    signs = {language: len(own.intersection(words)) for language, own in FUNCTION_WORDS.items()}
+    most = max(signs.values())
+    return next((one for one in languages if signs.get(one, 0) == most), None)
+
+
+@cache
+def stemmer(language: Language) -> Callable[[str], str]:
+    """Return what makes the stem of a word."""
+    # The package itself imports its stemmers of all languages: 0.1 s of processor and 8 MB.
+    package = "snowballstemmer"
+    if package not in sys.modules:
+        spec = importlib.util.find_spec(package)
+        assert spec is not None
+        sys.modules[package] = importlib.util.module_from_spec(spec)
+    module = import_module(f"{package}.{language}_stemmer")
+    one = getattr(module, f"{language.capitalize()}Stemmer")()
+    lock = threading.Lock()  # of its cursor
+
+    def stem(word: str) -> str:
+        with lock:
+            found: str = one.stemWord(word)
+        return found
+
+    return stem

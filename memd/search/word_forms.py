@@ -1,0 +1,112 @@
+"""Word forms: the terms of the notes that have the stem of a query's word, and count where that word is not.
+
+Where a chunk has the word as it was typed it is scored by that alone; where not, the other forms count
+together as one term, for a little less. The index knows nothing of stems: the forms are looked up among its
+terms when a query comes, so another choice of languages holds at once.
+
+Only what is in a language that the workspace names has forms. A query or a chunk that is recognisably in
+another one, by its function words, keeps its words as they are; what stands in quotes and what may be an
+identifier does, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memd.index.columns import HAS_NUMPY
+from memd.index.postings import Postings, listed, united, up_to
+from memd.index.snapshot import View
+from memd.languages import FUNCTION_WORDS, Language, spoken
+from memd.search.query import Query
+from memd.search.spelling import plain_words
+from memd.text import prepare
+
+with suppress(ImportError):  # then search.fallback answers, and nothing here is called
+    import numpy as np
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memd.index.columns import Mask
+
+MAX_WORDS = 64  # of one query that are looked up; a pasted log has hundreds. Arbitrary
+# Of the chunks: so often must the function words of a language stand in them, all together, for some chunks
+# to be in it. In English notes those of a language are in one of a hundred ("Los Angeles", "van der Waals").
+SPOKEN_SHARE = 0.05
+SIGNS = 2  # different function words of another language that a chunk has, at least; one may be a name
+
+
+def with_forms(view: View, query: Query, languages: Sequence[Language]) -> tuple[Query, bool]:
+    """Return *query* with the forms of its words, and whether the vocabulary was there to find them.
+
+    Raises:
+        DeadlineError: the query's deadline passed while the vocabulary was read.
+    """
+    if not (HAS_NUMPY and languages and query.words):
+        return query, True
+    words = view.reader.terms(prepare(query.text))
+    language = spoken(words, languages)
+    if language is None:
+        return query, True
+    terms = [view.reader.terms(prepare(query.corrected.get(word, word))) for word in plain_words(query)]
+    asked = dict.fromkeys(its[0] for its in terms if len(its) == 1)
+    if not asked:
+        return query, True
+    if not view.vocabulary.read(view.reader, view.snapshot.columns.count, 0.0):
+        return query, False
+    found = {term: _forms(view, term, language) for term in list(asked)[:MAX_WORDS]}
+    forms = {term: its for term, its in found.items() if its}
+    return replace(query, forms=forms, language=language), True
+
+
+def postings_of_forms(view: View, term: str, forms: tuple[str, ...], language: Language) -> Postings:
+    """Return where any of a term's forms stands and the term does not, in chunks of no other language."""
+    kept = view.snapshot.postings.unions
+    key = (language, term, forms)
+    found = kept.get(key)
+    if found is None:
+        some = [view.postings(one, prefix=False) for one in forms]
+        word = view.postings(term, prefix=False)
+        found = united(some, word, _foreign(view, language), view.snapshot.columns)
+        kept.put(key, found, found.parts[0].size)
+    return found
+
+
+def _forms(view: View, term: str, language: Language) -> tuple[str, ...]:
+    """Return the forms of a term that some chunk has."""
+    forms = view.vocabulary.forms(term, language)
+    return tuple(one for one in forms if view.postings(one, prefix=False).document_frequency)
+
+
+def _foreign(view: View, language: Language) -> Mask | None:
+    """Return the chunks that are recognisably in another language; None where there are hardly any."""
+    masks = view.snapshot.postings.masks
+    known = masks.get(language)
+    if known is not None:
+        return known
+    columns, count = view.snapshot.columns, view.vocabulary.document_frequency
+    others = [
+        words
+        for other, words in FUNCTION_WORDS.items()
+        if other != language and count(*words) >= SPOKEN_SHARE * columns.count
+    ]
+    if not others:
+        return None
+    least = np.maximum(_signs(view, FUNCTION_WORDS.get(language, frozenset())) + 1, SIGNS)
+    found = np.zeros(len(columns.source), np.bool_)
+    for words in others:
+        found |= _signs(view, words) >= least
+    masks.put(language, found)
+    return found
+
+
+def _signs(view: View, words: frozenset[str]) -> NDArray[np.uint8]:
+    """Return how many of some words stand in each chunk."""
+    columns = view.snapshot.columns
+    found = np.zeros(len(columns.source), np.uint8)
+    for word in words:
+        for part in view.postings(word, prefix=False).parts:
+            found[listed(up_to(part, len(found) - 1))[0]] += 1
+    return found

@@ -1,0 +1,154 @@
+"""Word forms: which words of a query have some, which chunks they find, and what they count for."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from tests_support import Notes
+
+from memd.languages import Language
+from memd.search.keyword import KeywordArm, keyword_arm
+from memd.search.query import Query, parse
+from memd.search.score import PreparedQuery
+from memd.search.search import Answer, search
+from memd.search.word_forms import with_forms
+
+ENGLISH: tuple[Language, ...] = ("english",)
+MEDICAL = {
+    "word.md": "one drug inhibits the growth of cells\n",
+    "form.md": "inhibition of growth by another drug\n",
+    "other.md": "nothing of that kind grows in gardens\n",
+}
+
+
+def formed(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> Query:
+    """Return a query with the forms of its words."""
+    with notes.index.view() as view:
+        query, is_complete = with_forms(view, parse(text), languages)
+    assert is_complete
+    return query
+
+
+def forms(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> dict[str, tuple[str, ...]]:
+    return dict(formed(notes, text, languages).forms)
+
+
+def request_of(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> PreparedQuery:
+    """Return a request for words alone, as the API makes it."""
+    return replace(notes.request(text, mode="keyword"), query=formed(notes, text, languages))
+
+
+def asked(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> Answer:
+    with notes.index.view() as view:
+        return search(view, request_of(notes, text, languages))
+
+
+def paths(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> list[str]:
+    return [hit.source.path for hit in asked(notes, text, languages).hits]
+
+
+def arm_of(notes: Notes, text: str, languages: Sequence[Language] = ENGLISH) -> KeywordArm:
+    """Return the judgement of a query's words."""
+    with notes.index.view() as view:
+        return keyword_arm(view, formed(notes, text, languages), view.snapshot.columns.source > 0)
+
+
+def bm25(notes: Notes, path: str, text: str, languages: Sequence[Language] = ENGLISH) -> float:
+    """Return the score of a note of one chunk."""
+    source = next(one for one in notes.index.snapshot.sources.values() if one.path == path)
+    [chunk] = (notes.index.snapshot.columns.source == source.id).nonzero()[0].tolist()
+    [score] = arm_of(notes, text, languages).scores_of([chunk])
+    return score
+
+
+def test_a_note_is_found_by_another_form_of_a_word(notes):
+    """The one with the word itself comes first."""
+    notes.save(MEDICAL)
+    assert paths(notes, "inhibits") == ["word.md", "form.md"]
+    assert paths(notes, "inhibits", ()) == ["word.md"]
+
+
+def test_a_note_that_has_the_word_is_scored_as_without_forms(notes):
+    """Its other forms beside it change nothing."""
+    notes.save(MEDICAL | {"both.md": "it inhibits, and such inhibition is inhibitory\n"})
+    for path in ("word.md", "both.md"):
+        assert bm25(notes, path, "inhibits") == bm25(notes, path, "inhibits", ())
+
+
+def test_forms_count_as_one_term_for_less_than_the_word(notes):
+    """Whichever of them stands there, and however many do."""
+    notes.save({"a.md": "connected wires\n", "b.md": "connecting wires\n", "c.md": "connection wires\n"})
+    of_word, *of_forms = (bm25(notes, path, "connected") for path in ("a.md", "b.md", "c.md"))
+    assert of_forms[0] == of_forms[1]
+    assert 0 < of_forms[0] < of_word
+
+
+def test_in_a_source_that_has_the_word_its_forms_count_as_the_word(notes):
+    """As a term of their own they would count for it twice."""
+    filler = "much else stands here " * 60
+    notes.save({"long.md": f"# One\n\ninhibits {filler}\n\n# Two\n\ninhibition {filler}\n"})
+    arm = arm_of(notes, "inhibits")
+    [word, form] = arm.file_counts_of(1)
+    assert (word[1], form[1]) == (2, 0)
+    assert [count for _, count in arm.counts_of(2)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("inhibits growth", ["growth", "inhibits"]),
+        ('"inhibits" growth', ["growth"]),  # a phrase stands as it was typed
+        ("INHIBITS", []),  # capitals: a name
+        ("the inhibits.py of growth", ["growth"]),  # signs: a name
+        ("-inhibits growth", ["growth"]),
+        ("wieso hemmt der Stoff das growth", []),  # German
+    ],
+)
+def test_words_have_forms_that_are_neither_quoted_nor_names_nor_foreign(notes, query, expected):
+    """What is meant exactly as it was typed is looked for so."""
+    notes.save(MEDICAL | {"more.md": "growths inhibited\n"})
+    assert sorted(forms(notes, query)) == expected
+
+
+def test_a_language_is_that_of_the_query_among_those_that_are_named(notes):
+    """Where nothing tells, the first one is taken."""
+    notes.save({"a.md": "Häuser Hauses houses housing\n"})
+    both: tuple[Language, ...] = ("english", "german")
+    assert forms(notes, "Haus", both) == {"haus": ("hauses",)}
+    assert forms(notes, "was kostet ein Haus und der Garten", both) == {"haus": ("hauser", "hauses")}
+    assert forms(notes, "house", both) == {"house": ("houses", "housing")}
+    assert forms(notes, "house", ()) == {}
+
+
+def test_a_chunk_of_another_language_is_not_found_by_forms(notes):
+    """Words of two languages may look like forms of one: "Ringe" is no form of the English "ring"."""
+    notes.save(
+        {
+            "english.md": "the rings that she has and the bell that they ring\n",
+            "more.md": "what the rings are for and who wears them\n",
+            "german.md": "die Rings und das Auto sind nicht mit der Bahn gekommen\n",
+        }
+    )
+    assert set(paths(notes, "who has a ring")) == {"english.md", "more.md"}
+    assert "german.md" in paths(notes, "who has the rings")
+
+
+def test_forms_are_known_of_notes_that_are_saved_later_and_not_of_those_that_are_gone(notes):
+    """The answer is that of an index which was opened a moment ago."""
+    notes.save(MEDICAL)
+    assert forms(notes, "growing") == {"growing": ("grows",)}
+    notes.save({"new.md": "they grow\n"})
+    notes.remove("other.md")
+    assert forms(notes, "growing") == {"growing": ("grow",)}
+    notes.reopen()
+    assert forms(notes, "growing") == {"growing": ("grow",)}
+    assert paths(notes, "growing") == ["new.md"]
+
+
+def test_the_snippet_shows_a_form_and_the_line_of_the_word_itself(notes):
+    """Where a note has both, in two lines, the word's own line is named."""
+    notes.save(
+        {"both.md": "an inhibition of growth\n\nit inhibits growth\n", "form.md": "none\n\nan inhibition\n"}
+    )
+    lines = {hit.source.path: hit.snippet.match_line for hit in asked(notes, "inhibits").hits}
+    assert lines == {"both.md": 3, "form.md": 3}
