@@ -9,7 +9,7 @@ from msgspec import structs
 from memd.api.hits import rounded
 from memd.api.params import RecallParams
 from memd.api.results import RecallOmission, RecallResult, RecallSource
-from memd.api.search import Synced, answered, query_frame, wait_for, without_minus
+from memd.api.search import Freshness, answered, query_frame, wait_for, without_minus
 from memd.index.snapshot import View
 from memd.records import Confidence
 from memd.rpc.context import Call, Packed, packed
@@ -39,20 +39,20 @@ async def recall(
     if asked.limit is None:
         enough = min(max(asked.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
         asked = structs.replace(asked, limit=enough)
-    synced = await wait_for(opened, asked, call)
-    return await workspaces.read(_recall, opened, asked, call, synced)
+    fresh = await wait_for(opened, asked, call)
+    return await workspaces.read(_recall, opened, asked, call, fresh)
 
 
 # In a reading thread
 
 
-def _recall(opened: OpenWorkspace, asked: RecallParams, call: Call, synced: Synced) -> Packed[RecallResult]:
+def _recall(opened: OpenWorkspace, asked: RecallParams, call: Call, fresh: Freshness) -> Packed[RecallResult]:
     with opened.view(call.is_over, agent=True) as view:  # it is for a prompt
         answer = answered(view, opened, asked, call)
         instead = without_minus(view, opened, asked, call, answer)
         with opened.threads.turn():
             fitted = _fitted(view, opened.config.core, asked, answer)
-    made = query_frame(opened, answer, synced) | {"without_minus": instead, "took_ms": call.age_ms()}
+    made = query_frame(opened, answer, fresh) | {"without_minus": instead, "took_ms": call.age_ms()}
     return packed(_result(fitted, asked, made))
 
 

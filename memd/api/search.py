@@ -9,7 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Protocol
 
@@ -71,14 +71,14 @@ async def search(
         asked = structs.replace(asked, limit=min(opened.config.max_results, MAX_EXPLAINED))
     if asked.explain and asked.limit is not None and asked.limit > MAX_EXPLAINED:
         raise InvalidError(f"$.limit: at most {MAX_EXPLAINED} hits can be explained, not {asked.limit}")
-    synced = await wait_for(opened, asked, call)
-    return await workspaces.read(_search, opened, asked, call, synced)
+    fresh = await wait_for(opened, asked, call)
+    return await workspaces.read(_search, opened, asked, call, fresh)
 
 
 # In a reading thread
 
 
-def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, synced: Synced) -> Packed[SearchResult]:
+def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, fresh: Freshness) -> Packed[SearchResult]:
     with opened.view(call.is_over, agent=asked.agent) as view:
         answer = answered(view, opened, asked, call)
         explanation: AnswerExplanation | UnsetType = UNSET
@@ -96,10 +96,10 @@ def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, synced: Sync
         SearchResult(
             hits=hits,
             # Notes that nobody can find; to an agent none, as whether these are private is not known.
-            not_utf8=[] if asked.agent else list(opened.sync.known.not_utf8),
+            not_utf8=[] if asked.agent else list(fresh.known.not_utf8),
             explanation=explanation,
             without_minus=instead,
-            **query_frame(opened, answer, synced),
+            **query_frame(opened, answer, fresh),
             took_ms=call.age_ms(),
         )
     )
@@ -112,7 +112,7 @@ def answered(view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call) -> 
         return search_view(view, prepared, judged)
 
 
-def query_frame(opened: OpenWorkspace, answer: Answer, synced: Synced) -> Fields:
+def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
     """Return the keys that the answers to `search` and `recall` share, but for `without_minus`."""
     query = answer.prepared.query
     return {
@@ -121,7 +121,7 @@ def query_frame(opened: OpenWorkspace, answer: Answer, synced: Synced) -> Fields
         "forms": {word: list(forms) for word, forms in query.forms.items()},
         "without": list(query.excluded),
         "model_id": answer.prepared.model_id or None,
-        **frame(opened, answer, synced),
+        **frame(opened, answer, fresh),
     }
 
 
@@ -168,7 +168,6 @@ def _prepared(
 
 
 Fields = dict[str, Any]
-Synced = bool | UnsetType  # whether what was saved before is searchable; UNSET where nobody asked to wait
 Expired = Callable[[], bool]
 Excludes = Callable[[str], bool]
 
@@ -183,12 +182,20 @@ class Askable(Protocol):
     embedding: EmbeddingQueue | None
 
 
-async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Call) -> Synced:
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How fresh an index is before it is searched: an answer never claims more than its view contains."""
+
+    known: SyncState
+    synced: bool | UnsetType  # whether earlier saves are searchable; UNSET where the request did not wait
+
+
+async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Call) -> Freshness:
     """Wait for what was saved, if that is asked for, and for a model that loads."""
     synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
     if question.wait and question.mode != "keyword":
         await wait_for_model(opened, call)
-    return synced
+    return Freshness(opened.sync.known, synced)
 
 
 def excludes_in(view: View) -> Excludes:
@@ -282,9 +289,9 @@ def day(key: str, text: str | None, today: date) -> date | None:
     return found
 
 
-def frame(opened: OpenWorkspace, answer: Answer, synced: Synced) -> Fields:
+def frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
     """Return the keys of a SearchedResult."""
-    known, prepared = opened.sync.known, answer.prepared
+    known, prepared = fresh.known, answer.prepared
     index = index_state(opened, known, answer.generation)
     codes = list(dict.fromkeys([*prepared.degraded, *answer.degraded]))
     if index.state == "missing":
@@ -299,7 +306,7 @@ def frame(opened: OpenWorkspace, answer: Answer, synced: Synced) -> Fields:
         "mode": answer.mode,
         "degraded": codes,
         "index": index,
-        "synced": synced,
+        "synced": fresh.synced,
         "timings_ms": answer.timings_ms,
     }
 
@@ -324,7 +331,7 @@ def index_state(opened: OpenWorkspace, known: SyncState, generation: int) -> Ind
 
 async def wait_for_sync(
     opened: OpenWorkspace, asked: params.FilteredParams, call: Call, *, vectors: bool
-) -> Synced:
+) -> bool | UnsetType:
     """Wait, where that is asked for, until what was saved before is searchable; return whether it is."""
     if not asked.sync:
         return UNSET

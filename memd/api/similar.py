@@ -11,7 +11,7 @@ from memd.api.params import SimilarParams
 from memd.api.results import NamedChunk, SimilarNote, SimilarResult
 from memd.api.search import (
     ANSWER_S,
-    Synced,
+    Freshness,
     frame,
     parsed,
     wait_for_model,
@@ -51,7 +51,7 @@ async def similar(
     synced = await wait_for_sync(opened, asked, call, vectors=True)
     if asked.wait and opened.sync.first:  # else the vectors are there, and no model is needed
         await wait_for_model(opened, call)
-    return await workspaces.read(_similar, opened, asked, call, synced)
+    return await workspaces.read(_similar, opened, asked, call, Freshness(opened.sync.known, synced))
 
 
 async def similar_to_entry(
@@ -121,7 +121,7 @@ def _similar_note(hit: Hit, entry: str, mode: Mode) -> SimilarNote:
 
 
 def _similar(
-    opened: OpenWorkspace, asked: SimilarParams, call: Call, synced: Synced
+    opened: OpenWorkspace, asked: SimilarParams, call: Call, fresh: Freshness
 ) -> Packed[SimilarResult]:
     request = parsed(opened, asked, call.is_over)
     with opened.view(request.expired, agent=asked.agent) as view:
@@ -151,7 +151,7 @@ def _similar(
         superseded_by=list(superseded_by),
         links=links,
         hits=[search_hit(hit) for hit in answer.hits],
-        **frame(opened, answer, synced),
+        **frame(opened, answer, fresh),
         took_ms=call.age_ms(),
     )
     return packed(result)

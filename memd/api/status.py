@@ -37,7 +37,7 @@ from memd.api.results import (
     WorkspaceStatus,
     WorkspaceSummary,
 )
-from memd.api.search import EMBEDDING_PAUSED, Fields, Synced, answered, frame, index_state, wait_for
+from memd.api.search import EMBEDDING_PAUSED, Fields, Freshness, answered, frame, index_state, wait_for
 from memd.embedding.queue import EmbeddingQueue
 from memd.errors import MemdError, WorkspaceError
 from memd.index.check import rank_all
@@ -332,8 +332,8 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
     async def probed(opened: OpenWorkspace) -> HealthCheck:
         await workspaces.read(_rank_all, opened)
         probe = SearchParams(query="memory health", mode="hybrid", limit=1)
-        synced = await wait_for(opened, probe, call)
-        made = await workspaces.read(_probed, opened, probe, call, synced)
+        fresh = await wait_for(opened, probe, call)
+        made = await workspaces.read(_probed, opened, probe, call, fresh)
         took_ms = sum(made["timings_ms"].values()) - made["timings_ms"]["wait"]
         detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"]])
         ok = not set(made["degraded"]) - {EMBEDDING_PAUSED}  # somebody wants it so: nothing is broken
@@ -346,10 +346,10 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         return HealthCheck(name=root, ok=False, detail=str(error))
 
 
-def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, synced: Synced) -> Fields:
+def _probed(opened: OpenWorkspace, probe: SearchParams, call: Call, fresh: Freshness) -> Fields:
     with opened.view(call.is_over, agent=False) as view:
         answer = answered(view, opened, probe, call)
-    return frame(opened, answer, synced)
+    return frame(opened, answer, fresh)
 
 
 def _rank_all(opened: OpenWorkspace) -> None:

@@ -112,7 +112,7 @@ class _Seen:
 
 async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams, call: Call) -> WhyResult:
     """``why``: which stage dropped a source that a search did not return."""
-    synced = await wait_for(opened, question, call)
+    fresh = await wait_for(opened, question, call)
     seen = await workspaces.read(_look, opened, question, call)
     stage = "outside" if seen.path is None else "missing" if seen.is_kept else ""
     stage = stage or await _stage(workspaces, opened, seen)
@@ -146,7 +146,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         superseded_by=list(seen.superseded_by),
         confidence=confidence,
         corrected=dict(asked.query.corrected),
-        **frame(opened, answer, synced),
+        **frame(opened, answer, fresh),
     )
 
 

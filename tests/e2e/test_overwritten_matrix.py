@@ -75,4 +75,4 @@ def test_a_person_is_told(notes):
     said = daemon.memctl("search", "--workspace", workspace, "breast cancer gene")
     assert said.returncode == 0
     assert "gene.md" in said.stdout
-    assert "vectors on the disk were overwritten" in said.stderr
+    assert "vectors on disk were damaged" in said.stderr

@@ -54,7 +54,7 @@ def river(tmp_path_factory):
         ("birds/heron.md", {}, "returned", "is hit "),
         ("/etc/passwd", {}, "outside", "is outside of the workspace"),
         ("heron.md", {}, "missing", "does not exist"),
-        ("table.csv", {}, "not-a-source", "patterns of sources"),
+        ("table.csv", {}, "not-a-source", "matched by any source pattern"),
         ("drafts/x.md", {}, "not-a-source", "drafts/ is ignored by .gitignore:2: drafts/"),
         ("latin1.md", {}, "not-a-source", "it is not UTF-8 text"),
         ("birds", {}, "not-a-source", "it is a folder"),

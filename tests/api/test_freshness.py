@@ -1,0 +1,55 @@
+"""What an answer tells of its index, beside the moment of the index that it read."""
+
+import asyncio
+import threading
+import time
+
+import msgpack
+
+from memd.api.params import SearchParams
+from memd.api.search import search
+from memd.registry import Registry
+from memd.rpc.context import Call
+from memd.workspace.workspaces import Workspaces
+
+
+def test_an_answer_never_claims_more_than_it_read(tmp_path):
+    """A note that becomes searchable while a search runs still counts as pending in its answer."""
+    root, state = tmp_path / "notes", tmp_path / "state"
+    state.mkdir(mode=0o700)
+    (root / "memory").mkdir(parents=True)
+    (root / "memory" / "config.toml").write_text('provider = "none"\n')
+    Registry(state).write([root])
+    write_on = threading.Event()
+
+    async def main():
+        workspaces = Workspaces(state, state / "none.toml")
+        workspaces.begin()
+        try:
+            opened = await workspaces.find(str(root))
+            await opened.sync.caught_up()
+            writing = asyncio.create_task(workspaces.write(write_on.wait, 60))
+            (root / "heron.md").write_text("# Heron\n\nA heron at the weir.\n")
+            async with asyncio.timeout(60):
+                while not opened.sync.known.pending_files:  # noqa: ASYNC110 - nothing tells
+                    await asyncio.sleep(0.001)
+
+            def left() -> bool:
+                """Let the note be indexed while the search reads; the client stays."""
+                write_on.set()
+                stop = time.monotonic() + 60
+                while opened.sync.known.pending_files and time.monotonic() < stop:
+                    time.sleep(0.001)
+                return False
+
+            call = Call(1, {}, None, lambda _: None, lambda _: None, left, lambda _: None)
+            answer = await search(workspaces, opened, SearchParams(query="heron weir", mode="keyword"), call)
+            await writing
+            return msgpack.unpackb(answer.result), opened.sync.known.pending_files
+        finally:
+            write_on.set()
+            await workspaces.close()
+
+    answer, pending_now = asyncio.run(main())
+    assert (answer["hits"], pending_now) == ([], 0)
+    assert answer["index"]["pending_files"] == 1
