@@ -212,7 +212,7 @@ def filters_of(args: argparse.Namespace) -> dict[str, Any]:
 def nearest_option(parser: argparse.ArgumentParser) -> None:
     """Add --nearest."""
     parser.add_argument(
-        "--nearest", action="store_true", help="where there is no good match, show the closest hits"
+        "--nearest", action="store_true", help="show the closest hits if there is no good match"
     )
 
 

@@ -141,7 +141,7 @@ def journal_lines(count: int, *, follow: bool = False) -> Iterator[str]:
             said = process.stderr.read().decode(errors="replace").strip()
         if process.wait() != 0:
             raise ServiceError(
-                f"can't read the journal: {' '.join(command)}: {said or process.returncode} (where there is "
+                f"can't read the journal: {' '.join(command)}: {said or process.returncode} (if there is "
                 "no /var/log/journal, only root and members of systemd-journal may)"
             )
     finally:

@@ -73,7 +73,7 @@ def _find(args: Namespace) -> int:
     """Search on the screen of `memctl find`."""
     if args.explain or not hits.is_page(args):
         raise CommandError("-i shows a screen: it excludes --explain and the output for programs")
-    from memctl.commands import find  # for a person at a terminal alone
+    from memctl.commands import find  # rarely needed
 
     return find.run(args)
 

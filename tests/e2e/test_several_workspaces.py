@@ -75,7 +75,7 @@ def test_scores_of_another_model_stand_in_a_group_of_their_own(two, tmp_path):
     models = [json.loads(line)["model_id"] for line in done.stdout.splitlines()]
     assert set(models) == {None, models[0] or models[-1]}
     assert "2 groups" in done.stderr
-    assert "words alone" in done.stderr
+    assert "words only" in done.stderr
 
 
 def test_one_of_several_that_cannot_answer_keeps_no_other_from_it(two, tmp_path):

@@ -113,7 +113,7 @@ def test_an_answer_that_nobody_asked_for_breaks_the_connection(tmp_path):
     async def use():
         server = await asyncio.start_unix_server(talk, tmp_path / "s")
         async with server, await AsyncClient.connect(tmp_path / "s") as memd:
-            with pytest.raises(Unreachable, match="not asked"):
+            with pytest.raises(Unreachable, match="not sent"):
                 await memd.call("echo")
 
     asyncio.run(asyncio.wait_for(use(), 20))

@@ -163,7 +163,7 @@ def test_a_daemon_that_is_not_reached_is_told_at_once(home):
         pid = memd.call("ping")["pid"]
     socket_path().unlink()
     began = time.monotonic()
-    with pytest.raises(Unreachable, match=rf"memd \(process {pid}\) holds .*\(kill {pid}\)"):
+    with pytest.raises(Unreachable, match=rf"memd \(process {pid}\) uses .*\(kill {pid}\)"):
         ensure_daemon(command=FAKE)
     assert time.monotonic() - began < launch.START_TIMEOUT_S / 2
     assert len(starts()) == 2
