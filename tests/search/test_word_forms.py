@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests_support import Notes
 
+from memd.index.postings import counted
 from memd.languages import Language
-from memd.search.keyword import KeywordArm, keyword_arm
+from memd.search.keyword import K1, B, KeywordArm, bm25_of_sources, keyword_arm
 from memd.search.query import Query, parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
-from memd.search.word_forms import with_forms
+from memd.search.word_forms import FEW_CHUNKS, with_forms
 
 ENGLISH: tuple[Language, ...] = ("english",)
 MEDICAL = {
@@ -91,6 +93,10 @@ def test_in_a_source_that_has_the_word_its_forms_count_as_the_word(notes):
     [word, form] = arm.file_counts_of(1)
     assert (word[1], form[1]) == (2, 0)
     assert [count for _, count in arm.counts_of(2)] == [0, 1]
+    columns, first = notes.index.snapshot.columns, np.array([1])
+    in_one, in_two, in_both = counted({1: 1}), counted({2: 1}), counted({1: 1, 2: 1})
+    told = bm25_of_sources([(3.0, in_one), (2.0, in_two)], columns, first, K1, B, instead={1: 0})
+    assert told == bm25_of_sources([(3.0, in_both)], columns, first, K1, B)
 
 
 @pytest.mark.parametrize(
@@ -152,3 +158,12 @@ def test_the_snippet_shows_a_form_and_the_line_of_the_word_itself(notes):
     )
     lines = {hit.source.path: hit.snippet.match_line for hit in asked(notes, "inhibits").hits}
     assert lines == {"both.md": 3, "form.md": 3}
+
+
+def test_a_common_word_has_no_forms(notes):
+    """Its own chunks are enough; a form of it would only compete with them."""
+    some = {f"{number}.md": "a drug inhibits growth\n" for number in range(FEW_CHUNKS)}
+    notes.save({"form.md": "inhibition of something\n", **some}, embed=False)
+    assert forms(notes, "inhibits") == {"inhibits": ("inhibition",)}
+    notes.save({"more.md": "another drug inhibits growth\n"}, embed=False)
+    assert forms(notes, "inhibits") == {}
