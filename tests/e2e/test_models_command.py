@@ -157,8 +157,8 @@ def test_a_file_that_is_not_what_was_listed_is_not_kept(daemon: Daemon, hub: Mod
 @pytest.mark.parametrize(
     ("change", "arguments", "words"),
     [
-        ({"onnx/model.onnx": None}, [REPO], "holds no ONNX graph"),
-        ({"tokenizer.json": None}, [REPO], "holds no tokenizer.json"),
+        ({"onnx/model.onnx": None}, [REPO], "has no ONNX graph"),
+        ({"tokenizer.json": None}, [REPO], "has no tokenizer.json"),
         ({"tokenizer.json": b"{}"}, [REPO], "memd cannot use this model, nothing was kept: "),
         ({}, [REPO, "--scripts", "Klingon"], "'Klingon'"),
         ({}, ["people/absent"], "could not be downloaded"),
