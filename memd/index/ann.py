@@ -1,12 +1,12 @@
-"""Approximate nearest rows by faiss: a scan of codes, 16 times smaller than the rows.
+"""Approximate nearest neighbours with faiss: a scan of codes that are 16 times smaller than the rows.
 
-Product quantisation (Jégou, Douze & Schmid, TPAMI 2011) with 4 bits for 4 dimensions, so that a table of
-16 products fits into a register and one instruction looks up 32 codes (André, Kermarrec & Le Scouarnec,
-VLDB 2015). The query stays whole, only the rows are rounded: of a hundred thousand real vectors the ten
-nearest are among the 100 best by code, where signs compared with signs need 450.
+Product quantisation (Jégou, Douze & Schmid, TPAMI 2011) with 4 bits per 4 dimensions, so that a lookup
+table of 16 products fits into a register and one instruction looks up 32 codes (André, Kermarrec & Le
+Scouarnec, VLDB 2015). Only the rows are quantised, not the query: among 100,000 real vectors the ten nearest
+are within the 100 best by code; with sign bits on both sides this takes 450.
 
-The only importer of faiss, an optional part that is loaded when the first codes are made or read. Which
-rows count is told before the cut, never after it.
+The only importer of faiss, an optional dependency that is loaded when the first codes are made or read.
+Filters are applied during the scan, not to its result.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 
 from memd.index.columns import Columns
 
-PART_DIMS = 4  # dimensions that share a code
-BITS = 4  # of a code, so 1 bit a dimension
+PART_DIMS = 4  # dimensions per code
+BITS = 4  # per code, so 1 bit per dimension
 CENTROIDS = 1 << BITS
-BLOCK_ROWS = 32  # whose codes lie together, as a register takes them; only the last block may be part full
-SAMPLE_ROWS = 256 * CENTROIDS  # to find the centroids in; the library draws as many of more
-ROUNDS = 10  # of moving the centroids, 0.5 s; 25, the library's default, find no more of real vectors
-NEAREST = 10  # of recall@10
-ROUNDING = 1e-6  # of cosines that are computed in another order
-STRIPES = 2  # scanned at once by one query: more cores than that are for other queries
+BLOCK_ROWS = 32  # rows whose codes are interleaved for a register; only the last block may be partly filled
+SAMPLE_ROWS = 256 * CENTROIDS  # rows to train the centroids on; the library samples down to this number
+ROUNDS = 10  # of k-means, 0.5 s; 25, the library's default, gave no better recall on real vectors
+NEAREST = 10  # k of recall@k
+ROUNDING = 1e-6  # tolerance for cosines computed in another order
+STRIPES = 2  # scanned in parallel by one query; further cores are left for other queries
 _HELPER = ThreadPoolExecutor(STRIPES - 1, thread_name_prefix="memd-codes")
 
 Ids = NDArray[np.int64]
@@ -38,71 +38,71 @@ Mask = NDArray[np.bool_]
 
 
 def is_there() -> bool:
-    """Tell whether the library is installed; it is not loaded for that."""
+    """Return whether faiss is installed, without loading it."""
     return util.find_spec("faiss") is not None
 
 
 def library() -> str:
-    """Return name and version of the library: codes are read by the one that made them."""
+    """Return the name and version of the library: only the version that wrote codes can read them."""
     return f"faiss {_faiss().__version__}"
 
 
 def fits(dim: int) -> bool:
-    """Tell whether vectors of so many dimensions can be coded."""
+    """Return whether vectors with *dim* dimensions can be coded."""
     return dim % PART_DIMS == 0
 
 
 def stripes(rows: int) -> list[tuple[int, int]]:
-    """Return the first row and the one after the last of each part that one thread scans: whole blocks."""
+    """Return (first row, end) of the part that each thread scans; parts are whole blocks."""
     middle = rows // STRIPES // BLOCK_ROWS * BLOCK_ROWS
     ends = [*range(middle, middle * STRIPES, middle or 1), rows]
     return list(zip([0, *ends], ends, strict=False))
 
 
 def table(matrix: Any, rows: int, dim: int) -> NDArray[np.float32]:
-    """Return a view of the rows."""
+    """Return the matrix as an array of shape (rows, dim), without a copy."""
     return np.frombuffer(matrix, np.float32, rows * dim).reshape(rows, dim)
 
 
 class Coder:
-    """Makes codes of rows."""
+    """Encodes rows."""
 
     def __init__(self, rows: NDArray[np.float32]) -> None:
-        """Find the centroids in a sample of (n, dim) rows: half a second of one core."""
+        """Train the centroids on a sample of (n, dim) rows: half a second of one core."""
         self._index = _empty(rows.shape[1])
         settings = self._index.pq.cp
         settings.niter = ROUNDS
-        settings.min_points_per_centroid = 1  # else it warns on stderr of what cannot be helped
+        settings.min_points_per_centroid = 1  # otherwise it warns on stderr about too few rows
         self._index.train(np.ascontiguousarray(rows[:: -(-len(rows) // SAMPLE_ROWS)]))
 
     def add(self, rows: NDArray[np.float32]) -> None:
-        """Code some (n, dim) rows more."""
+        """Encode (n, dim) further rows."""
         _alone()
         self._index.add(np.ascontiguousarray(rows))
 
     def taken(self) -> memoryview:
-        """Return what `Codes` reads of the rows that were added, as the library writes it; begin anew."""
+        """Return the rows added so far in the library's format, for `Codes`, and start again without rows."""
         written: memoryview = _alone().serialize_index(self._index).data
         self._index.reset()
         return written
 
 
 class Probes:
-    """Some rows with the cosines of their nearest ones, to measure how many of those the codes miss."""
+    """Sample rows and the cosines of their nearest neighbours, to measure the recall of the codes."""
 
     def __init__(self, rows: NDArray[np.float32], count: int) -> None:
-        """Choose *count* of (n, dim) rows, evenly."""
+        """Choose *count* evenly spaced rows of the (n, dim) *rows*."""
         self._rows = rows
         self._chosen = rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)]
-        self._best = np.full((count, NEAREST + 1), -1, np.float32)  # and itself
+        self._best = np.full((count, NEAREST + 1), -1, np.float32)  # and the row itself
 
     def look(self, part: NDArray[np.float32]) -> None:
-        """Compare them with a part of the rows; each part once."""
+        """Compare the sample with a part of the rows. Each part must be passed once."""
         cosines = np.hstack([self._best, self._chosen @ part.T])
         self._best = np.partition(cosines, -NEAREST - 1, axis=1)[:, -NEAREST - 1 :]
 
     def recall(self, codes: "Codes", limit: int) -> float:
-        """Return the share of the nearest rows that are among *limit* candidates, once all rows were seen."""
+        """Return the share of the nearest neighbours among *limit* candidates. `look` comes first."""
         everything = np.ones(len(self._rows), np.bool_)
         found = 0
         for chosen, least in zip(self._chosen, self._best[:, 0], strict=True):
@@ -114,13 +114,13 @@ class Probes:
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """The codes of some blocks of rows."""
+    """The codes of a contiguous range of blocks."""
 
     first: int  # row
     index: Any  # faiss.IndexIVFPQFastScan
 
     def scan(self, query_vec: bytes, limit: int, blocks: NDArray[np.uint32]) -> tuple[Scores, Rows]:
-        """Return up to *limit* rows whose bit is set in *blocks*, a number for each block of all stripes."""
+        """Return scores and numbers of up to *limit* rows whose bit in *blocks* (a uint32 each) is set."""
         faiss = _alone()
         first = self.first // BLOCK_ROWS
         bits = blocks[first : first + -(-self.index.ntotal // BLOCK_ROWS)].view(np.uint8)
@@ -131,32 +131,32 @@ class Stripe:
 
 
 class Codes:
-    """The codes of a matrix's first rows, in memory. Never changes; for any thread."""
+    """The codes of the first rows of a matrix, in memory. Immutable; for any thread."""
 
     def __init__(self, stripes: Sequence[memoryview]) -> None:
-        """Read what a `Coder` made of the rows of each of the `stripes`."""
+        """Read what a `Coder` wrote for each of the `stripes`."""
         self.rows = 0
         self._stripes: list[Stripe] = []
         for written in stripes:
             index = _alone().deserialize_index(np.frombuffer(written, np.uint8))
-            index.fine_quantizer = index.pq  # the library forgets it, and reading a code needs it
+            index.fine_quantizer = index.pq  # not restored by the library, and needed to decode
             self._stripes.append(Stripe(self.rows, index))
             self.rows += index.ntotal
 
     def chunks(self, query_vec: bytes, limit: int, columns: Columns, mask: Mask) -> Ids:
-        """Return the chunks under *mask* of about *limit* rows that may be nearest, in any order."""
+        """Return the chunks under *mask* that own about *limit* probably nearest rows, in any order."""
         owners = columns.owners(self.rows)
         is_open = np.count_nonzero(mask) == columns.count  # every live chunk may answer
         allowed = owners.used if is_open else owners.allowed(mask)
         return owners.chunks(self.nearest(query_vec, limit, allowed), mask)
 
     def nearest(self, query_vec: bytes, limit: int, allowed: Mask) -> Rows:
-        """Return about *limit* rows that may be nearest among the *allowed* ones, in any order.
+        """Return about *limit* probably nearest rows among the *allowed* ones, in any order.
 
         Args:
-            query_vec: float32 of the rows' dimension.
-            limit: rows wanted of the allowed ones; there may be some more, and others between them.
-            allowed: whether each of the rows may be returned.
+            query_vec: float32, of the rows' dimension.
+            limit: number of allowed rows wanted; the result may hold more rows, also not allowed ones.
+            allowed: for each row, whether it is wanted.
         """
         wanted = int(np.count_nonzero(allowed))
         if wanted <= limit:
@@ -165,8 +165,8 @@ class Codes:
         blocks = np.zeros(-(-self.rows // BLOCK_ROWS), np.uint32)
         packed = np.packbits(allowed, bitorder="little")
         blocks.view(np.uint8)[: len(packed)] = packed
-        # Blocks without an allowed row would be skipped, and memory does not like jumps: where a twentieth
-        # is allowed, here and there, that takes twice as long as reading all. One row of each keeps it going.
+        # Blocks without an allowed row would be skipped, which defeats prefetching: with a random 5 % of the
+        # rows allowed that takes twice as long as reading all. So every block gets at least one row.
         is_empty = blocks == 0
         blocks[is_empty] = 1
         limit += limit * int(np.count_nonzero(is_empty)) // wanted
@@ -176,7 +176,7 @@ class Codes:
         return rows
 
     def _scanned(self, query_vec: bytes, limit: int, blocks: NDArray[np.uint32]) -> tuple[Scores, Rows]:
-        """Scan each stripe; the others by a thread that helps, unless it has enough to do."""
+        """Scan the stripes in parallel; a stripe that the helper thread has not begun is scanned here."""
         mine, *others = self._stripes
         helped = [_HELPER.submit(stripe.scan, query_vec, limit, blocks) for stripe in others]
         found = [mine.scan(query_vec, limit, blocks)]
@@ -186,7 +186,7 @@ class Codes:
         return np.concatenate(scores), np.concatenate(rows)
 
     def wrong(self, matrix: Any, count: int) -> int:
-        """Return how many of *count* rows, chosen evenly, are not what their codes stand for."""
+        """Return how many of *count* evenly spaced rows do not match their stored codes."""
         faiss = _alone()
         quantizer = self._stripes[0].index.pq
         chosen = np.linspace(0, self.rows - 1, count).astype(np.int64)
@@ -199,7 +199,7 @@ class Codes:
 
 
 def _empty(dim: int) -> Any:
-    """Return an index with one list: the only one of these indexes that takes a mask."""
+    """Return an untrained IVF index with one list: the only fast-scan index that accepts a bitmap."""
     faiss = _alone()
     single = faiss.IndexFlatIP(dim)
     single.add(np.zeros((1, dim), np.float32))
@@ -212,10 +212,10 @@ def _empty(dim: int) -> Any:
 
 
 def _alone() -> Any:
-    """Return faiss, which uses only the calling thread from now on.
+    """Return faiss, limited to the calling thread.
 
-    The setting is the thread's own. OpenMP's threads wait for each other spinning: on a busy machine that
-    costs more than they win.
+    The setting is per thread. Threads of OpenMP wait for each other by spinning, which costs more on a busy
+    machine than it gains.
     """
     faiss = _faiss()
     faiss.omp_set_num_threads(1)

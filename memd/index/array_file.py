@@ -1,12 +1,12 @@
-"""Array files: many named blocks of numbers in one file, each with a checksum of its own, memory-mapped.
+"""Array files: many named blocks of numbers in one memory-mapped file, with a checksum for each block.
 
-What is derived from the database or from the matrix stands in such files. A file is written once, never
-changed and never cut. The header, the blocks, then the table of contents: facts as JSON, the names in the
-order of their bytes, where each name ends, an entry for each. Numbers are the machine's own: an index does
-not travel.
+They store data derived from the database or the matrices. A file is written once and never changed or
+truncated. Its layout: the header, the blocks, then the table of contents with facts as JSON, the names in
+byte order, the end of each name, and an entry for each block. Numbers have the byte order of the machine,
+since an index is not moved between machines.
 
-Opening reads header and table; their checksums say whether the file is whole and the one that was meant. A
-block is compared with its checksum when it is first asked for. For any thread.
+Opening reads the header and the table and verifies their checksums, so a truncated or different file is
+refused. A block is verified when it is first read. For any thread.
 """
 
 import json
@@ -29,55 +29,55 @@ log = structlog.get_logger()
 MAGIC = b"memdarrs"
 FORMAT = 1
 BYTE_ORDER = 0x01020304
-# magic, format, byte order, kind, name; where the table begins; sizes of facts and names; names; CRC-32 of
-# the table.
+# magic, format, byte order, kind, name; offset of the table; sizes of facts and names; number of names;
+# CRC-32 of the table.
 HEADER = struct.Struct("=8sII16s16sQQQQI")
-CHECKED = struct.Struct("=I")  # CRC-32 of the header and the zeros behind it
-DATA_AT = 128  # the header and its checksum, which comes last, are in front
-ENTRY = struct.Struct("=QQII")  # place, size in bytes, note, checksum
-ALIGNED = 8  # bytes: numbers of a block and of the table begin at whole numbers of their size
-# Written between two syncs: a commit of a save waits for what is being synced just then, some 20 ms.
+CHECKED = struct.Struct("=I")  # CRC-32 of the header and its padding
+DATA_AT = 128  # where the blocks begin: after the header and its checksum
+ENTRY = struct.Struct("=QQII")  # offset, size in bytes, note, checksum
+ALIGNED = 8  # bytes: offsets of blocks and table are multiples of this
+# Bytes written between two syncs: a commit of a save waits for a sync in progress, some 20 ms.
 SYNCED_BYTES = 16 * 1024 * 1024
 NAME = re.compile(r"[0-9a-f]{16}")
 
 
 class DamagedFileError(Exception):
-    """The file is not what was written, or not the one that was meant."""
+    """The file is not the expected one, or its content differs from what was written."""
 
 
 class Block(NamedTuple):
-    """One block, and the number that its writer noted of it."""
+    """One block, and the number that its writer stored with it."""
 
     note: int
     content: memoryview
 
 
 def file_name(kind: str, name: str) -> str:
-    """Return how the file of that kind and name is called."""
+    """Return the file name for a kind and a name."""
     return f"{kind}.{name}.bin"
 
 
 class ArrayFile:
-    """One file, open."""
+    """One open file."""
 
     def __init__(self, path: Path, kind: str, name: str) -> None:
         """Map the file at *path*.
 
         Raises:
-            DamagedFileError: it is not the *kind* of file of that *name*, or not as it was written.
-            OSError: it is not there, or cannot be read.
+            DamagedFileError: the file is of another kind or name, or damaged.
+            OSError: the file does not exist, or cannot be read.
         """
         self.path = path
         self.kind = kind
         self.name = name
-        self.is_damaged = False  # a block was found that is not what was written: no other one is read
+        self.is_damaged = False  # a damaged block was found: no further block is returned
         descriptor = fsio.open_existing(path)
         try:
             self._read_table(descriptor)
             self._map = memoryview(mmap.mmap(descriptor, self.size_bytes, prot=mmap.PROT_READ))
         finally:
             fsio.close(descriptor)
-        self._sound = bytearray(self._count)  # 1: that block was compared with its checksum
+        self._sound = bytearray(self._count)  # 1: the block was verified
 
     def _read_table(self, descriptor: int) -> None:
         header = _read(descriptor, 0, DATA_AT)
@@ -103,13 +103,13 @@ class ArrayFile:
         self._count: int = count
 
     def reopened(self) -> "ArrayFile":
-        """Return what the disk has of it now. Raises as opening does."""
+        """Open the file again, to read its present state on the disk. Raises as opening does."""
         return ArrayFile(self.path, self.kind, self.name)
 
     def find(self, name: bytes, *, anew: bool = False) -> Block | None:
-        """Return the block of that name; None where there is none, or one that is not what was written.
+        """Return the block called *name*; None if it does not exist or is damaged.
 
-        It is compared with its checksum when it is first asked for, and again for who asks *anew*.
+        A block is verified when it is first read, and on every call with *anew*.
         """
         number = bisect_left(range(self._count), name, key=self._name)
         if self.is_damaged or number == self._count or self._name(number) != name:
@@ -124,11 +124,11 @@ class ArrayFile:
         return Block(note, self._map[place : place + size])
 
     def copied(self, name: bytes) -> memoryview:
-        """Return a copy of a large block, read from the disk: a failure of that is an error, no signal.
+        """Return a copy of a large block, read with read(2): a failing disk raises an error, not SIGBUS.
 
         Raises:
-            DamagedFileError: it is not what was written.
-            OSError: it cannot be read.
+            DamagedFileError: the block is damaged.
+            OSError: the block cannot be read.
         """
         number = bisect_left(range(self._count), name, key=self._name)
         place, size, note, crc = self._entry(number)
@@ -146,7 +146,7 @@ class ArrayFile:
         return map(self._name, range(self._count))
 
     def damaged(self, ends: Callable[[], None]) -> int:
-        """Return how many blocks are not what was written; *ends* is called before each.
+        """Return the number of damaged blocks; *ends* is called before each block.
 
         Raises:
             OSError: the disk fails.
@@ -173,10 +173,10 @@ class ArrayFile:
 
 
 class ArrayFileWriter:
-    """Writes one file: `add` for each block, `finish`. For one thread at a time."""
+    """Writes one file: `add` for each block, then `finish`. For one thread at a time."""
 
     def __init__(self, path: Path, kind: str, name: str) -> None:
-        """Make the file. Raises OSError, as all of it does; `close` follows then, too."""
+        """Create the file. All methods raise OSError; `close` must be called then, too."""
         self._path, self._kind, self._name = path, kind, name
         self._descriptor = fsio.create(path)
         self._size = self._synced = DATA_AT
@@ -185,7 +185,7 @@ class ArrayFileWriter:
         self._entries = bytearray()
 
     def add(self, name: bytes, note: int, content: bytes | memoryview) -> None:
-        """Write a block; names come in the order of their bytes."""
+        """Append a block; blocks must come in the byte order of their names."""
         fsio.write_at(self._descriptor, content, self._size)
         self._names += name
         self._ends.append(len(self._names))
@@ -196,11 +196,11 @@ class ArrayFileWriter:
             self._synced = self._size
 
     def finish(self, facts: Mapping[str, Any]) -> ArrayFile:
-        """Write table and header, return when all is on the disk; the file is read back.
+        """Write the table and the header, sync, and open the finished file.
 
         Raises:
-            DamagedFileError: the table is not read back as it was written.
-            OSError: it cannot be written.
+            DamagedFileError: the table read back differs from what was written.
+            OSError: the file cannot be written.
         """
         said = json.dumps(facts).encode()
         front = said + self._names
@@ -217,14 +217,14 @@ class ArrayFileWriter:
         return ArrayFile(self._path, self._kind, self._name)
 
     def close(self) -> None:
-        """Close the file, whole or not."""
+        """Close the file, finished or not."""
         if self._descriptor >= 0:
             fsio.close(self._descriptor)
             self._descriptor = -1
 
 
 def checksum(name: bytes, note: int, content: bytes | memoryview) -> int:
-    """Return the CRC-32 of a block and of what is said of it."""
+    """Return the CRC-32 of a block with its name, size and note."""
     return crc32(content, crc32(name + ENTRY.pack(0, len(content), note, 0)))
 
 

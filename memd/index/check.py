@@ -1,16 +1,16 @@
-"""The check of an index, the repair of what it finds, and the scrub of the rows of its matrices.
+"""Consistency check of an index, repair of its findings, and the background scrub of vector rows.
 
-The check derives each invariant again from its source and compares. It only reads, by a connection of its
-own, so that it may run beside queries and saves; it sees one moment. FTS5's own check is not enough: the
-tables do not hold the text (`content=''`), so it cannot compare with it; and with or without its rank it
-says ok where the lengths that ranking divides by are gone. Queries rank by memd's own count, so nothing else
-would notice.
+The check derives each invariant again from its source and compares. It is read-only and uses a connection of
+its own, so it can run beside queries and saves; it sees one consistent state. The integrity check of FTS5 is
+not sufficient: the tables are contentless (`content=''`), so it cannot compare them with the text, and it
+reports no error when the document lengths that ranking divides by are lost. Queries compute BM25 from memd's
+own counts, so no query would fail either.
 
-The repair runs in the writing thread, a slice at a time. Everything but the Markdown is derived, so mending
-is deriving again: a table from the chunks, vectors by the model, chunks from the files.
+The repair runs in the writing thread, in slices. Everything except the Markdown is derived, so a repair
+derives the data again: a table from the chunks, vectors by the model, chunks from the files.
 
-The scrub compares every row with its checksum, as file systems scrub: in the background, since reading a
-million rows takes seconds, and what nobody asks for may be damaged as well.
+The scrub compares every row with its checksum, as file systems do: in the background, since reading a
+million rows takes seconds, and rows that no query reads may be damaged as well.
 """
 
 import time
@@ -40,8 +40,8 @@ from memd.records import FileStamp, SourceText
 from memd.sources.scan import Rules, read_source, walk
 from memd.text import scripts_of
 
-# Kind → what mends it. Those of MENDED are mended by `Repair`, in this order: what the columns are made from
-# comes before them, and "published" shows what all others have mended.
+# Kind → how it is repaired. `Repair` handles the kinds of MENDED in this order: "columns" after the data that
+# columns are derived from, and "published" last, since it shows the result of all others.
 MENDED: Final[Mapping[str, str]] = {
     "words": "the table is filled again from the chunks",
     "trigrams": "the table is filled again from the chunks",
@@ -65,23 +65,23 @@ NOT_MENDED: Final[Mapping[str, str]] = {
 }
 
 TABLES: Final = {"words": "temp.postings", "trigrams": "temp.trigram_postings"}
-NEIGHBOURS = frozenset({"config.toml", "root"})  # what else lives in the folder of an index
-NAMED = 20  # rows, ids or terms that one finding names; the others are counted
-BATCH = 500  # chunks handed to FTS5 at once
-CHUNKS_AT_ONCE = 64  # put into a full-text table in one commit: some 20 ms
+NEIGHBOURS = frozenset({"config.toml", "root"})  # other entries in the folder of an index
+NAMED = 20  # rows, ids or terms that one finding lists; the rest is counted
+BATCH = 500  # chunks passed to FTS5 at once
+CHUNKS_AT_ONCE = 64  # written to a full-text table in one commit: some 20 ms
 CHECKSUMS_AT_ONCE = 10_000  # read by one statement: 10 ms
-ROWS_AT_ONCE = 4_096  # compared between two looks at the clock: 6 MB and some ms of 384 dimensions
+ROWS_AT_ONCE = 4_096  # compared between two checks of the time: 6 MB, some ms for 384 dimensions
 
 PATHS = "SELECT id, path FROM sources WHERE gone_at IS NULL ORDER BY path"
 LIVE = "source NOT IN (SELECT id FROM sources WHERE gone_at IS NOT NULL)"
-# Why a matrix has fewer rows than there are chunks: equal texts have one, and some have none (yet).
+# Why a matrix has fewer rows than there are chunks: equal texts share one, and some chunks have none (yet).
 ROWLESS = """
     SELECT count(row) - count(DISTINCT row), count(*) - count(row) FROM chunks
     LEFT JOIN vectors ON vectors.hash = chunks.hash AND matrix = ?
 """
-# A term's postings as a few numbers; trigrams have no offsets. A place that is missing, that is too much or
-# that was moved changes the first three; two errors would have to cancel out in all of them. 65,521 is the
-# largest prime below 2**16: products stay far below 2**63.
+# The postings of a term condensed to a few numbers; trigrams have no offsets. A posting that is missing,
+# superfluous or moved changes at least one of the sums; two errors would have to cancel out in all of them.
+# 65,521 is the largest prime below 2**16: products stay far below 2**63.
 SUMS = """
     SELECT term, count(*), sum(doc), sum(offset), sum((doc % 65521) * (ifnull(offset, doc) % 65521 + 1))
     FROM {places} GROUP BY term
@@ -89,22 +89,22 @@ SUMS = """
 
 Counts = Counter[str]
 Ends = Callable[[], None]  # raises DeadlineError when there is no time left
-Texts = tuple[int, str, str]  # chunk, what the words table indexes, what the trigrams table does
+Texts = tuple[int, str, str]  # chunk, its text in the words table, its text in the trigrams table
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be."""
+    """One inconsistency."""
 
-    kind: str  # of MENDED or NOT_MENDED
-    text: str  # one line: what, where
-    names: tuple[str, ...] = ()  # of sources or files: what the repair needs
+    kind: str  # a key of MENDED or NOT_MENDED
+    text: str  # one line: the inconsistency and where it is
+    names: tuple[str, ...] = ()  # paths of sources or names of files that the repair needs
     matrix: int = 0
     rows: tuple[int, ...] = ()
 
     @property
     def repairable(self) -> bool:
-        """Whether `repair` can mend it; else only a new index does."""
+        """Whether `repair` can fix it; otherwise only a rebuild of the index does."""
         return self.kind in MENDED
 
 
@@ -117,19 +117,19 @@ def findings(
     expired: Callable[[], bool] | None = None,
     counts: Counts | None = None,
 ) -> Iterator[Finding]:
-    """Yield what is wrong with an index; for any thread.
+    """Yield the inconsistencies of an index; for any thread.
 
     Args:
-        index: it may be used meanwhile.
-        root: of the folder; None leaves the files out.
-        rules: which of its files are sources; needed with *root*.
+        index: may be used by others during the check.
+        root: of the workspace; None: files are not checked.
+        rules: which files are sources; required with *root*.
         skipped: paths that are known not to be indexable.
-        expired: asked while it works; once it says True, as `Index.log_is_long`, it ends.
-        counts: filled with how many sources, chunks, rows, terms and files were looked at; how many chunks
-            share their row with an equal text, or have none.
+        expired: polled during the check, which ends when it returns True (as `Index.log_is_long` does).
+        counts: receives the numbers of sources, chunks, rows, terms and files checked, and how many chunks
+            share their row with an equal text or have none.
 
     Raises:
-        DeadlineError: it was *expired*.
+        DeadlineError: *expired* returned True.
     """
     counts = Counter() if counts is None else counts
     ends = _ending(expired)
@@ -155,17 +155,17 @@ def findings(
 
 
 class Repair:
-    """Mends findings, in steps."""
+    """Repairs findings, in steps."""
 
     def __init__(self, index: Index, findings: Iterable[Finding]) -> None:
         self.mended: set[Finding] = set()
-        self.paths: set[str] = set()  # of sources that must be indexed again, or looked for
+        self.paths: set[str] = set()  # of sources that must be indexed again, or looked up on the disk
         self._index = index
         self._findings = [finding for finding in findings if finding.repairable]
         self._steps = self._all_steps()
 
     def step(self, budget_s: float) -> bool:
-        """Go on for about so long; True when all is done."""
+        """Work for about *budget_s*; return True when everything is repaired."""
         stop = time.monotonic() + budget_s
         return all(time.monotonic() <= stop for _ in self._steps)
 
@@ -196,7 +196,7 @@ class Repair:
             index.forget_rows(finding.matrix, finding.rows)
         elif finding.kind == "stray":
             self._remove(finding.names)
-        elif finding.kind in at_once:  # others mend the rest: sidecars, and what a killed process left
+        elif finding.kind in at_once:  # elsewhere: sidecars, leftovers of a killed process
             at_once[finding.kind]()
 
     def _remove(self, names: Iterable[str]) -> None:
@@ -207,7 +207,7 @@ class Repair:
                 fsio.remove(path)
 
     def _refilled(self, table: str) -> Iterator[None]:
-        """Fill a full-text table anew beside the old one, which answers meanwhile."""
+        """Fill a new full-text table while the old one still answers queries."""
         writer = self._index.writer
         with writer.transaction():
             writer.begin_refill(table)
@@ -226,7 +226,7 @@ class Repair:
 
 
 def repair(index: Index, findings: Iterable[Finding]) -> Repair:
-    """Mend what can be mended at once, however long that takes; return what was."""
+    """Repair all repairable findings, however long that takes; return the finished repair."""
     mending = Repair(index, findings)
     while not mending.step(1.0):
         pass
@@ -234,7 +234,7 @@ def repair(index: Index, findings: Iterable[Finding]) -> Repair:
 
 
 class Scrub:
-    """One pass over the matrices that are open. Begin it and `forget` in the writing thread."""
+    """One pass over the open matrices. Create it and call `forget` in the writing thread."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -244,7 +244,7 @@ class Scrub:
         self._steps = self._all_steps()
 
     def step(self, budget_s: float) -> bool:
-        """Go on for about so long, in any one thread at a time; True when all is compared.
+        """Work for about *budget_s*, in any one thread at a time; return True when all rows are compared.
 
         Raises:
             MemdError: the database cannot be read.
@@ -254,11 +254,11 @@ class Scrub:
 
     @property
     def damaged_count(self) -> int:
-        """How many rows were found damaged."""
+        """The number of damaged rows found."""
         return sum(len(damaged) for _, damaged in self._damaged)
 
     def forget(self) -> int:
-        """Drop the rows that were found damaged, so that their texts are embedded again; return how many."""
+        """Drop the damaged rows, so that their texts are embedded again; return how many were dropped."""
         return sum(self._index.forget_damaged(rows, damaged) for rows, damaged in self._damaged)
 
     def _all_steps(self) -> Iterator[None]:
@@ -267,7 +267,7 @@ class Scrub:
             yield from self._learn(number, rows, damaged)
             for start in range(0, rows.count, ROWS_AT_ONCE):
                 some = range(start, min(start + ROWS_AT_ONCE, rows.count))
-                damaged += rows.damaged(row for row in some if rows.crcs[row])  # others nobody names
+                damaged += rows.damaged(row for row in some if rows.crcs[row])  # 0: not in use
                 yield
             if damaged:
                 self._damaged.append((rows, damaged))
@@ -284,10 +284,10 @@ class Scrub:
 
 
 def rank_all(view: View) -> None:
-    """Rank the chunks of one term of each full-text table by FTS5's score.
+    """Rank the chunks of one term in each full-text table with FTS5's own bm25.
 
     Raises:
-        IndexDamagedError: that can't be done.
+        IndexDamagedError: ranking failed.
     """
     for table in TABLES:
         _rank(view, table)
@@ -315,7 +315,7 @@ def _database(view: View) -> Iterator[Finding]:
 
 
 def _rank(view: View, table: str) -> None:
-    """Do what `rank_all` does for one *table*."""
+    """Do `rank_all` for one *table*."""
     for [term] in view.reader.each(f"SELECT term FROM {TABLES[table]} WHERE term > '' LIMIT 1"):
         expression = '"' + term.replace('"', '""') + '"'
         ranked = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rank LIMIT 1"
@@ -323,7 +323,7 @@ def _rank(view: View, table: str) -> None:
 
 
 def _columns(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
-    """Compare the columns, and what queries score by, with chunks and vectors."""
+    """Compare the stored and the published columns with chunks and vectors."""
     stored: dict[int, tuple[int, ...]] = {
         row[0]: row[1:]
         for row in view.reader.each(
@@ -339,14 +339,14 @@ def _columns(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
         kept.update(chunks_in(StoredSlice(*row)))
     if wrong := _differing(stored, kept):
         yield Finding("columns", f"the columns say otherwise than chunks and vectors: {_some(wrong)}")
-    if HAS_NUMPY:  # else queries read what is stored
+    if HAS_NUMPY:  # otherwise queries read the database itself
         yield from _published(view, stored, paths)
 
 
 def _published(
     view: View, stored: Mapping[int, tuple[int, ...]], paths: Mapping[int, str]
 ) -> Iterator[Finding]:
-    """Compare what queries score by with what is stored."""
+    """Compare the published columns, sources and supersession with the database."""
     columns = view.snapshot.columns
     live = only_living(range(len(columns.source)), columns)
     parts = [take(part, live) for part in (columns.source, columns.row, columns.length)]
@@ -367,7 +367,7 @@ def _differing(one: Mapping[int, object], other: Mapping[int, object]) -> set[in
 
 
 def _waiting(view: View) -> Iterator[Finding]:
-    """Compare who waits for a vector, and who gets none, with who has none."""
+    """Compare the lists of chunks that wait for a vector, or get none, with the chunks without a vector."""
     targets = "SELECT value FROM meta WHERE key IN ('active', 'building') ORDER BY key DESC LIMIT 1"
     target = next((number for [number] in view.reader.each(targets)), None)
     bare = f"""
@@ -384,7 +384,7 @@ def _waiting(view: View) -> Iterator[Finding]:
 
 
 def _names(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
-    """Compare the names of files with what links look for."""
+    """Compare the names by which links find sources with their paths."""
     named = dict(view.reader.each("SELECT source, name FROM names WHERE kind = 'file'"))
     for number, path in paths.items():
         if named.get(number) != key_of(path):
@@ -392,7 +392,7 @@ def _names(view: View, paths: Mapping[int, str]) -> Iterator[Finding]:
 
 
 def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
-    """Compare each vector with its checksum."""
+    """Compare each row with its checksum."""
     matrices = view.reader.each(
         """
         SELECT number, dim, next_row FROM matrices
@@ -405,7 +405,7 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
         try:
             matrix = Matrix(path, dim=dim, failure=Failure())
         except FileNotFoundError:
-            if index.snapshot.generation == view.snapshot.generation:  # else it was compacted meanwhile
+            if index.snapshot.generation == view.snapshot.generation:  # otherwise a compaction replaced it
                 yield Finding("rows", f"{path.name} is not there", (), number, tuple(row for row, _ in crcs))
             continue
         bad = {row for row, _ in crcs if row >= next_row}.union(matrix.damaged(crcs))
@@ -419,7 +419,7 @@ def _rows(index: Index, view: View, counts: Counts) -> Iterator[Finding]:
 
 
 def _derived_files(index: Index, view: View, broken: Container[str], ends: Ends) -> Iterator[Finding]:
-    """Compare each derived file with its checksums, and a part of it with what it was made from."""
+    """Verify the checksums of each derived file, and compare samples with the data it was made from."""
     for found in (view.snapshot.postings.file, view.snapshot.codes):
         kind = found.file.kind if found is not None else ""
         if found is None or (kind == "postings" and "words" in broken):
@@ -429,12 +429,12 @@ def _derived_files(index: Index, view: View, broken: Container[str], ends: Ends)
         except IndexDamagedError as error:
             yield Finding("words", str(error))
             continue
-        if text and any(keeper.usable is found for keeper in index.derived):  # else it was replaced
+        if text and any(keeper.usable is found for keeper in index.derived):  # otherwise it was replaced
             yield Finding(kind, f"the file of {kind}: {text}")
 
 
 def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> Iterator[Finding]:
-    """Derive again what follows from the text of each chunk, the full-text tables in another database."""
+    """Derive the data of each chunk from its text again, the full-text tables in a scratch database."""
     wrong: set[str] = set()
     with closing(open_scratch()) as again:
         texts = _derived(view, counts, wrong, ends)
@@ -459,7 +459,7 @@ def _chunks(view: View, counts: Counts, broken: Container[str], ends: Ends) -> I
 
 
 def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterator[Texts]:
-    """Yield what full-text search should know of each chunk; collect whose facts differ."""
+    """Yield the full-text content of each chunk; add the paths of wrong sources to *wrong*."""
     seen: Counter[int] = Counter()  # source → chunks
     rows = view.reader.each(
         """
@@ -484,7 +484,7 @@ def _derived(view: View, counts: Counts, wrong: set[str], ends: Ends) -> Iterato
 
 
 def _differences(one: Iterable[tuple[Any, ...]], other: Iterable[tuple[Any, ...]]) -> int:
-    """Count the terms that two lists, sorted by their terms, do not have in common with the same numbers."""
+    """Count the terms whose rows differ between two lists that are sorted by term."""
     by_term = groupby(merge(one, other, key=_term), key=_term)
     return sum(1 for _, (row, *same) in by_term if same != [row])
 
@@ -494,7 +494,7 @@ def _term(row: tuple[Any, ...]) -> bytes:
 
 
 def _strays(index: Index) -> Iterator[Finding]:
-    """Name what is in the folder and belongs to nothing."""
+    """Report files in the folder of the index that do not belong to it."""
     ours = {DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"} | NEIGHBOURS
     for path in sorted(index.folder.iterdir()):
         if any(name.fullmatch(path.name) for name in FILE_NAMES) and not path.is_dir():
@@ -507,7 +507,7 @@ def _strays(index: Index) -> Iterator[Finding]:
 def _files(
     index: Index, files: Iterable[tuple[str, SourceText | None]], skipped: Container[str]
 ) -> Iterator[Finding]:
-    """Compare the sources with the files that they were read from."""
+    """Compare the indexed sources with their files."""
     with index.view_apart() as view:
         rows = view.reader.each(
             "SELECT path, hash, mtime_ns, ctime_ns, size_bytes, inode FROM sources WHERE gone_at IS NULL"
@@ -530,7 +530,7 @@ def _files(
 def _files_of(
     root: Path, rules: Rules, counts: Counts, ends: Ends
 ) -> Iterator[tuple[str, SourceText | None]]:
-    """Yield the path of each source with what is in it; None where that can't be indexed."""
+    """Yield (path, content) of each source file; the content is None if the file cannot be indexed."""
     for entry in walk(root, rules):
         if isinstance(entry, tuple):
             ends()

@@ -1,13 +1,13 @@
-"""The file of codes: what the coarse search among very many vectors reads, made from the rows of the matrix.
+"""The file of codes for the coarse stage of vector search in large indexes, made from the rows of a matrix.
 
-A code is a row rounded to a sixteenth of its size (`memd.index.ann`). A search reads the codes of all rows,
-which leaves some candidates, and those are scored by their rows: so the codes choose who is looked at, never
-what the score is. Before a file counts, some rows are searched with it and without it: how many candidates
-are needed is measured on these vectors, and where the codes are too rough there is no file.
+A code is a row compressed to a sixteenth of its size (`memd.index.ann`). A search scans the codes of all rows
+for candidates and then scores these by their rows: codes select candidates and never affect a score. Before a
+file is used, sample rows are searched with and without it: this measures how many candidates these vectors
+need, and if the recall of the codes is too low, no file is made.
 
-How codes lie in the file is the affair of the library that made them: another version makes its own. Reading
-them loads the library, so it is for a thread that nobody waits for; until then every vector is scanned. Rows
-are never written twice, so no transaction is needed while a file is made.
+The format of the codes is private to the version of the library that wrote them: another version makes new
+ones. Reading them loads the library, so a background thread does it; until then every vector is scanned.
+Rows are never overwritten, so making a file needs no transaction.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
     from memd.index.writer import Writer
 
 KIND = "codes"
-# Scanned exactly, so many rows of 384 dimensions take 3 ms where nobody else uses the memory, and 10 ms
-# where others do; by their codes 1 ms.
+# An exact scan of this many rows of 384 dimensions takes 3 ms on an idle machine and 10 ms under memory load;
+# with codes 1 ms.
 MIN_ROWS = 1 << 16
-# Rows beyond the file are scanned exactly: a fiftieth of a million is 1 ms of each query. All codes are made
-# again, 10 s of one core for a million.
+# Rows added after the file was made are scanned exactly: a fiftieth of a million takes 1 ms per query. A new
+# file encodes all rows again: 10 s of one core for a million.
 TAIL_SHARE = 1 / 50
-SLICE_ROWS = 8_192  # coded at once, whole blocks: 60 ms of one core, 12 MB
-PROBES = 64  # rows that are searched to measure the recall: 640 chances to miss one of the ten nearest
-CANDIDATES = 2_000  # 0.9 ms to look at; of the real vectors that were tried a quarter would do
-MAX_CANDIDATES = 16_000  # more take longer than the codes themselves
-# More than the 0.99 that is wanted: questions are a little further from their answers than rows from rows.
+SLICE_ROWS = 8_192  # encoded at once, whole blocks: 60 ms of one core, 12 MB
+PROBES = 64  # sample rows for measuring recall: 640 chances to miss one of the ten nearest
+CANDIDATES = 2_000  # 0.9 ms to score; for the real vectors measured, a quarter sufficed
+MAX_CANDIDATES = 16_000  # more take longer than the scan of the codes
+# Above the target of 0.99: queries are a little further from their answers than rows are from each other.
 RECALL = 0.998
 
 
 class CodesFile:
-    """One file; its codes are in memory once it is loaded. For any thread."""
+    """One file; its codes are in memory after `load`. For any thread."""
 
     def __init__(self, file: ArrayFile) -> None:
         self.file = file
         facts = file.facts
         self.library: str = facts["library"]  # name and version
-        self.matrix: int = facts["matrix"]  # the number of the matrix that it was made from
+        self.matrix: int = facts["matrix"]  # number of the matrix that it was made from
         self.dim: int = facts["dim"]
-        self.covered: int = facts["rows"]  # the first of that matrix
-        self.candidates: int = facts["candidates"]  # to be scored by their rows, of these vectors
-        self._codes: Any = None  # memd.index.ann.Codes; that module is not there without numpy
+        self.covered: int = facts["rows"]  # number of rows covered: the first ones of that matrix
+        self.candidates: int = facts["candidates"]  # to score by their rows, measured on these vectors
+        self._codes: Any = None  # memd.index.ann.Codes; that module cannot be imported without numpy
 
     @property
     def is_loaded(self) -> bool:
@@ -64,12 +64,12 @@ class CodesFile:
     def load(self) -> None:
         """Read the codes: 0.1 s for a million rows, and once 0.2 s for the library.
 
-        Where no library is installed, nothing is read.
+        Without the library nothing is read.
 
         Raises:
-            DamagedFileError: they are not what was written, or another version of the library wrote them.
+            DamagedFileError: the codes are damaged, or another version of the library wrote them.
             ImportError: the library cannot be loaded.
-            OSError: they cannot be read.
+            OSError: the file cannot be read.
         """
         if can_code(self.dim):
             self._codes = self._read()
@@ -77,7 +77,7 @@ class CodesFile:
     def nearest(self, rows: Rows, query_vec: bytes, *, columns: Columns, mask: Mask, limit: int) -> Ids:
         """Return chunks under *mask* that may be among the *limit* nearest, in any order.
 
-        By their codes; those whose rows came after the file, by their cosines.
+        Rows covered by the file are selected by code, newer rows by their cosines.
         """
         older: Ids = self._codes.chunks(query_vec, self.candidates, columns, mask)
         if rows.count == self.covered:
@@ -86,7 +86,7 @@ class CodesFile:
         return with_newest(older, scores, columns, mask, first=self.covered, limit=limit)
 
     def wrong(self, view: View, count: int, ends: Callable[[], None]) -> int:
-        """Return how many of *count* rows, chosen evenly, have another code than is made of them now."""
+        """Return how many of *count* evenly spaced rows do not match their codes."""
         ends()
         found: int = self._codes.wrong(view.snapshot.rows.buffer, count)
         return found
@@ -96,12 +96,12 @@ class CodesFile:
 
         if self.library != ann.library():
             raise DamagedFileError("it is of another version of the library")
-        file = self.file.reopened()  # what it says of itself may have been damaged since, too
+        file = self.file.reopened()  # its table may have been damaged since, too
         return ann.Codes([file.copied(name) for name in file.names()])
 
 
 def can_code(dim: int) -> bool:
-    """Tell whether there is a library for vectors of so many dimensions; it is not loaded for that."""
+    """Return whether the library is installed and can code *dim* dimensions, without loading it."""
     try:
         from memd.index import ann  # noqa: PLC0415 - needs numpy
     except ImportError:
@@ -110,7 +110,7 @@ def can_code(dim: int) -> bool:
 
 
 class CodesBuild(Build[CodesFile]):
-    """A file of codes that is being made of the *rows* of the matrix of that number."""
+    """Makes a file of codes for the *rows* of the matrix with that number."""
 
     def __init__(self, folder: Path, matrix: int, rows: Rows) -> None:
         super().__init__(folder, KIND)
@@ -118,7 +118,7 @@ class CodesBuild(Build[CodesFile]):
         self._rows = rows
 
     def pieces(self, out: ArrayFileWriter) -> Iterator[CodesFile | None]:
-        """Find the centroids, code slice after slice, measure how many candidates are needed."""
+        """Train the centroids, encode slice by slice, and measure how many candidates are needed."""
         from memd.index import ann  # noqa: PLC0415 - needs numpy
 
         rows = self._rows
@@ -147,7 +147,7 @@ class CodesBuild(Build[CodesFile]):
             if candidates > MAX_CANDIDATES:
                 raise UnderivableError("the codes miss too many of the nearest vectors")
             yield None
-        del codes, stripes  # the codes are in memory once: as they are read back
+        del codes, stripes  # so that the codes are not in memory twice when they are read back
         made = CodesFile(
             out.finish(
                 {"library": library, "matrix": self._matrix, "dim": rows.dim, "rows": rows.count}
@@ -159,7 +159,7 @@ class CodesBuild(Build[CodesFile]):
 
 
 class CodesKeeper(DerivedFileKeeper[CodesFile]):
-    """Keeps the file of codes, which is made from the matrix that answers. For the writing thread."""
+    """Maintains the file of codes for the active matrix. For the writing thread."""
 
     kind = KIND
     tail_share = TAIL_SHARE
@@ -176,29 +176,29 @@ class CodesKeeper(DerivedFileKeeper[CodesFile]):
         super().__init__(folder, writer, publish)
 
     def opened(self, file: ArrayFile) -> CodesFile:
-        """Return what queries use of a file, once it is loaded."""
+        """Return the object that queries use, not yet loaded."""
         return CodesFile(file)
 
     def is_true(self, found: CodesFile) -> bool:
-        """Tell whether its rows are the first of the matrix that answers."""
+        """Return whether the file covers the first rows of the active matrix."""
         rows = self._matrices.rows
         is_of_matrix = (found.matrix, found.dim) == (self.base(), rows.dim)
         return is_of_matrix and 0 < found.covered <= rows.count
 
     def base(self) -> Hashable:
-        """Return the number of the matrix that answers; None while there is none."""
+        """Return the number of the active matrix, None if there is none."""
         active = self._matrices.active
         return active.number if active is not None else None
 
     def end(self) -> int | None:
-        """Return how many rows there are; None where they are few, or cannot be coded."""
+        """Return the number of rows; None if there are too few, or if they cannot be coded."""
         active = self._matrices.active
         if active is None or active.file.count < MIN_ROWS or not can_code(active.file.dim):
             return None
         return active.file.count
 
     def build(self, folder: Path) -> CodesBuild:
-        """Return a file to be made."""
+        """Return the build of a new file."""
         active = self._matrices.active
         assert active is not None
         return CodesBuild(folder, active.number, self._matrices.rows)
