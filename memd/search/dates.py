@@ -1,11 +1,11 @@
 """Days as people write them: `2026-05-01`, `2026-05`, `yesterday`, `7d`, `last week`, `1 May`.
 
-The one place that reads them, for queries and for parameters. A text stands for a span, from its first day
-to its last: `2026-05` is a month, `last week` goes from Monday to Sunday, `2 weeks ago` is a day. What has no
-year lies in the past. English, and no order of day and month that depends on the country: 01/05/2026 is none.
+Queries and parameters both use this module. A text means a span from its first day to its last: `2026-05` is
+a month, `last week` runs from Monday to Sunday, `2 weeks ago` is a day. A date without a year is in the past.
+Only English is read, and no order of day and month that depends on the country: 01/05/2026 is not a date.
 
-dateparser does what ISO has no form for. It is loaded when the first such text comes, which takes a third of
-a second and 20 MB: ask in no event loop. Pure, but for that.
+dateparser reads the forms that ISO does not define. It is loaded with the first such text, which takes
+a third of a second and 20 MB: do not call it in an event loop. Apart from that, the module is pure.
 """
 
 import calendar
@@ -17,15 +17,15 @@ from threading import Lock
 from typing import Any, Final
 
 MAX_CHARS: Final = 32  # the longest that people write: "the day before yesterday"
-_REMEMBERED: Final = 64  # texts with their day; a client asks the same again
-_LOCK: Final = Lock()  # dateparser keeps which languages it saw
+_REMEMBERED: Final = 64  # texts with their spans; a client repeats its texts
+_LOCK: Final = Lock()  # dateparser remembers which languages it has seen
 _DAY: Final = timedelta(days=1)
 _CALENDAR: Final = (  # without a letter; 3.11 may be a version
     re.compile(r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2}))?)?"),
     re.compile(r"(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})"),
 )
 _WEEK: Final = re.compile(r"\d{4}-?W\d\d")
-# One of them stands in each day that is written with letters; other words need no library to be none.
+# Every date written with letters contains one of these; other texts are rejected without loading dateparser.
 _KNOWN: Final = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun"
     r"|today|yesterday|tomorrow|days?|weeks?|months?|years?)"
@@ -33,28 +33,28 @@ _KNOWN: Final = re.compile(
 _SHORT: Final = re.compile(r"(\d{1,4}) ?(d|w|mo|y)")
 _UNITS: Final = {"d": "days", "w": "weeks", "mo": "months", "y": "years"}
 _SAME: Final = ((re.compile(r"\b(?:previous|past)\b"), "last"), (re.compile(r"^(?:the )?last (?=\d)"), ""))
-# So long ago, or in so long: a day, whatever the unit.
+# A distance from today is a single day, whatever its unit.
 _COUNTED: Final = re.compile(r"\bago\b|^in\b|^\d{1,3} ?[a-z]+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From a first day to a last one, both included."""
+    """A range of days, both ends included."""
 
     first: date
     last: date
 
 
 def span(text: str, today: date | None) -> Span:
-    """Return the days that a text stands for.
+    """Return the range of days that a text describes.
 
     Args:
         text: what was typed.
-        today: what relative ones count from; None: only an ISO date is one.
+        today: the day that relative dates count from; None: only ISO dates are accepted.
 
     Raises:
-        ValueError: it stands for none.
-        OverflowError: it lies beyond the days there are.
+        ValueError: the text is not a date.
+        OverflowError: the date is outside the calendar's range.
     """
     try:
         day = date.fromisoformat(text)
@@ -81,14 +81,14 @@ def _written(text: str, today: date) -> Span:
 
 
 def _of_calendar(*, year: int, month: int, day: int) -> Span:
-    """Return a day, or the month or year of which no more is said: then the rest is 0."""
+    """Return the span of a day, or of a whole month or year if *day* or *month* is 0."""
     period = "day" if day else "month" if month else "year"
     return _around(date(year, month or 1, day or 1), period)
 
 
 def _plain(text: str) -> str:
-    """Return a text in the words that dateparser knows."""
-    # A value in a query ends at a space: last-week is last week.
+    """Rewrite a text in words that dateparser knows."""
+    # A value in a query ends at a space, so people write last-week for last week.
     text = re.sub(r"(?<=[a-z])[-_]|[-_](?=[a-z])", " ", text)
     for written, said in _SAME:
         text = written.sub(said, text)
@@ -97,7 +97,7 @@ def _plain(text: str) -> str:
 
 
 def _around(day: date, period: str) -> Span:
-    """Return the week, month or year that a day is in, or the day itself."""
+    """Return the week, month or year that contains a day, or the day itself."""
     if period == "week":
         monday = day - day.weekday() * _DAY
         return Span(monday, monday + 6 * _DAY)
@@ -110,7 +110,7 @@ def _around(day: date, period: str) -> Span:
 
 @cache
 def _library() -> Any:
-    from dateparser.date import DateDataParser  # noqa: PLC0415 - most queries have no such day
+    from dateparser.date import DateDataParser  # noqa: PLC0415 - most queries have no such date
 
     return DateDataParser
 

@@ -1,11 +1,11 @@
-"""Near-duplicates of better candidates, and their neighbours: they take no place in an answer.
+"""Fold near-duplicates of better candidates and join neighbouring chunks: neither fills places of an answer.
 
-A candidate that says nearly the same as a better one is folded: that one names it. The chunk in front of a
-better one and the one behind it are joined to it: that one shows their lines, too.
+A candidate with nearly the same text as a better candidate is folded: the better one names it. The chunks
+directly before and after a better candidate are joined to it: the better one shows their lines, too.
 
-What is nearly the same is decided on headings and text: shared word triples, and the same numbers, since two
-texts that differ in a number state different facts; so do equal logs of two days. Text is loaded only where
-lengths, vectors and signatures leave it open whether two are alike, and compared only with what is shown.
+Near-duplicates are decided on headings and text: shared word triples and the same numbers, since two texts
+that differ in a number state different facts; so do equal logs of two days. Text is loaded only if lengths,
+vectors and signatures leave the decision open, and is compared only with texts that are shown.
 """
 
 from __future__ import annotations
@@ -35,47 +35,47 @@ if TYPE_CHECKING:
 
     from memd.index.columns import Ids
 
-Verdict = Literal["alike", "open"]  # what is known of two texts without a look at them
+Verdict = Literal["alike", "open"]  # what is known of two texts before they are read
 
-WINDOW = 100  # first candidates that are looked at for what a hit stands for, whatever the limit
-MIN_COSINE = 0.95  # 94 of 100 pairs of manual pages that are nearly the same have it; others differ in title
+WINDOW = 100  # best candidates that are compared with each hit, whatever the limit
+MIN_COSINE = 0.95  # 94 of 100 pairs of near-duplicate manual pages reach it; others differ in title
 MIN_LENGTH_SHARE = 0.8  # a shorter text can't reach MIN_JACCARD
-MIN_TERMS = 8  # what is shorter says little beside the name of its file; arbitrary
-ROUGHLY = 0.5  # share of words in common, as they stand there, below which triples need no counting
-ROUGHLY_FROM = 10  # words; of spaceless text there are too few
+MIN_TERMS = 8  # a shorter text says little beyond the name of its file; arbitrary
+ROUGHLY = 0.5  # share of unnormalised words in common below which triples need no counting
+ROUGHLY_FROM = 10  # words; spaceless text has too few
 
 
 @dataclass(slots=True)
 class Dedup:
-    """What became of the candidates, as far as they were looked at."""
+    """The outcome for each candidate that was examined."""
 
     kept: list[Candidate] = field(default_factory=list)  # best first
-    folded: dict[int, list[int]] = field(default_factory=dict)  # kept chunk → what it stands for
-    shown: dict[int, int] = field(default_factory=dict)  # kept chunk → itself, joined one → the kept one
+    folded: dict[int, list[int]] = field(default_factory=dict)  # kept chunk → the chunks folded into it
+    shown: dict[int, int] = field(default_factory=dict)  # kept chunk → itself, joined chunk → the kept chunk
     ranks: dict[int, int] = field(default_factory=dict)  # kept or joined chunk → rank as a candidate, from 0
-    crowded: set[int] = field(default_factory=set)  # chunks whose source had its places already
+    crowded: set[int] = field(default_factory=set)  # chunks whose source had used up its places
 
     @property
     def into(self) -> dict[int, int]:
-        """Folded chunk → the kept one that stands for it."""
+        """Folded chunk → the kept chunk that represents it."""
         return {one: kept for kept, folded in self.folded.items() for one in folded}
 
     def beside(self, kept: int) -> list[int]:
-        """Return the chunk in front of a kept one and that behind it, as far as they are joined to it."""
+        """Return the chunks before and after a kept chunk that are joined to it."""
         return [one for one in (kept - 1, kept + 1) if self.shown.get(one) == kept]
 
 
 class Comparison(Protocol):
-    """Which of some candidates are nearly the same; they are named by their places."""
+    """Finds near-duplicates among candidates, which are named by their places."""
 
     def __init__(self, view: View, ids: Sequence[int], sources: Sequence[int]) -> None:
-        """*ids* are those of the candidates, best first, and *sources* theirs."""
+        """Take the candidates' *ids*, best first, and the *sources* of each."""
 
     def keep(self, place: int) -> None:
-        """Note that a candidate is shown, and which of those behind it may be like it."""
+        """Note that a candidate is shown, and which lower candidates may be near-duplicates of it."""
 
     def first_like(self, other: int) -> int | None:
-        """Return the first one that is shown that a candidate is nearly the same as."""
+        """Return the best shown candidate that a candidate is a near-duplicate of, if any."""
 
 
 def fold(
@@ -87,20 +87,20 @@ def fold(
     *,
     compared: type[Comparison] | None = None,
 ) -> Dedup:
-    """Keep the first *limit* that are neither nearly the same as a better one nor next to it.
+    """Keep the first *limit* candidates that are neither near-duplicates nor neighbours of a better one.
 
-    At most *per_source* of a source are kept. The chunk in front of one that is kept and the one behind it
-    are joined to it, wherever they rank. What becomes of a candidate depends on better ones alone, so a
-    higher *limit* only adds.
+    At most *per_source* candidates of a source are kept. The chunks before and after a kept chunk are joined
+    to it, whatever their rank. The outcome of a candidate depends only on better candidates, so a higher
+    *limit* only adds hits.
 
     Args:
-        view: that they are from.
+        view: the view that the candidates come from.
         candidates: best first.
-        limit: of the answer.
-        per_source: of the answer's hits, how many one source may have.
-        alive: whether a source is still on the disk; what is not is in no answer. Asked of those alone that
-            may be in one.
-        compared: what tells which are alike; None: texts and vectors.
+        limit: hits of the answer, at most.
+        per_source: hits of one source, at most.
+        alive: whether a source is still on the disk; deleted sources are in no answer. Called only for
+            sources that may be in the answer.
+        compared: the comparison that finds near-duplicates; None: `Likeness`.
     """
     window = max(WINDOW, limit)
     folding = _Folding(view, candidates, window, per_source, compared or Likeness)
@@ -124,7 +124,7 @@ def fold(
 
 
 class _Folding:
-    """What has become of the candidates so far; they are named by their places, the best first."""
+    """The state of `fold`; candidates are named by their places, best first."""
 
     def __init__(
         self, view: View, candidates: Candidates, window: int, per_source: int, compared: type[Comparison]
@@ -135,24 +135,24 @@ class _Folding:
         self._view = view
         self._candidates = candidates
         self._places = {number: place for place, number in enumerate(self.ids)}
-        self._taken: Counter[int] = Counter()  # places of an answer by source
+        self._taken: Counter[int] = Counter()  # places of the answer that each source has taken
         self._compare = compared
         self._likeness = compared(view, self.ids[:window], self.sources)
-        self._compared: list[int] = []  # what that was told to compare
+        self._compared: list[int] = []  # places that were passed to `keep`
 
     def compare_all(self) -> None:
-        """Tell of all of the candidates what they are like, not only of those in the window."""
+        """Extend the comparison from the window to all candidates."""
         self._likeness = self._compare(self._view, self.ids, self.sources)
         for place in self._compared:
             self._likeness.keep(place)
 
     def first_like(self, place: int) -> int | None:
-        """Return the best kept chunk that shows nearly the same text as a candidate."""
+        """Return the best kept chunk that shows nearly the text of a candidate, if any."""
         like = self._likeness.first_like(place)
         return None if like is None else self.found.shown[self.ids[like]]
 
     def show(self, place: int) -> None:
-        """Keep a candidate that is like no better one, with its neighbours, if its source has a place."""
+        """Keep a candidate that is no duplicate, with its neighbours, if its source has a place left."""
         number, source = self.ids[place], self.sources[place]
         if self._taken[source] == self._per_source:
             self.found.crowded.add(number)
@@ -164,10 +164,10 @@ class _Folding:
                 self._join(self._places.get(beside, place), place)
 
     def _join(self, place: int, hit: int) -> None:
-        """Join a candidate to a better one whose id is next, if it is of its source and not shown yet."""
+        """Join a candidate to a better neighbour of the same source, unless it is shown already."""
         if place <= hit or self.sources[place] != self.sources[hit] or self.ids[place] in self.found.shown:
             return
-        # Behind the first ones it is joined whatever it is like: with another limit nobody looks there.
+        # Beyond the window it is joined without a comparison: another limit would not compare it either.
         if place >= WINDOW or self.first_like(place) is None:
             self._show(place, hit)
 
@@ -186,13 +186,13 @@ class Likeness:
         self._view = view
         self._ids = ids
         self._sources = sources
-        self._better: dict[int, list[tuple[int, Verdict]]] = {}  # place → what is kept that it may be like
+        self._better: dict[int, list[tuple[int, Verdict]]] = {}  # place → kept places it may duplicate
         self._signatures: dict[int, bytes] = {}  # by place
         self._texts: dict[int, _Text] = {}  # by place
         self._facts = _Facts.of(view, np.asarray(ids, np.int64))
 
     def keep(self, place: int) -> None:
-        """Note that a candidate is shown, and which of those behind it may be like it."""
+        """Note that a candidate is shown, and which lower candidates may be near-duplicates of it."""
         others = self._facts.comparable(place, cosine=MIN_COSINE, share=MIN_LENGTH_SHARE)
         day = self._day(place)
         for other, verdict in self._compared(place, others) if len(others) else ():
@@ -200,16 +200,16 @@ class Likeness:
                 self._better.setdefault(other, []).append((place, verdict))
 
     def first_like(self, other: int) -> int | None:
-        """Return the first one that is shown that a candidate is nearly the same as."""
+        """Return the best shown candidate that a candidate is a near-duplicate of, if any."""
         better = self._better.get(other, ())
         return next((place for place, verdict in better if self._is_like(place, other, verdict)), None)
 
     def _compared(self, place: int, others: Ids) -> Iterator[tuple[int, Verdict]]:
-        """Yield those of the *others* that signatures do not tell from the one at *place*."""
+        """Yield the *others* whose signatures do not rule out that they duplicate the chunk at *place*."""
         has_row = self._facts.row[others] >= 0
         same_row = (self._facts.row[others] == self._facts.row[place]) & has_row
         asked = others[~same_row].tolist()
-        yield from ((other, "alike") for other in others[same_row].tolist())  # the model read the same
+        yield from ((other, "alike") for other in others[same_row].tolist())  # the model read the same text
         if not asked:
             return
         self._load_signatures([place, *asked])
@@ -226,7 +226,7 @@ class Likeness:
         if verdict == "alike":
             return True
         if better not in self._texts or other not in self._texts:
-            # With all others that may be like this one: most of them will be asked about.
+            # Load all other texts that may duplicate this one, too: most of them will be compared.
             open_to = [one for one, known in self._better.items() if (better, "open") in known]
             self._load_texts([better, *open_to])
         one, two = self._texts[better], self._texts[other]
@@ -244,23 +244,23 @@ class Likeness:
         self._texts.update((place, _Text(stored[number])) for number, place in by_id.items())
 
     def _day(self, place: int) -> date | None:
-        """Return the day that a candidate's source tells of, None where it is of no day."""
+        """Return the day of a candidate's source, None if the source is not dated."""
         source = self._view.snapshot.sources[self._sources[place]]
         return source.day if source.dated else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What tells of candidates without a look at the database whether they may be alike."""
+    """The facts in memory that tell whether candidates may be near-duplicates."""
 
     source: NDArray[np.int32]
     row: NDArray[np.int32]
     length: NDArray[np.int32]
-    vectors: NDArray[np.float32]  # any where there is no row
+    vectors: NDArray[np.float32]  # arbitrary for chunks without a row
 
     @staticmethod
     def of(view: View, ids: Ids) -> _Facts:
-        """Collect them."""
+        """Collect the facts of the chunks *ids*."""
         columns, rows = view.snapshot.columns, view.snapshot.rows
         table = np.frombuffer(rows.buffer, np.float32, rows.count * rows.dim).reshape(rows.count, rows.dim)
         row = columns.row[ids]
@@ -268,10 +268,11 @@ class _Facts:
         return _Facts(columns.source[ids], row, columns.length[ids], vectors)
 
     def comparable(self, place: int, *, cosine: float, share: float) -> Ids:
-        """Return the places behind *place* of other sources' candidates that may be like that one.
+        """Return the places after *place*, of other sources, that may be near-duplicates of the chunk there.
 
-        Those that have the same row; and those of which the shorter has at least *share* of the longer's
-        length and, where both have a row, these have at least that *cosine*. What is very short is like none.
+        These are chunks with the same row, and chunks where the shorter text has at least *share* of the
+        longer one's length and, if both have a row, the cosine of the rows is at least *cosine*. A chunk
+        below MIN_TERMS has no near-duplicates.
         """
         row, length = self.row[place], self.length[place]
         if length < MIN_TERMS:
@@ -280,7 +281,7 @@ class _Facts:
         lengths, rows = self.length[behind], self.row[behind]
         alike = np.minimum(lengths, length) >= share * np.maximum(lengths, length)
         if row >= 0:
-            # Not by BLAS, which wakes a thread of every core and on a busy machine waits for each.
+            # Not with BLAS, which wakes a thread on every core and on a busy machine waits for all of them.
             cosines = np.einsum("ij,j->i", self.vectors[behind], self.vectors[place])
             alike &= (rows < 0) | (cosines >= np.float32(cosine))
             alike |= rows == row
@@ -289,7 +290,7 @@ class _Facts:
 
 
 def _set_bits(words: NDArray[np.uint64]) -> Ids:
-    """Return how many bits are set in each row."""
+    """Return the number of bits set in each row."""
     is_counted = hasattr(np, "bitwise_count")  # since numpy 2
     bits = np.bitwise_count(words) if is_counted else np.unpackbits(words.view(np.uint8), axis=1)
     counts: Ids = bits.sum(axis=1, dtype=np.int64)
@@ -297,37 +298,37 @@ def _set_bits(words: NDArray[np.uint64]) -> Ids:
 
 
 class _Text:
-    """A chunk's text, and what was made of it."""
+    """A chunk's text, with its word set and fingerprint computed once."""
 
     def __init__(self, chunk: StoredChunk) -> None:
         self._text = f"{chunk.heading}\n{chunk.text}"
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words as they stand there, with signs and all."""
+        """The words as written, punctuation included."""
         return frozenset(self._text.split())
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """What is compared of it."""
+        """The fingerprint of heading and text."""
         return fingerprint(self._text)
 
     def is_roughly(self, other: _Text) -> bool:
-        """Tell, at a tenth of the cost, whether a comparison is worth it."""
+        """Return whether the full comparison is worth it, at a tenth of its cost."""
         shared, fewer = len(self.words & other.words), min(len(self.words), len(other.words))
         return fewer < ROUGHLY_FROM or shared >= ROUGHLY * (len(self.words) + len(other.words) - shared)
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What is compared of a text."""
+    """The features by which texts are compared."""
 
-    shingles: frozenset[tuple[str, ...]]  # empty where there is no word
+    shingles: frozenset[tuple[str, ...]]  # empty for a text without words
     numbers: frozenset[str]  # words with a digit
 
 
 def fingerprint(text: str) -> Fingerprint:
-    """Return what is compared of a text."""
+    """Return the features by which a text is compared."""
     found, numbers = compared_words(text)
     last = max(len(found) - SHINGLE, 0)
     return Fingerprint(
@@ -336,14 +337,14 @@ def fingerprint(text: str) -> Fingerprint:
 
 
 def is_in(one: Fingerprint, other: Fingerprint) -> bool:
-    """Tell whether the text *other*, which may be longer, says nearly all that *one* says."""
+    """Return whether *other*, which may be longer, contains nearly all of *one*."""
     if not one.numbers <= other.numbers or len(one.shingles) < MIN_TERMS - SHINGLE + 1:
         return False
     return len(one.shingles & other.shingles) >= MIN_JACCARD * len(one.shingles)
 
 
 def is_near(one: Fingerprint, other: Fingerprint) -> bool:
-    """Tell whether two texts are nearly the same."""
+    """Return whether two texts are near-duplicates."""
     if one.numbers != other.numbers or not one.shingles:
         return False
     shared = len(one.shingles & other.shingles)

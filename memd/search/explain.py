@@ -1,8 +1,8 @@
-"""Explanations of scores: what made each, and how many chunks each stage dropped.
+"""Explanations of scores: the parts of each score, and how many chunks each stage dropped.
 
-A hit's score is (Σ weight · score of the arms) · decay. An arm's score of a chunk is made of what the chunk
-says itself and of what its source says: of cosines, or of the query's words in the chunk, in the first chunk
-of its source and in all of that, each summed up, over what a chunk full of them would reach.
+A hit's score is (Σ weight · score of the arms) · decay. An arm's score combines evidence of the chunk with
+evidence of its source. The vector arm uses cosines. The keyword arm sums BM25 over the query's words in the
+chunk, in the first chunk of the source and in the whole source, divided by what a chunk full of them reaches.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def explain(view: View, found: Answer) -> tuple[AnswerExplanation, list[Explaine
 
     Raises:
         DeadlineError: the caller's deadline passed.
-        NumpyMissingError: a search is answered without numpy, but not explained.
+        NumpyMissingError: numpy is missing; a search works without it, an explanation does not.
     """
     require_numpy("an explanation")
     assert found.judged is not None
@@ -73,7 +73,7 @@ def explain(view: View, found: Answer) -> tuple[AnswerExplanation, list[Explaine
 
 
 def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_id: int) -> Explained:
-    """Explain one chunk, also one that neither arm has in its pool. Raises as `explain` does."""
+    """Explain one chunk, which may be outside both pools. Raises as `explain` does."""
     give_up_in_time(request)
     columns = view.snapshot.columns
     [row] = take(columns.row, [chunk_id])
@@ -116,7 +116,7 @@ def explain_chunk(view: View, request: PreparedQuery, judged: Judgement, chunk_i
 
 
 def filters_of(query: Query) -> tuple[Filter, ...]:
-    """Return the filters of a query and of its request; paths that are alternatives stand in one."""
+    """Return the filters of a query and its request; alternative paths form one filter."""
     return (
         *(Filter(condition.name, condition.shown) for condition in query.filters),
         *(Filter("phrase", phrase) for phrase in query.phrases),
@@ -125,13 +125,13 @@ def filters_of(query: Query) -> tuple[Filter, ...]:
 
 
 def standing(view: View, request: PreparedQuery, judged: Judgement) -> tuple[Candidates, Dedup]:
-    """Return the candidates above the floor, best first, and what became of each without a limit."""
+    """Return the candidates above the floor, best first, and how `fold` without a limit treats them."""
     above = judged.candidates.floor(request.min_score)
     return above, fold(view, above, max(len(above), 1), request.per_source, request.alive)
 
 
 def give_up_in_time(request: PreparedQuery) -> None:
-    """Raise DeadlineError where the caller's deadline has passed."""
+    """Raise DeadlineError if the caller's deadline has passed."""
     if request.expired():
         raise DeadlineError("the explanation took longer than its deadline: ask for fewer hits (limit)")
 
@@ -216,7 +216,7 @@ def _named_part(judged: Judgement, chunk_id: int) -> NamedPart | None:
 
 
 def _place(arm: VectorArm | KeywordArm, chunk_id: int) -> tuple[int, float]:
-    """Return rank and what the arm says of the chunk itself; in the pool the rank that the answer shows."""
+    """Return the chunk's rank and score in an arm; for a pool member, the rank that the answer shows."""
     pool: list[int] = arm.pool.tolist()
     if chunk_id not in pool:
         return arm.place(chunk_id)
@@ -230,7 +230,7 @@ def _length(lengths: Sequence[int], average: float) -> Length:
 
 
 def _term_part(term: Term, counts: Sequence[int], lengths: Sequence[Length]) -> TermPart:
-    """Return what a term says by how often it stands in the chunk, the first chunk and the file."""
+    """Return a term's share of BM25, by its counts in the chunk, the first chunk and the file."""
     parts = [
         term.weight * count / (count + length.norm) for count, length in zip(counts, lengths, strict=True)
     ]

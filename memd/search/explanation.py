@@ -1,7 +1,7 @@
-"""The records of an explanation: what made the score of each hit, and how many chunks each stage dropped.
+"""The records of an explanation: the parts of each hit's score, and how many chunks each stage dropped.
 
-They travel as they are. `explain` fills them; here they need nothing that searches, so that the protocol's
-answers can be read where memd is built. Pure, for any thread.
+They are encoded without conversion. `explain` fills them. This module imports no search code, so that the
+build of memd can read the protocol's result types. Pure and thread-safe.
 """
 
 import re
@@ -10,20 +10,20 @@ from typing import Literal
 
 from memd.config import Weights
 
-# Characters a piece, on average; below, a word is spelled and not read. A UUID has 1.2, a version 1.2, a
-# ticket number 1.8; "tardigrades" 2.8, "parse_front_matter" 3.
+# Average characters per piece; below this, the model spells a word rather than reads it. A UUID has 1.2, a
+# version 1.2, a ticket number 1.8; "tardigrades" has 2.8, "parse_front_matter" 3.
 READ_FROM = 2.0
-# Pieces of a word that is not read, at least; "git" and "QA" have two.
+# Minimum pieces of a word that is not read; "git" and "QA" have two.
 MANY_PIECES = 3
 _NAME = re.compile(r"[^\W_][_.:@/]+[^\W_]|[a-z][A-Z]")
 
-# Why an arm had no say of a chunk; the service knows why an arm did not run at all.
+# Why an arm did not score a chunk; the service knows why an arm did not run at all.
 Unseen = Literal["vector-arm-did-not-run", "keyword-arm-did-not-run", "no-vector-yet", "script", "long"]
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a chunk or its source must have, or must not."""
+    """A condition that a chunk or its source must meet."""
 
     filter: str  # the name of one of `FILTER_KEYS`, or one of `OF_WORDS`
     value: str
@@ -36,41 +36,41 @@ class Term:
     text: str
     prefix: bool  # a character of a spaceless script: every term that begins with it
     times: int  # in the query
-    document_frequency: int  # chunks that it stands in
+    document_frequency: int  # chunks that contain it
     idf: float
-    share: float = 1.0  # of that in a chunk's score; below 1 where a word was taken for it
-    # That count as one term in chunks that lack the word itself; its postings are theirs. Then `text` is that
-    # of the word.
+    share: float = 1.0  # factor of its weight; below 1 if a word of the query was corrected to it
+    # Other forms of the word `text`, which count as one term in chunks that lack the word itself; the term
+    # then has the postings of the forms.
     forms: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:
-        """What it adds to the score of a chunk that is full of it."""
+        """The most that it can add to the score of a chunk."""
         return self.idf * self.times * self.share
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a query that is several pieces to the model."""
+    """A word of a query that the model's tokenizer cuts into several pieces."""
 
-    text: str  # as it was typed, without signs around it
+    text: str  # as typed, without surrounding punctuation
     pieces: int
     is_read: bool  # the pieces are long enough to mean something
 
     @property
     def says_something(self) -> bool:
-        """Whether the model reads it better than most random letters, which have two characters a piece."""
+        """Whether the model reads it better than random letters, which have two characters per piece."""
         return self.is_read and (self.pieces < MANY_PIECES or len(self.text) > READ_FROM * self.pieces)
 
     @property
     def is_name(self) -> bool:
-        """Whether it is written as no word of a language is: `start_at`, `query.sql`, `EventTypes`."""
+        """Whether it is written as a name in code: `start_at`, `query.sql`, `EventTypes`."""
         return _NAME.search(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How much the words of each count for a chunk; they sum up to 1."""
+    """The weights of the three counts of words in a chunk's score; they sum to 1."""
 
     chunk: float
     first: float  # the first chunk of its source
@@ -79,15 +79,15 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class TermPart:
-    """What one term of the query says of a chunk."""
+    """The contribution of one query term to a chunk's score."""
 
     term: str
-    forms: tuple[str, ...]  # of that word, which count as one term where it does not stand; (): the word
-    prefix: bool  # every term that begins with it
+    forms: tuple[str, ...]  # of that word, counted as one term in chunks without it; (): the word itself
+    prefix: bool  # counts every term that begins with it
     times: int  # in the query
-    document_frequency: int  # chunks that it stands in
+    document_frequency: int  # chunks that contain it
     idf: float
-    share: float  # of that in the parts; below 1 where a word of the query was taken for it
+    share: float  # factor of the parts; below 1 if a word of the query was corrected to it
     count: int  # in the chunk
     first_count: int  # in the first chunk of its source
     file_count: int  # in all of them
@@ -98,17 +98,17 @@ class TermPart:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How a length counts in BM25."""
+    """A length and its norm in BM25."""
 
     terms: int
-    norm: float  # K1 (1 - B + B · terms / average): as often must a term stand there to say half of its idf
+    norm: float  # K1 (1 - B + B · terms / average): the count at which a term reaches half of its idf
 
 
 @dataclass(frozen=True, slots=True)
 class VectorPart:
-    """What the vector arm says of a chunk."""
+    """The vector arm's score of a chunk."""
 
-    rank: int  # among the candidates of the arm; by its own cosine among all where it is none of them
+    rank: int  # among the arm's candidates; for other chunks, by their own cosine among all
     in_pool: bool
     cosine: float  # of the chunk
     source_cosine: float  # mean of some chunks of its source
@@ -120,13 +120,13 @@ class VectorPart:
 
 @dataclass(frozen=True, slots=True)
 class KeywordPart:
-    """What the keyword arm says of a chunk."""
+    """The keyword arm's score of a chunk."""
 
-    rank: int  # among the candidates of the arm; by its own words among all where it is none of them
+    rank: int  # among the arm's candidates; for other chunks, by their own words among all
     in_pool: bool
     tier: str
-    terms: tuple[TermPart, ...]  # those of the query that stand in its source
-    lacking: tuple[str, ...]  # the others, of which no form does either
+    terms: tuple[TermPart, ...]  # the query's terms that occur in its source
+    lacking: tuple[str, ...]  # the other terms, without a form that occurs there
     length: Length
     first_length: Length
     file_length: Length
@@ -143,21 +143,21 @@ class KeywordPart:
 
 @dataclass(frozen=True, slots=True)
 class NamedPart:
-    """That the query names the chunk: it comes before all that have fewer of the words."""
+    """The words by which the query names the chunk; it ranks before chunks with fewer of them."""
 
-    words: tuple[str, ...]  # of the query, in pieces to the model, that stand in a few chunks only
-    score: float  # of the keyword arm by the words that name a chunk alone
+    words: tuple[str, ...]  # of the query, cut into pieces by the tokenizer, that occur in only a few chunks
+    score: float  # the keyword arm's, by only the words that name a chunk
 
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """What age leaves of a score."""
+    """The decay of a score by age."""
 
     factor: float
-    dated: bool  # its name starts with a day; what is not dated does not decay
+    dated: bool  # its name starts with a day; undated sources do not decay
     age_days: int
     half_life_days: float
-    floor: float  # share that age leaves
+    floor: float  # share of the score that age cannot remove
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,55 +166,55 @@ class Explained:
 
     vector: VectorPart | None  # None: see `unseen`
     keyword: KeywordPart | None
-    unseen: tuple[Unseen, ...]  # why the weights are not those that were asked for
+    unseen: tuple[Unseen, ...]  # why the weights differ from the requested ones
     named: NamedPart | None  # None: the query does not name it
-    merged: float  # the sum of the parts, or the score of the words that name it where that is more
+    merged: float  # the larger of the sum of the parts and the score of the words that name it
     decay: Decay
     score: float  # merged · decay
-    superseded_by: tuple[str, ...]  # paths of what holds in its place, and comes before it where both match
-    ahead_of: str | None  # path of what it supersedes, whose better place and order it has; None: its own
-    # What it is sorted by: the score, or under rrf Σ 1 / (60 + rank) · decay; 1 more for each word that names
-    # it. None where no pool has it.
+    superseded_by: tuple[str, ...]  # paths of the sources that replace it, which rank before it if both match
+    ahead_of: str | None  # path of the superseded source whose better place and order it took; None: its own
+    # The sort key: the score, or with rrf Σ 1 / (60 + rank) · decay, plus 1 for each word that names it.
+    # None outside both pools.
     order: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """How many chunks there are, and how many each stage dropped; the last number is what is left."""
+    """The number of chunks, the number that each stage dropped, and the number of hits that are left."""
 
     chunks: int
     filtered: int
-    outside_pools: int  # neither arm has it among its best
+    outside_pools: int  # in neither arm's pool
     below_floor: int
     gone: int  # its source left the disk a moment ago
-    folded: int  # nearly the same as a better one
-    joined: int  # next to a better one of its source, and shown with it
-    per_source: int  # its source had its places already
+    folded: int  # near-duplicates of a better chunk
+    joined: int  # next to a better chunk of the same source, and shown with it
+    per_source: int  # its source had used up its places
     limit: int
     hits: int
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerExplanation:
-    """How an answer was made, and which arm had no say."""
+    """The settings and steps that produced an answer."""
 
-    terms: tuple[Term, ...]  # that the keyword arm looks for; forms of words behind all of these
-    left_out: tuple[str, ...]  # function words that it does not
-    spelled: tuple[Word, ...]  # words that are several pieces to the model
-    read: float  # how much of the query the model reads; that share of the vector arm's weight is left
+    terms: tuple[Term, ...]  # that the keyword arm looks for; forms of words come last
+    left_out: tuple[str, ...]  # function words that it ignores
+    spelled: tuple[Word, ...]  # words that the tokenizer cuts into several pieces
+    read: float  # share of the query that the model reads; the vector arm keeps that share of its weight
     filters: tuple[Filter, ...]
-    tier: str | None  # of the keyword arm; None where that did not run
+    tier: str | None  # of the keyword arm; None if it did not run
     average_length: float  # of a chunk, in terms
     fusion: str
-    weights: Weights  # that were asked for
+    weights: Weights  # as requested
     half_life_days: float
-    decay_floor: float  # share of a score that age leaves
+    decay_floor: float  # share of a score that age cannot remove
     floor: float  # min_score
     limit: int
     per_source: int
-    pool: int  # candidates of each arm at most
-    vector_pool: int | None  # those there were; None where the arm did not run
+    pool: int  # candidates of each arm, at most
+    vector_pool: int | None  # actual candidates; None if the arm did not run
     keyword_pool: int | None
     stages: Stages
     model_id: str | None  # of the query's vector
-    vector_arm: str | None  # why it had no say; null where it had
+    vector_arm: str | None  # why it did not run or was not used; null if it was used

@@ -1,8 +1,8 @@
-"""Search without numpy: a way to answer, not a second implementation.
+"""Search without numpy: a reduced search, not a second implementation of the full one.
 
-Vectors are compared row by row in pure Python: the ranking is that of numpy, up to rounding. Words are ranked
-by FTS5's own bm25(), chunk by chunk: a source adds nothing to its chunks, and there is no tier of substrings.
-The results of both arms are merged, filtered and cut as ever, but near-duplicates are not folded.
+Vectors are compared row by row in pure Python: the ranking equals numpy's, up to rounding. Words are ranked
+by FTS5's own bm25(), chunk by chunk: a source adds nothing to its chunks, and there is no substring tier. The
+results of both arms are merged, filtered and cut as usual, but near-duplicates are not folded.
 """
 
 import math
@@ -21,9 +21,9 @@ from memd.search.ranking import Candidate, CandidateList
 from memd.search.score import PreparedQuery, is_newest_asked, newest_candidates
 from memd.search.source_scores import PLACES, SOURCE_SHARE
 
-LOOK_EVERY = 256  # rows between two looks at the deadline: some 5 ms
-FTS5_K1 = 1.2  # of its bm25(), as are b = 0.75 and the factor k1 + 1 on each term
-FTS5_MIN_IDF = 1e-6  # of a term that stands in half of the chunks or more
+LOOK_EVERY = 256  # rows between two checks of the deadline: about 5 ms
+FTS5_K1 = 1.2  # k1 of FTS5's bm25(), which also has b = 0.75 and a factor k1 + 1 on each term
+FTS5_MIN_IDF = 1e-6  # of a term that occurs in half of the chunks or more
 
 ROWS = """
     SELECT chunks.id, source, ifnull(row, -1) FROM chunks
@@ -49,10 +49,10 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
     has_vectors = is_there and request.mode != "keyword"
     if has_vectors and request.query_vec is not None:
         cosines = _meaning(view.snapshot.rows, request.query_vec, live, allowed, request.expired)
-        looked_at = {*cosines, *sorted(allowed)[:POOL]}  # zeros have no cosine above 0
+        looked_at = {*cosines, *sorted(allowed)[:POOL]}  # a row of zeros has no cosine above 0
         if view.has_damaged_at(
             {number: live[number][1] for number in looked_at}
-        ):  # as `score` has it: words answer alone
+        ):  # as in `score`: only words are used
             cosines, has_vectors = {}, False
     words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)
     nearest, said = _ranks(cosines, cosines.__getitem__), _ranks(words, words.__getitem__)
@@ -76,7 +76,7 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
 
 
 def knows_a_word(view: View, query: Query) -> bool:
-    """Tell whether some chunk has a word of the query."""
+    """Return whether some chunk contains a word of the query."""
     return any(view.reader.matching("words", one) for one in _expressions(view, query))
 
 
@@ -99,7 +99,7 @@ def _meaning(
     allowed: set[int],
     expired: Callable[[], bool],
 ) -> dict[int, float]:
-    """Return the vector score of the POOL nearest chunks, as `fusion` has it."""
+    """Return the vector scores of the POOL nearest chunks, computed as in `score`."""
     cosines = _cosines(rows, query_vec, {row for _, row in live.values() if 0 <= row < rows.count}, expired)
     near = {number: cosines[live[number][1]] for number in allowed if live[number][1] in cosines}
     pool = sorted((number for number in near if near[number] > 0), key=lambda one: (-near[one], one))[:POOL]
@@ -131,7 +131,7 @@ def _cosines(
 
 
 def _words(view: View, query: Query, allowed: set[int]) -> dict[int, float]:
-    """Return the score in [0, 1) of the POOL allowed chunks that FTS5 ranks best: tanh as in `evidence`."""
+    """Return scores in [0, 1) of the POOL best allowed chunks by FTS5, with the tanh of `keyword_scores`."""
     expressions = _expressions(view, query)
     if not expressions:
         return {}
@@ -146,13 +146,13 @@ def _words(view: View, query: Query, allowed: set[int]) -> dict[int, float]:
 
 
 def _idf(chunks: int, document_frequency: int) -> float:
-    """Return how much a term says to FTS5's bm25(), which is never 0 or less."""
+    """Return a term's idf as FTS5's bm25() computes it; always above 0."""
     share = (chunks - document_frequency + 0.5) / (document_frequency + 0.5)
     return max(math.log(share), FTS5_MIN_IDF) if share > 0 else FTS5_MIN_IDF
 
 
 def _expressions(view: View, query: Query) -> list[str]:
-    """Return an FTS5 expression for each term of a query, as `keyword` looks for them."""
+    """Return an FTS5 expression for each term of a query, with the terms of `keyword`."""
     runs = [piece for piece in query.pieces if text.is_spaceless(piece)]
     words = content_words(tuple(piece for piece in query.pieces if not text.is_spaceless(piece)))
     exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in text.pairs_of(run))]))
@@ -169,13 +169,13 @@ def _ranks(scores: Iterable[int], score_of: Callable[[int], float]) -> dict[int,
 
 
 class NothingAlike:
-    """The comparison of near-duplicates without numpy: none is looked for."""
+    """The `Comparison` without numpy, which finds no near-duplicates."""
 
     def __init__(self, view: View, ids: Sequence[int], sources: Sequence[int]) -> None:
-        """Take what is not compared."""
+        """Ignore the candidates."""
 
     def keep(self, place: int) -> None:
-        """Compare nothing with what is shown."""
+        """Do nothing."""
 
     def first_like(self, other: int) -> None:
-        """Say that nothing is like it."""
+        """Return None: no candidate counts as a duplicate."""

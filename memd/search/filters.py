@@ -1,11 +1,11 @@
-"""The filter keys of a query: one table says how each is parsed, matched, told, offered and completed.
+"""The filter keys of a query: one table defines how each is parsed, matched, explained and completed.
 
-A new filter is one line in `FILTER_KEYS`, and the function that it matches by. The query parser, the masks of
-both searches, `--explain` and `why` read the table. `python -m tools.generate` makes of it what memctl has:
-the options of its commands, the descriptions of the MCP tools, the list that the Neovim plugin completes. A
-key with `option` set is a parameter of a request, too (`api/params.py`).
+A new filter is one line in `FILTER_KEYS` and a function that matches sources. The query parser, the masks of
+both searches, `--explain` and `why` read the table. `python -m tools.generate` derives from it the options of
+memctl's commands, the descriptions of the MCP tools and the completions of the Neovim plugin. A key with
+`option` set is also a parameter of a request (`api/params.py`).
 
-Pure, but for the clock that limits how long patterns of paths may take. For any thread.
+Thread-safe. Pure, except for the clock that limits the time of path patterns.
 """
 
 import unicodedata
@@ -17,10 +17,10 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from memd.records import Source
 from memd.search import dates, globs
 
-V = TypeVar("V")  # what the text behind a key is parsed to
+V = TypeVar("V")  # the type of a key's parsed value
 Matches = Callable[[Source], bool]
 DAY: Final = timedelta(days=1)
-# Words and phrases filter chunks, not sources, and have no key: name → what is told of a chunk.
+# Words and phrases filter chunks, not sources, and have no key: name → why a chunk is excluded.
 OF_WORDS: Final = {
     "phrase": "{value!r} does not stand in it",
     "excluded": "{value!r} stands in it, and is excluded",
@@ -29,36 +29,36 @@ OF_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FilterKey(Generic[V]):
-    """What can be typed in front of a colon."""
+    """A filter key, which is typed before a colon."""
 
     key: str
-    name: str  # of the filter that it makes, as an explanation has it: `after` makes a `since`
-    # Of a text and the day it is (None: dates are ISO's alone). Raises ValueError or OverflowError: then what
-    # was typed is words.
+    name: str  # of the resulting filter in an explanation: `after` results in `since`
+    # Parses a text, given today's date (None: only ISO dates are accepted). After ValueError or OverflowError
+    # the typed text counts as words.
     parse: Callable[[str, date | None], V]
-    matcher: Callable[[Sequence[V]], Matches]  # of one condition; InvalidError: a value cannot be used
-    several: Literal["any", "all", "latest", "earliest"]  # which of several values count
-    told: str  # of a source that it keeps out, with {value} and {source}
-    value: str  # the kind of its value, as a help page names it
+    matcher: Callable[[Sequence[V]], Matches]  # makes a test; InvalidError: an unusable value
+    several: Literal["any", "all", "latest", "earliest"]  # which of several values apply
+    told: str  # why a source is excluded, with {value} and {source}
+    value: str  # the kind of value, as shown in help
     help: str  # which notes may answer
     option: bool = True  # also a parameter of a request: --KEY, and an argument of the MCP tools
-    completes: Literal["", "paths"] = ""  # what can be offered behind the colon
+    completes: Literal["", "paths"] = ""  # what is offered after the colon
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a source must meet to answer."""
+    """A condition that a source must meet to be in an answer."""
 
     name: str  # of the filter
-    values: tuple[Any, ...]  # any of them will do
+    values: tuple[Any, ...]  # one match is enough
 
     @property
     def shown(self) -> str:
-        """The values as people read them; a date is written as it is typed."""
+        """The values as text; dates in ISO format."""
         return ", ".join(map(str, self.values))
 
     def matcher(self) -> Matches:
-        """Return what tells whether a source meets it.
+        """Return a function that tests whether a source meets the condition.
 
         Raises:
             InvalidError: a value cannot be used.
@@ -66,11 +66,11 @@ class Condition:
         return BY_NAME[self.name].matcher(self.values)
 
 
-Filters = tuple[Condition, ...]  # all must be met; empty: every source may answer
+Filters = tuple[Condition, ...]  # all must be met; empty: no source is excluded
 
 
 def matching(sources: Iterable[Source], filters: Filters) -> Iterator[Source]:
-    """Yield the sources that may answer.
+    """Yield the sources that meet all filters.
 
     Raises:
         InvalidError: a value cannot be used, or patterns of paths take too long.
@@ -85,7 +85,7 @@ def missed(source: Source, filters: Filters) -> list[Condition]:
 
 
 def conditions(given: Mapping[str, Sequence[Any]]) -> Filters:
-    """Return what holds where all of these were given together: name of a filter → its values."""
+    """Return the conditions for values given together: name of a filter → its values."""
     grouped = []
     for name, values in given.items():
         groups = [tuple(values)] if BY_NAME[name].several == "any" else [(value,) for value in values]
@@ -94,7 +94,7 @@ def conditions(given: Mapping[str, Sequence[Any]]) -> Filters:
 
 
 def joined(every: Iterable[Condition]) -> Filters:
-    """Return the same conditions in the order of the table, of days only the one that leaves fewest."""
+    """Return the conditions in the order of the table, with only the narrowest of several days."""
     every = list(every)
     found: list[Condition] = []
     for name, key in BY_NAME.items():
@@ -107,7 +107,7 @@ def joined(every: Iterable[Condition]) -> Filters:
 
 
 def told(name: str, value: str, source: Source | None) -> str:
-    """Return why a filter keeps a source, or a chunk of it, out of an answer."""
+    """Return why a filter excludes a source, or a chunk of it, from an answer."""
     saying = BY_NAME[name].told if name in BY_NAME else OF_WORDS[name]
     return saying.format(value=value, source=source)
 
@@ -122,7 +122,7 @@ def _by_tag(tags: Sequence[str]) -> Matches:
     within = tuple(f"{tag}/" for tag in wanted)
 
     def matches(source: Source) -> bool:
-        # A nested tag is also of those above it: project/alpha of project.
+        # A nested tag also belongs to its parents: project/alpha to project.
         return any(f"{_nfc(tag).casefold()}/".startswith(within) for tag in source.tags)
 
     return matches
@@ -151,7 +151,7 @@ def _until(text: str, today: date | None) -> date:
 
 
 def _after(text: str, today: date | None) -> date:
-    return dates.span(text, today).last + DAY  # OverflowError: the last day there is has none
+    return dates.span(text, today).last + DAY  # OverflowError: no day follows date.max
 
 
 def _before(text: str, today: date | None) -> date:
@@ -159,14 +159,14 @@ def _before(text: str, today: date | None) -> date:
 
 
 def _nfc(name: str) -> str:
-    """Return one form of a name: macOS and archives store the other one than people type."""
+    """Normalise a name to NFC: macOS and archives store NFD, while people type NFC."""
     return unicodedata.normalize("NFC", name)
 
 
 _EARLY = "it is of {source.day}, before {value}"
 _LATE = "it is of {source.day}, after {value}"
 _DATE = "DATE"
-# One line a key, in the order in which they are offered and explained.
+# One line per key, in the order of help and completion.
 FILTER_KEYS: Final[tuple[FilterKey[Any], ...]] = (
     FilterKey("path", "path", _as_it_is, _by_path, "any", "its path does not match {value!r}", "GLOB",
               "only notes whose path matches, as daily/*.md", completes="paths"),

@@ -1,4 +1,4 @@
-"""Globs of paths, as `path:` takes them: those of fnmatch, matched by RE2 in time linear in the path."""
+"""The globs of `path:`: fnmatch's syntax, matched by RE2 in time linear in the length of the path."""
 
 import fnmatch
 import time
@@ -9,25 +9,25 @@ from typing import Final, TypeVar
 
 from memd.errors import InvalidError
 
-# As for ignore files: longer ones are no paths, and RE2 matches so many at once.
+# The limits of ignore files: longer patterns are not paths, and RE2 matches this many at once.
 MAX_GLOB_CHARS: Final = 1024
 MAX_GLOBS: Final = 500
-# Asked for each source of a search, and again by the next one of a client; a set has up to 8 MiB.
+# Pattern sets kept, because a client repeats its filters; a set takes up to 8 MiB.
 _REMEMBERED: Final = 8
-# Processor time for all sources of a search: 50,000 take 0.04 s with an ordinary glob. What takes longer was
-# made to, and other searches wait for its thread.
+# Processor time for all sources of a search: 50,000 sources take 0.04 s with an ordinary glob. A pattern that
+# takes longer was built to be slow, and other searches wait for its thread.
 MAX_SEARCH_S: Final = 1.0
-_BETWEEN_LOOKS: Final = 64  # sources; a look at the clock costs as much as a match
+_BETWEEN_LOOKS: Final = 64  # sources between two checks of the clock, each of which costs as much as a match
 
 T = TypeVar("T")
 
 
 @lru_cache(_REMEMBERED)
 def matching(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Return what tells whether a path in NFC is matched by a glob, or is or lies in a folder of that name.
+    """Return a test of NFC paths: matched by a glob, or equal to or inside a folder of that name.
 
     Raises:
-        InvalidError: there are too many, one is too long, or they are too large together.
+        InvalidError: too many patterns, a pattern too long, or all together too large for RE2.
     """
     import re2  # noqa: PLC0415 - the table of filters is read where memd is built, by msgspec alone
 
@@ -39,14 +39,14 @@ def matching(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     options.log_errors = False
     compiled = re2.Set.FullMatchSet(options)
     try:
-        # RE2 says "nothing matches" when it runs out of memory; this one always does.
+        # RE2 reports "nothing matches" when it runs out of memory; this pattern always matches.
         compiled.Add(".*")
         for pattern in patterns:
             if len(pattern) > MAX_GLOB_CHARS:
                 raise InvalidError(
                     f"path: {pattern[:40]!r}… has {len(pattern):,} characters; at most {MAX_GLOB_CHARS:,} can"
                 )
-            # macOS and archives store the other form of a name than people type.
+            # macOS and archives store names in NFD, while people type NFC.
             plain = unicodedata.normalize("NFC", pattern).strip("/")
             compiled.Add(_expression(plain))
             compiled.Add(f"{re2.escape(plain)}(?:/.*)?")
@@ -64,10 +64,10 @@ def matching(patterns: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def patient(sources: Iterable[T]) -> Iterator[T]:
-    """Yield *sources*, each of which is matched before the next.
+    """Yield *sources*, and limit the time that their matching takes.
 
     Raises:
-        InvalidError: that takes too long.
+        InvalidError: matching took more than MAX_SEARCH_S.
     """
     give_up = time.thread_time() + MAX_SEARCH_S
     for number, source in enumerate(sources):
@@ -84,10 +84,10 @@ def _unusable(patterns: tuple[str, ...]) -> InvalidError:
 
 
 def _expression(glob: str) -> str:
-    """Return fnmatch's expression, in words that RE2 knows."""
+    """Return fnmatch's regular expression for a glob, in RE2's syntax."""
     expression = fnmatch.translate(glob)
-    expression = expression[: expression.rindex("\\")]  # the end, which versions of Python write differently
-    if "(?" in glob:  # it may be in brackets, where it is no group; RE2 refuses what it does not know
+    expression = expression[: expression.rindex("\\")]  # the end anchor differs between Python versions
+    if "(?" in glob:  # it may be inside brackets, where it is not a group; RE2 rejects unknown syntax
         return expression
-    # An atomic group says how to search, not what matches; an empty class is no character at all.
+    # An atomic group affects the search, not the matches; RE2 has no (?!), so use an empty class.
     return expression.replace("(?>", "(?:").replace("(?!)", r"[^\x{0}-\x{10ffff}]")

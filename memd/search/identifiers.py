@@ -1,12 +1,12 @@
 """Identifiers in a query: words that the model cannot read, and the chunks that they name.
 
-A word that is one piece means something to the model. A ticket number, a hash or a name in code falls into
-many, few of them words, and its vector is noise: for that part of a query the words answer. Where such a word
-is most of what the notes know of the query and stands in a few chunks only, these come first. What a word
-is, the model's tokenizer says; there is no list of patterns. Measured by `benchmarks/identifiers.py`.
+A word of one piece means something to the model. A ticket number, a hash or a name in code is cut into many
+pieces, few of them words, and its vector is noise: that share of the vector arm's weight goes to the keyword
+arm. If such a word has most of the query's idf in the notes and occurs in few chunks, these chunks rank
+first. The model's tokenizer decides; there is no list of patterns. Measured by `benchmarks/identifiers.py`.
 
-Only words in ASCII are judged: identifiers are, and the shipped tokenizer, which stands in for that of a
-model on a server, knows no other alphabet well.
+Only ASCII words are judged: identifiers are ASCII, and the shipped tokenizer, which also substitutes for the
+tokenizer of a model on a server, knows no other alphabet well.
 """
 
 import re
@@ -24,26 +24,26 @@ from memd.search.query import STOP_WORDS
 from memd.search.vector import VectorArm
 from memd.text import prepare
 
-# A tokenizer gives up on a word of a hundred characters and more, and calls all of it one unknown piece. The
-# longest piece of BERT's vocabulary has 18.
+# A tokenizer turns a word of a hundred or more characters into one unknown piece. The longest piece of BERT's
+# vocabulary has 18 characters.
 LONGEST_PIECE = 32
-# Chunks that a word may stand in to name them: a note repeats its subject, and the overlap of chunks doubles
-# that. Up to 5 it makes no difference to nDCG@10.
+# A word names chunks if at most this many contain it: a note repeats its subject, and the overlap of chunks
+# doubles that. Values up to 5 make no difference to nDCG@10.
 FEW = 3
-# Of the idf of what the notes know of a query: so much must the words be to name a chunk. Rare long words of
-# a language fall into pieces, too; without a limit they cost .01 of nDCG@10 on abstracts.
+# Words name a chunk if they have this share of the idf of the query's words that occur in the notes. Rare
+# long words of a language are cut into pieces, too; without a limit they cost .01 of nDCG@10 on abstracts.
 NAMING_SHARE = 0.5
-NAMING_SHARE_UNREAD = 0.25  # of a name, or a word that the model cannot read; with 0 that costs .003
-# Cosine of the nearest chunk from which a word of two or three syllables is taken to be read, and names none:
-# "where do we practise singing" is no question for the note with "practise".
+NAMING_SHARE_UNREAD = 0.25  # for names and words that the model cannot read; 0 costs .003
+# If the nearest chunk has this cosine, a word of two or three pieces counts as read and names no chunk:
+# "where do we practise singing" does not ask for the note with the word "practise".
 MEANT = 0.4
 SYLLABLES = 3
-# Of one query that are looked up: a pasted log has hundreds, and each is a query of the index.
+# Words of one query that are looked up: a pasted log has hundreds, and each costs a query of the index.
 MAX_WORDS = 32
-# That are looked at for a word with signs inside as it was typed: of those with "a query; SQL" few have
+# Chunks that are searched for a word with its punctuation as typed: few chunks that match "a query; SQL" have
 # "query.sql". About 20 µs each.
 MAX_LITERAL_CHUNKS = 100
-# Chunks that the rarest term of a word may stand in. FTS5 reads the places of all of them, 0.1 µs each.
+# Chunks that may contain the rarest term of a word. FTS5 reads the positions in all of them, 0.1 µs each.
 MAX_CHUNKS = 20_000
 
 Reading = Literal["whole", "pieces", "nothing"]
@@ -51,11 +51,11 @@ Reading = Literal["whole", "pieces", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a query's words name."""
+    """The chunks that a query names, and the share of the query that the model reads."""
 
-    read: float  # how much of the query the model reads, by idf, in [0, 1]
+    read: float  # share of the query's idf that the model reads, in [0, 1]
     words: Mapping[int, tuple[str, ...]]  # id of a named chunk → the words that name it
-    scores: Mapping[int, float]  # id of a named chunk → its score, had only words that name one been asked
+    scores: Mapping[int, float]  # id of a named chunk → its score by only the words that name a chunk
 
 
 NOTHING = Named(1.0, {}, {})
@@ -91,7 +91,7 @@ def spelled(text: str, tokenizer: Tokenizer) -> tuple[Word, ...]:
 
 
 def reading(text: str, words: Sequence[Word]) -> Reading:
-    """Return how well the model reads the best word of a query's *text*, of which it spells those *words*."""
+    """Return how well the model reads the best word of a query's *text*; *words*: those cut into pieces."""
     if not words:
         return "whole"
     typed = {one.strip(string.punctuation) for one in text.split()}
@@ -104,18 +104,18 @@ def reading(text: str, words: Sequence[Word]) -> Reading:
 
 def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: VectorArm) -> Named:
     """
-    Return how much of a query the model reads, and which chunks the query names.
+    Return the share of a query that the model reads, and the chunks that the query names.
 
     Args:
         view: one moment of the index.
         words: of the query, as `spelled` returns them.
         keyword: the judgement of the query's words.
-        vector: that of its meaning.
+        vector: the judgement of the query's meaning.
     """
     known = {term.text.casefold(): term for term in keyword.words if term.document_frequency}
     parts = {word: _parts(view, word) for word in words[:MAX_WORDS]}
     is_meant = max(vector.scores_of(vector.pool[:1]), default=0.0) >= MEANT
-    having: dict[int, list[Word]] = {}  # chunk → words that only a few chunks have
+    having: dict[int, list[Word]] = {}  # chunk → words that occur in only a few chunks
     for word, its in parts.items():
         if is_meant and word.is_read and not word.is_name and word.pieces <= SYLLABLES and len(its) == 1:
             continue
@@ -144,20 +144,20 @@ def named(view: View, words: Sequence[Word], keyword: KeywordArm, vector: Vector
 
 
 def _parts(view: View, word: Word) -> frozenset[str]:
-    """Return the terms that a word is made of."""
+    """Return the index terms of a word."""
     return frozenset(part.casefold() for part in view.reader.terms(prepare(word.text)))
 
 
 def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int]:
-    """Return the chunks that have a word, its terms side by side; none where they are not few.
+    """Return the chunks that contain a word as adjacent terms, or none if there are more than a few.
 
-    Where some have it with the signs that were typed, these alone.
+    If some chunks contain the word with its typed punctuation, only these are returned.
 
     Args:
         view: one moment of the index.
         word: of the query.
-        rarest: chunks that have the rarest of its terms.
-        is_alone: whether it is one term, which has no place to be looked at.
+        rarest: number of chunks that contain the rarest of its terms.
+        is_alone: whether the word is one term, so that positions need not be compared.
     """
     if not 0 < rarest <= (FEW if is_alone else MAX_CHUNKS):
         return ()
@@ -170,10 +170,10 @@ def _few(view: View, word: Word, rarest: int, *, is_alone: bool) -> Sequence[int
 
 
 def _read(keyword: KeywordArm, unread: set[str]) -> float:
-    """Return how much of the query the model reads.
+    """Return the share of the query, by idf, that the model reads.
 
-    What it cannot read and no note has is left out: nobody can judge that. Where that is all, the model's
-    guess is better than nothing.
+    Words that neither the model reads nor a note contains are left out: neither arm can judge them. If the
+    query has no other words, the result is 1: the model's guess is better than nothing.
     """
     dark = _mass(t for t in keyword.words if t.text.casefold() in unread and t.document_frequency)
     if not dark:

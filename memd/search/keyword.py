@@ -1,13 +1,13 @@
 """The keyword arm: exact BM25 over the postings of FTS5, in tiers from words to substrings.
 
-FTS5 tells in which chunks each term is; the score is BM25 over all terms of the query, summed up from their
-postings in one pass over an array for each term. So it is exact, takes masks before the cut and has an idf
-that is never negative. The tiers:
+FTS5 supplies the postings of each term; the score is BM25 over all terms of the query, summed in one pass
+over an array per term. So the score is exact, masks apply before the cut, and the idf is never negative. The
+tiers:
 
 * ``fts``: words, joined by OR (``unicode61``).
-* ``trigram``: every run and word of a query with Chinese, Japanese or Korean is whole in the chunk.
-* ``ngram``: some pairs of characters of such a query are.
-* ``like``: nothing was found; the pieces are looked for anywhere inside the text.
+* ``trigram``: the chunk contains every run and word of a query with Chinese, Japanese or Korean text whole.
+* ``ngram``: the chunk contains some character pairs of such a query.
+* ``like``: the other tiers found nothing; the pieces are searched as substrings of the text.
 """
 
 from __future__ import annotations
@@ -39,38 +39,39 @@ if TYPE_CHECKING:
     Ids64 = NDArray[np.int64]
 
 
-# Robertson & Zaragoza 2009, Lucene's defaults: how fast repetition saturates, how much length counts.
+# Robertson & Zaragoza 2009, Lucene's defaults: saturation of the term frequency, weight of the length.
 K1 = 1.2
 B = 0.75
 # Candidates of each arm, whatever the limit: answers for N are prefixes of those for N + k. With 300 the
 # first ten are the same on every set, and a query takes 2 ms longer.
 POOL = 150
-# A query of one run is a word: where it stands whole counts as two more terms, so that those chunks come
-# first (179 of 180 made queries, without it 160). A question's runs don't: there it costs .03 of nDCG@10.
+# A query of one run is a word: its whole occurrence counts as two more terms, so that chunks with it rank
+# first (in 179 of 180 made queries, without this in 160). Not for the runs of questions, where it costs .03
+# of nDCG@10.
 WHOLE_TIMES = 2
-# Of the weight of a term that was typed as it stands: what a word is taken for comes below that.
+# Factor of the weight of a corrected term, so that it ranks below a term that was typed exactly.
 CORRECTED_SHARE = 0.7
 MIN_SUBSTRING = 3  # shorter pieces of other scripts than CJK would match almost everything
-MAX_SUBSTRING_CHUNKS = 5_000  # of one piece that are read to count it; more are a piece of every word
-# Chunks with an excluded word that are read for its minus, the newest first: all would take 50 ms a word.
+MAX_SUBSTRING_CHUNKS = 5_000  # read to count one piece; a piece in more chunks is part of every word
+# Chunks searched for an excluded word with its minus sign, newest first: all would take 50 ms per word.
 MAX_LITERAL_CHUNKS = 2_000
-LITERAL_CHUNKS = 64  # at once: where a note writes a word so, one of the first mostly does; arbitrary
+LITERAL_CHUNKS = 64  # read at once: one of the first chunks mostly decides; arbitrary
 
-# Chunks or postings scored at once: what each step makes stays in a core's second cache (1 MB).
+# Chunks or postings scored at once: the arrays of each step fit into a core's second-level cache (1 MB).
 BLOCK = 1 << 16
-# Looked at one by one rather than all together: a gathered chunk costs 20 ns a term, one of a row of them 1.
+# Below this share, chunks are gathered rather than scanned: 20 ns per chunk and term, instead of 1 ns.
 FEW = 1 / 64
-ROUNDING = 1e-4  # of sums in float32, as a share; far above it
+ROUNDING = 1e-4  # upper bound of the relative error of float32 sums, with a wide margin
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordArm:
     """The keyword arm's judgement of every chunk."""
 
-    pool: Ids  # with the best words of their own, best first
-    terms: tuple[Term, ...]  # of the query's words; behind them the forms of some
+    pool: Ids  # the chunks with the best BM25 of their own, best first
+    terms: tuple[Term, ...]  # of the query's words, followed by the forms of some
     tier: str
-    whole: frozenset[int]  # ids in which all of a CJK query stands whole
+    whole: frozenset[int]  # ids of chunks that contain all of a CJK query whole
     _postings: tuple[Postings, ...]  # of each term
     _scores: ChunkScores
     _mask: Mask
@@ -83,16 +84,16 @@ class KeywordArm:
 
     @property
     def reachable(self) -> float:
-        """What BM25 a chunk full of every word would reach."""
+        """The BM25 of a chunk full of every word."""
         return sum(term.idf * term.times for term in self.words)
 
     def scores_of(self, ids: Sequence[int] | Ids) -> list[float]:
-        """Return each chunk's score in [0, 1): by its own words and by those of its source."""
+        """Return each chunk's score in [0, 1), from its own words and the words of its source."""
         found: list[float] = self.evidence_of(grouped(self._snapshot, ids)).tolist()
         return found
 
     def evidence_of(self, chunks: Grouped) -> NDArray[np.float64]:
-        """Return the same of chunks that are grouped."""
+        """Return the scores of `scores_of` for grouped chunks."""
         columns = self._snapshot.columns
         firsts, _ = stretches(columns, chunks.one_each)
         return keyword_scores(
@@ -105,7 +106,7 @@ class KeywordArm:
         )
 
     def only(self, texts: Collection[str]) -> KeywordArm:
-        """Return the judgement by some of the words alone, named without regard to case, and no forms."""
+        """Return the judgement by only the words *texts*, given in lower case, without forms."""
         kept = [
             (term, one)
             for term, one in zip(self.terms, self._postings, strict=True)
@@ -116,14 +117,14 @@ class KeywordArm:
         return replace(self, terms=named, _postings=postings, _scores=scores)
 
     def shares_of(self, chunk_id: int) -> Shares:
-        """Return how much a chunk's own words count for it, and those of its source."""
+        """Return the shares of a chunk's own words and its source's words in its score."""
         [source] = take(self._snapshot.columns.source, [chunk_id])
         return shares_of(dated=self._snapshot.sources[source].dated)
 
     def place(self, chunk_id: int) -> tuple[int, float]:
         """Return a chunk's rank by its own words among all that may answer, from 1, and its score.
 
-        In the pool the order is another one: there the source counts, too.
+        The pool has another order, because there the source's words count, too.
         """
         [score] = self.scores_of([chunk_id])
         scores = self._scores.every()
@@ -131,16 +132,16 @@ class KeywordArm:
         return 1 + count_above(scores, self._mask, own), score
 
     def counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
-        """Return how often each term stands in a chunk."""
+        """Return the count of each term in a chunk."""
         return self._counts(chunk_id, chunk_id + 1)
 
     def first_counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
-        """Return how often each term stands in the first chunk of a chunk's source."""
+        """Return the count of each term in the first chunk of a chunk's source."""
         [first], _ = stretches(self._snapshot.columns, [chunk_id])
         return self._counts(int(first), int(first) + 1)
 
     def file_counts_of(self, chunk_id: int) -> list[tuple[Term, int]]:
-        """Return how often each term stands in all chunks of a chunk's source, as it counts there."""
+        """Return each term's count in a chunk's source; forms count as their word if the source has it."""
         [first], [end] = stretches(self._snapshot.columns, [chunk_id])
         counts = [count for _, count in self._counts(int(first), int(end))]
         for place, word in self._instead().items():
@@ -156,7 +157,7 @@ class KeywordArm:
         return _weighted(self.terms, self._postings)
 
     def _instead(self) -> dict[int, int]:
-        """Return place of some forms → that of their word, among the terms."""
+        """Return, among the terms, the index of each entry of forms → the index of their word."""
         words = {term.text: place for place, term in enumerate(self.terms) if not term.forms}
         return {place: words[term.text] for place, term in enumerate(self.terms) if term.forms}
 
@@ -177,12 +178,12 @@ def keyword_arm(view: View, query: Query, mask: Mask) -> KeywordArm:
 
 
 def knows_a_word(view: View, query: Query) -> bool:
-    """Tell whether some chunk has a word of the query."""
+    """Return whether some chunk contains a word of the query."""
     return any(term.document_frequency for term, _ in _terms(view, query)[0])
 
 
 def stands_literally(view: View, typed: str) -> bool:
-    """Tell whether some chunk has *typed*, a word with a minus in front, exactly so: as ``find -name``."""
+    """Return whether some chunk contains *typed*, a word with a minus, literally: ``find -name``."""
     written = re.compile(rf"(?<![^\s(\[{{`'\"]){re.escape(searched_text(typed))}(?!\w)")
     ids = sorted(view.matching("words", phrase_expression(typed)), reverse=True)[:MAX_LITERAL_CHUNKS]
     some = (ids[start : start + LITERAL_CHUNKS] for start in range(0, len(ids), LITERAL_CHUNKS))
@@ -208,7 +209,7 @@ def _weighted(named: Sequence[Term], postings: Sequence[Postings]) -> list[tuple
 
 
 def phrase_expression(phrase: str) -> str:
-    """Return the FTS5 expression for a phrase; nothing in it can be an operator."""
+    """Return the FTS5 expression for a phrase, quoted so that it contains no operators."""
     pieces = pieces_of(phrase)
     tokens: list[str] = []
     prefix = ""
@@ -219,7 +220,7 @@ def phrase_expression(phrase: str) -> str:
             continue
         tokens += pairs_of(piece)
         if not last:
-            tokens.append(piece[-1])  # as `prepare` ends a run
+            tokens.append(piece[-1])  # the token with which `prepare` ends a run
         elif len(piece) == 1:  # each character starts exactly one term
             tokens.append(piece)
             prefix = " *"
@@ -227,7 +228,7 @@ def phrase_expression(phrase: str) -> str:
 
 
 def _terms(view: View, query: Query) -> tuple[list[tuple[Term, Postings]], frozenset[int]]:
-    """Return each term with its postings, and the chunks with all runs whole."""
+    """Return the terms with their postings, and the chunks that contain all runs whole."""
     runs = [piece for piece in query.pieces if is_spaceless(piece)]
     words = content_words(tuple(piece for piece in query.pieces if not is_spaceless(piece)))
     exact = view.reader.terms(" ".join([*words, *(pair for run in runs for pair in pairs_of(run))]))
@@ -248,7 +249,7 @@ def _forms(view: View, query: Query, word: Term) -> tuple[Term, Postings]:
     assert query.language is not None
     forms = query.forms[word.text]
     postings = postings_of_forms(view, word.text, forms, query.language)
-    # No chunk is among those of both. A rare form of a frequent word says no more than the word does.
+    # The two sets of chunks are disjoint. A rare form of a frequent word must not weigh more than the word.
     frequency = word.document_frequency + postings.document_frequency
     says = idf(view.snapshot.columns.count, frequency)
     share = FORMS_SHARE * word.share
@@ -269,12 +270,12 @@ def _term(
 
 
 def idf(chunks: int, document_frequency: int) -> float:
-    """Return how much a term says: Lucene's form, never 0 or negative, also in a workspace of one note."""
+    """Return a term's idf in Lucene's form: always above 0, also in a workspace of one note."""
     return math.log(1 + (chunks - document_frequency + 0.5) / (document_frequency + 0.5))
 
 
 def _whole_runs(view: View, runs: Sequence[str], words: Sequence[str]) -> frozenset[int]:
-    """Return the chunks in which every run and word stands whole; none where no run is a trigram long."""
+    """Return the chunks that contain every run and word whole; none if no run has three characters."""
     if not any(len(run) >= MIN_SUBSTRING for run in runs):
         return frozenset()
     found: set[int] | None = None
@@ -288,10 +289,10 @@ def _whole_runs(view: View, runs: Sequence[str], words: Sequence[str]) -> frozen
 
 
 def _substrings(view: View, query: Query, mask: Mask) -> list[tuple[Term, Postings]]:
-    """Look for each piece inside the text; a substring is scored as a term by the same BM25."""
+    """Search each piece as a substring of the text; a substring is scored like a term, by BM25."""
     found = []
     for piece in dict.fromkeys(content_words(query.pieces)):
-        # Where a part of a spaceless run stands, its pairs have been found before.
+        # Any part of a spaceless run was found by its pairs already.
         if len(piece) >= MIN_SUBSTRING and not is_spaceless(piece):
             postings = counted(view.inside(piece, MAX_SUBSTRING_CHUNKS, mask.__getitem__))
             found.append((_term(view, piece, postings), postings))
@@ -301,26 +302,26 @@ def _substrings(view: View, query: Query, mask: Mask) -> list[tuple[Term, Postin
 class ChunkScores:
     """BM25 of the chunks: Σ weight · tf / (tf + k1 (1 - b + b · length / average length)). For one thread.
 
-    Rare terms say most and cost least, so they are added first. What the frequent ones can add is at most
-    their weights, as MaxScore has it (Turtle & Flood 1995): once that cannot bring a chunk among the best,
-    it is not looked for there. Each chunk's sum is made of the same float32 numbers in the same order, the
-    rarest term's first, however postings are held and whichever chunks are asked for.
+    Rare terms have the highest weight and the lowest cost, so they are added first. Frequent terms can add at
+    most their weights (MaxScore, Turtle & Flood 1995): chunks that cannot reach the best that way are
+    skipped. Each chunk's sum adds the same float32 numbers in the same order, the rarest term's first,
+    regardless of the storage of the postings and of the chunks asked for.
     """
 
     def __init__(
         self, terms: Sequence[tuple[float, Postings]], columns: Columns, k1: float, b: float
     ) -> None:
-        """Add up the terms that are held as ids; the others when they are needed."""
+        """Add the terms whose postings are held as ids; the other terms are added on demand."""
         self._norms = columns.norms(k1, b)
-        self._sums = np.zeros(len(self._norms), np.float32)  # of the terms that are added
-        self._rest = sorted(terms, key=lambda one: -one[1].document_frequency)  # the next one last
+        self._sums = np.zeros(len(self._norms), np.float32)  # over the terms added so far
+        self._rest = sorted(terms, key=lambda one: -one[1].document_frequency)  # the next is last
         self._columns = columns
         while self._rest and all(part.ids is not None for part in self._rest[-1][1].parts):
             self._add_next()
 
     def best(self, mask: Mask, limit: int) -> NDArray[np.int64]:
         """Return the ids of the *limit* highest scores above 0 under *mask*, best first, ties by id."""
-        is_open = mask_size(mask) == self._columns.count  # all that have a score may be returned
+        is_open = mask_size(mask) == self._columns.count  # every chunk with a score may be returned
         while self._rest:
             least = float(lower_bound(self._sums if is_open else np.where(mask, self._sums, 0), limit))
             least -= ROUNDING * least + sum(weight for weight, _ in self._rest)
@@ -364,14 +365,15 @@ def bm25_of_sources(
     *,
     instead: Mapping[int, int] = MappingProxyType({}),
 ) -> NDArray[np.float64]:
-    """Return the BM25 of each id's source, taken as one long chunk of all that its chunks have.
+    """Return the BM25 of each id's source, treated as one long chunk.
 
-    Counts and lengths are sums over its chunks; the average length is that of a chunk, as in `bm25`. What
-    two chunks share is counted twice, in the counts as in the length. Its only chunk scores what it does.
+    Counts and lengths are sums over the source's chunks; the average length is the chunks' average, as in
+    `ChunkScores`. Text in two chunks is counted twice, in the counts and in the length. A source of one chunk
+    scores the same as the chunk.
 
-    *instead*: place of some forms among the terms → that of their word. In a source that has the word, too,
-    in another chunk, they count as the word: as a term of their own they would count for it twice, and left
-    out they cost .01 of nDCG@10 on manual pages.
+    *instead*: index of an entry of forms among the terms → index of their word. If another chunk of the
+    source has the word, the forms count as the word: as a separate term they would count twice, and leaving
+    them out costs .01 of nDCG@10 on manual pages.
     """
     first, end = stretches(columns, ids)
     average = max(columns.total_length / max(columns.count, 1), 1)
@@ -389,13 +391,13 @@ def bm25_of_sources(
 
 
 def count_between(term: Postings, first: int, end: int) -> int:
-    """Return how often a term stands in the chunks from *first* to before *end*."""
+    """Return the count of a term in the chunks from *first* to before *end*."""
     stretch = _Stretches(np.array([first]), np.array([end]))
     return int(sum(stretch.counts(part)[0] for part in term.parts))
 
 
 def _counts_at(part: Part, ids: NDArray[np.int64]) -> Scores:
-    """Return how often the term stands in each of some chunks."""
+    """Return the count of the term in each chunk of *ids*."""
     if not part.size:
         return np.zeros(len(ids), np.float32)
     if part.ids is None:
@@ -422,7 +424,7 @@ def _add_sparse(
     scores: Scores, norms: Scores, weight: np.float32, ids: PostingIds, counted_there: NDArray[np.uint8]
 ) -> None:
     for start in range(0, len(ids), BLOCK):
-        # With places of numpy's own type, and "clip", which never clips here, a gather takes half as long.
+        # Indices of type intp and mode "clip", which never clips here, halve the time of a gather.
         at = ids[start : start + BLOCK].astype(np.intp)
         counts = counted_there[start : start + BLOCK].astype(np.float32)
         added = norms.take(at, mode="clip")
@@ -434,24 +436,24 @@ def _add_sparse(
 
 
 class _Stretches:
-    """Stretches of ids: from each *first* to before its *end*."""
+    """Ranges of ids: from each *first* to before its *end*."""
 
     def __init__(self, first: NDArray[np.int64], end: NDArray[np.int64]) -> None:
         self._last = int(end.max(initial=0))
         self._first, self._end = first, end
         self._edges = np.concatenate([first, end]).astype(np.int32)
-        self._ids = _spread(first, end)  # for all counts that are held by id
+        self._ids = _spread(first, end)  # for counts that are indexed by id
 
     def sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the sum over each stretch of *values* that stand at the places of their ids."""
-        if len(values) < self._last:  # of the ids from there on it has none
+        """Return the sum over each range of *values*, which are indexed by id."""
+        if len(values) < self._last:  # the ids beyond have no values
             spread = _spread(np.minimum(self._first, len(values)), np.minimum(self._end, len(values)))
         else:
             spread = self._ids
         return _summed(values, spread, len(self._first))
 
     def counts(self, part: Part) -> NDArray[np.float64]:
-        """Return how often a term stands in each stretch."""
+        """Return the count of a term in each range."""
         if part.ids is None:
             return self.sums(part.counts)
         low, high = np.searchsorted(part.ids, self._edges).reshape(2, -1)
@@ -459,7 +461,7 @@ class _Stretches:
 
 
 def _spread(first: Ids64, end: Ids64) -> tuple[Ids64, Ids64]:
-    """Return of each place in some stretches which one it is in, and the place."""
+    """Return, for each index in some ranges, the number of its range, and the index."""
     sizes = end - first
     which = np.repeat(np.arange(len(first)), sizes)
     return which, np.arange(len(which)) + (first - (np.cumsum(sizes) - sizes))[which]

@@ -1,8 +1,8 @@
 """The query language: any text is a valid query. Pure.
 
-Words are looked for, ``"a phrase"`` must stand in the chunk, ``-word`` must not, and what has a key of
-`FILTER_KEYS` before a colon filters. What does not fit that is words: there are no syntax errors. The flags
-of commands (``-i``, ``-rf``, ``-n10``, ``--name``) are words, too.
+Words are searched, ``"a phrase"`` must occur in the chunk, ``-word`` must not, and ``key:value`` with a key
+of `FILTER_KEYS` is a filter. Anything else counts as words: there are no syntax errors. The flags of commands
+(``-i``, ``-rf``, ``-n10``, ``--name``) are words, too.
 """
 
 import re
@@ -15,12 +15,12 @@ from memd.languages import Language
 from memd.search.filters import BY_KEY, Filters, conditions, joined
 from memd.text import clean, pieces_of
 
-# Filters of a query among which days are read that are no dates of ISO, at up to 12 ms each. Arbitrary.
+# Filters of a query that may have dates other than ISO's, which take up to 12 ms each. Arbitrary.
 MAX_RELATIVE = 16
 MAX_QUERY_CHARS = 10_000  # arbitrary; more than a page of text as a question
-# A question's function words: they stand in most chunks of a large workspace, where their idf is next to
-# 0 anyway; in a small one they would let "the paper" find "execute the pipeline". Kept when there is
-# nothing else to look for, and inside phrases.
+# Function words of questions: in a large workspace they occur in most chunks, and their idf is close to 0
+# anyway; in a small one they would let "the paper" find "execute the pipeline". They are kept in phrases, and
+# in a query that has no other words.
 STOP_WORDS = frozenset(
     """
     a an and are as at be been but by can could did do does for from had has have he her his how i if in into
@@ -28,9 +28,9 @@ STOP_WORDS = frozenset(
     those to was we were what when where which who whom why will with would you your
     """.split()  # noqa: SIM905 - readable as words
 )
-# Factor of a word's weight for a chunk that has only other forms of it. With .9 the keyword arm finds more,
-# but hybrid search loses recall, because more chunks come close to the right one; with .6 French questions
-# find fewer notes.
+# Factor of a word's weight in a chunk that has only other forms of the word. With .9 the keyword arm finds
+# more, but hybrid search loses recall, because more chunks come close to the right one; with .6 French
+# questions find fewer notes.
 FORMS_SHARE = 0.7
 _TOKEN = re.compile(
     rf"""(?P<minus>(?<!\S)-)?"(?P<phrase>[^"]+)"
@@ -39,7 +39,7 @@ _TOKEN = re.compile(
       | (?P<text>\S+)""",
     re.VERBOSE,
 )
-# What follows the minus of a flag: at most two letters, perhaps a number, perhaps the end of a sentence.
+# The text after a flag's minus: at most two letters, then perhaps a number and punctuation.
 _FLAG = re.compile(r"[A-Za-z]{0,2}[0-9]*[.,;:!?)]*")
 
 
@@ -47,15 +47,15 @@ _FLAG = re.compile(r"[A-Za-z]{0,2}[0-9]*[.,;:!?)]*")
 class Query:
     """A query, parsed."""
 
-    text: str  # what the model reads: the words and phrases, without operators
+    text: str  # the text that is embedded: words and phrases, without operators
     pieces: tuple[str, ...] = ()  # words and spaceless runs, in order, stop words included
-    phrases: tuple[str, ...] = ()  # each must stand in a chunk
-    excluded: tuple[str, ...] = ()  # none may
+    phrases: tuple[str, ...] = ()  # each must occur in the chunk
+    excluded: tuple[str, ...] = ()  # none may occur in the chunk
     filters: Filters = ()
     words: tuple[str, ...] = ()  # as they were typed, in order, without operators and quotes
-    begun: str = ""  # the last of them, where it may be the beginning of another word
-    corrected: Mapping[str, str] = field(default_factory=dict)  # word as typed → the term it is taken for
-    # Term of a word → the terms that are other forms of it. What is not in here has none.
+    begun: str = ""  # the last word, if it may be unfinished
+    corrected: Mapping[str, str] = field(default_factory=dict)  # word as typed → the term it is corrected to
+    # Term of a word → the terms of its other forms, if it has any.
     forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     language: Language | None = None  # of those forms
 
@@ -65,9 +65,9 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
 
     Args:
         raw: what was typed.
-        today: what days count from that are no dates of ISO; None: such text is words.
-        excludes: whether the minus of ``-word`` or ``-"a phrase"``, given as typed, is an operator; else the
-            word or phrase is looked for. It is not asked about flags.
+        today: the day that relative dates count from; None: such text counts as words.
+        excludes: whether the minus of ``-word`` or ``-"a phrase"``, given as typed, is an operator; if not,
+            the word or phrase is searched. Not called for flags.
     """
     words: list[str] = []
     phrases: list[str] = []
@@ -85,7 +85,7 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
             excluded.append(token["excluded"])
         else:
             words.append(token[0].strip('"'))
-    if not (words or phrases) and excluded:  # nothing to look for: then the minus was not an operator
+    if not (words or phrases) and excluded:  # nothing to search for: then the minus was not an operator
         words, excluded = excluded, []
     phrases = [phrase for phrase in phrases if pieces_of(phrase)]
     excluded = [word for word in excluded if pieces_of(word)]
@@ -101,19 +101,19 @@ def parse(raw: str, today: date | None = None, excludes: Callable[[str], bool] =
 
 
 def unfinished(query: Query, raw: str) -> Query:
-    """Return *query*, parsed from *raw*, as one that is still being typed: its last word may go on."""
+    """Return *query*, parsed from *raw*, with its last word marked as unfinished, if *raw* ends with it."""
     last = query.words[-1] if query.words else ""
     return replace(query, begun=last) if last and raw.endswith(last) else query
 
 
 def content_words(pieces: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the pieces that say what is looked for: all but stop words, or all where those are all."""
+    """Return the pieces without stop words, or all pieces if all are stop words."""
     kept = tuple(piece for piece in pieces if piece.casefold() not in STOP_WORDS)
     return kept or pieces
 
 
 def _value(key: str, text: str, today: date | None) -> Any:
-    """Return the value that is typed behind a key, None where the key cannot have it."""
+    """Parse the value typed after a key; None if it is not valid for the key."""
     try:
         return BY_KEY[key].parse(text, today)
     except (ValueError, OverflowError):
@@ -121,11 +121,11 @@ def _value(key: str, text: str, today: date | None) -> Any:
 
 
 def restricted(query: Query, given: Mapping[str, Sequence[Any]]) -> Query:
-    """Return *query* with the filters of a request joined to those that were typed.
+    """Return *query* with the filters of a request added to its typed filters.
 
     Args:
-        query: what was typed.
-        given: name of a filter → its values; empty ones ask for nothing.
+        query: the parsed query.
+        given: name of a filter → its values; empty values are ignored.
     """
     asked = {name: [value for value in values if value] for name, values in given.items()}
     return replace(query, filters=joined([*query.filters, *conditions(asked)]))

@@ -1,8 +1,9 @@
-"""Recall: what is always known and what was found, as text for a prompt that fits into a budget. Pure.
+"""Recall: the core notes and the hits of a search as one text for a prompt, within a token budget. Pure.
 
-In order: the core, which has a share of its own, then hits, best first. A hit is sent with all of its section
-where that is small beside what is left, else with its neighbours, else alone; what does not fit is cut at the
-end of a line or sentence, and says so. No line is sent twice, nor what nearly says the same.
+The core comes first and has its own share of the budget; hits follow, best first. A hit is sent with its
+whole section if that is small relative to the room left, otherwise with its neighbours, otherwise alone. A
+piece that does not fit is cut at the end of a line or sentence and marked as cut. No line or near-duplicate
+is sent twice.
 """
 
 import html
@@ -19,53 +20,52 @@ from memd.search.ranking import of_hit
 from memd.search.search import Hit
 from memd.search.snippet import Line, Part, Passage, passage
 
-ESTIMATOR = (
-    "ceil(UTF-8 bytes / 4)"  # no tokenizer is right for every model; this one errs little, and says so
-)
+# No tokenizer fits every model; this estimate errs little, and answers name it.
+ESTIMATOR = "ceil(UTF-8 bytes / 4)"
 BYTES_PER_TOKEN = 4
-CORE_SHARE = 1 / 4  # of the budget: what is always known must leave room for what was asked
-# A section of so many bytes, about three chunks, is sent whole wherever it fits; a longer one must leave as
-# much room for other hits. benchmarks.recall: 2,400 has fewer passages inside, 4,000 as many.
+CORE_SHARE = 1 / 4  # of the budget: the core must leave room for the hits
+# A section of up to this size, about three chunks, is sent whole if it fits; a longer section must leave as
+# much room for other hits. In benchmarks.recall, 2,400 includes fewer relevant passages, 4,000 as many.
 SECTION_BYTES = 3_200
-SECTION_SHARE = 1 / 2  # of what is left
-# A piece that is cut to less says nothing: about a sentence. Where nothing else is sent even that goes.
+SECTION_SHARE = 1 / 2  # of the room left
+# A piece cut to less than about a sentence is useless. Ignored if nothing else has been sent.
 MIN_CUT_BYTES = 120
 
 Format = Literal["markdown", "xml"]
 Lines = dict[Line, str]  # of one source
 
-# As memd.sources.chunk has the ends of sentences, and those of lines.
+# The ends of lines, and of sentences as in memd.sources.chunk.
 _ENDS = re.compile(
     r"\n|[.!?\u2026][\"'\u201d\u2019)\]]*(?=\s|$)"
     r"|[\u3002\uff01\uff1f\uff1b][\u300d\u300f\u201d\u2019\uff09]*"
 )
 _SPACES = re.compile(r"\s")
 _TICKS = re.compile(r"`{3,}")
-# What XML 1.0 has no way to write.
+# Characters that XML 1.0 cannot represent.
 _NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A place of which something may be sent."""
+    """A chunk that may be sent, with the text around it."""
 
     id: int  # of its chunk
     path: str
-    about: str  # the headings above it, else the title of its source
+    about: str  # the headings above it, or the title of its source
     day: date
     origin: str  # "human" or "agent"
-    score: float | None  # None: of the core
-    confidence: Confidence | None  # how good a match it is; None: of the core
+    score: float | None  # None: a core note
+    confidence: Confidence | None  # None: a core note
     own: Lines
-    beside: Lines = field(default_factory=dict)  # with the neighbours that match, too
-    section: Callable[[], Lines] = dict  # looks up what is around it in its source
-    match_line: int = 0  # of the source; what is cut shows it
+    beside: Lines = field(default_factory=dict)  # its own lines and those of neighbours that match, too
+    section: Callable[[], Lines] = dict  # loads the lines of its section
+    match_line: int = 0  # of the source; a cut piece includes it
     superseded_by: tuple[str, ...] = ()
 
     @property
     def passage(self) -> Passage:
-        """Its own lines."""
+        """Its own lines as a passage."""
         found = _passage(self.own)
         assert found is not None
         return found
@@ -73,26 +73,26 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Some lines of a piece that are sent."""
+    """The part of a piece that is sent."""
 
     piece: Piece
     passage: Passage
-    lines: Lines  # that are in it
+    lines: Lines  # of the passage
     is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What is sent, and what is not."""
+    """The text of a recall, with the pieces sent and omitted."""
 
     text: str
-    tokens: int  # of *text*, all of it
+    tokens: int  # of the whole *text*, estimated
     sent: tuple[Sent, ...]
     omitted: tuple[tuple[Piece, str], ...]  # with the reason
 
 
 def piece_of(hit: Hit, answer: Confidence, section: Callable[[], Lines]) -> Piece:
-    """Return what may be sent of a hit; *answer*: how good that is."""
+    """Convert a hit to a piece; *answer*: the confidence of its answer."""
     chunk, source = hit.chunk, hit.source
     return Piece(
         id=hit.candidate.id,
@@ -119,17 +119,17 @@ def recall(
     preface: str = "",
     left_out: Sequence[tuple[Piece, str]] = (),
 ) -> Recalled:
-    """Return as much as fits; a piece that is too long does not end it.
+    """Fill the budget; a piece that is too long is omitted, and shorter pieces after it are still tried.
 
-    The budget is counted on the text that is really sent, frame, sources and *preface* included.
+    The budget applies to the final text, including markup, source lines and *preface*.
 
     Args:
-        core: what goes first, in this order, within CORE_SHARE.
+        core: pieces that come first, in this order, within CORE_SHARE.
         hits: best first.
-        budget_tokens: of the whole text.
-        style: of the text.
-        preface: said of the hits.
-        left_out: what is not to be sent, and why.
+        budget_tokens: for the whole text.
+        style: the format of the text.
+        preface: a remark before the hits.
+        left_out: pieces that must not be sent, with the reason.
     """
     filling = _Filling(_FRAMES[style], budget_tokens * BYTES_PER_TOKEN)
     core_bytes = int(filling.most_bytes * CORE_SHARE)
@@ -146,23 +146,23 @@ def count_tokens(text: str) -> int:
 
 
 class Frame(Protocol):
-    """How pieces become one text that no text of a note can get out of."""
+    """A format that joins pieces, so that a note's text cannot break out of its piece."""
 
     def piece(self, sent: Sent) -> str:
-        """Return one piece with where it is from."""
+        """Format a piece, including its source."""
 
     def remark(self, text: str) -> str:
-        """Return what memd itself says."""
+        """Format a remark by memd itself."""
 
     def whole(self, parts: Sequence[str]) -> str:
-        """Return all of it."""
+        """Join the formatted parts."""
 
 
 class Markdown:
-    """Each piece is a heading, a line with its source, and a fence that is longer than any inside."""
+    """Each piece is a heading, a source line, and a fenced block with a fence longer than any in the text."""
 
     def piece(self, sent: Sent) -> str:
-        """Return one piece with where it is from."""
+        """Format a piece, including its source."""
         one, text = sent.piece, sent.passage.text
         fence = "`" * (max((len(run) for run in _TICKS.findall(text)), default=2) + 1)
         newer = f", superseded by {', '.join(one.superseded_by)}" if one.superseded_by else ""
@@ -171,23 +171,23 @@ class Markdown:
         told = f"{one.day.isoformat()}, written by {_writer(one)}{newer}{weak}{cut}"
         place = f"{one.path}:{sent.passage.start_line}-{sent.passage.end_line}"
         lines = [_line(f"Source: {place} ({told})"), "", fence, text, fence]
-        # What begins with its own heading needs no other.
+        # A text that begins with a heading needs no other heading.
         return "\n".join(lines if text.startswith("#") else [f"### {_line(one.about)}", *lines])
 
     def remark(self, text: str) -> str:
-        """Return what memd itself says."""
+        """Format a remark by memd itself."""
         return text
 
     def whole(self, parts: Sequence[str]) -> str:
-        """Return all of it."""
+        """Join the formatted parts."""
         return "\n\n".join(parts)
 
 
 class Xml:
-    """Each piece is an element, its source in attributes; text and values are escaped."""
+    """Each piece is an element with its source in attributes; text and values are escaped."""
 
     def piece(self, sent: Sent) -> str:
-        """Return one piece with where it is from."""
+        """Format a piece, including its source."""
         one, shown = sent.piece, sent.passage
         values = {
             "path": one.path,
@@ -203,11 +203,11 @@ class Xml:
         return f"<note {told}>\n{_content(shown.text)}\n</note>"
 
     def remark(self, text: str) -> str:
-        """Return what memd itself says."""
+        """Format a remark by memd itself."""
         return f"<remark>{_content(text)}</remark>"
 
     def whole(self, parts: Sequence[str]) -> str:
-        """Return all of it."""
+        """Join the formatted parts."""
         return "\n".join(["<memory>", *parts, "</memory>"]) if parts else ""
 
 
@@ -216,35 +216,35 @@ _FRAMES: dict[Format, Frame] = {"markdown": Markdown(), "xml": Xml()}
 
 @dataclass(slots=True)
 class _Filling:
-    """A text that is being filled."""
+    """The state of `recall`: the text so far."""
 
     frame: Frame
     most_bytes: int
     sent: list[Sent] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
-    _remark: str = ""  # stands in front of the next piece, and nowhere where there is none
-    _lines: dict[str, set[Line]] = field(default_factory=dict)  # by path: what is sent
-    _fingerprints: dict[Passage, Fingerprint] = field(default_factory=dict)  # where one was needed
+    _remark: str = ""  # added before the next piece, if one follows
+    _lines: dict[str, set[Line]] = field(default_factory=dict)  # sent lines by path
+    _fingerprints: dict[Passage, Fingerprint] = field(default_factory=dict)  # those computed so far
 
     def say(self, remark: str) -> None:
-        """Put a remark in front of what comes."""
+        """Add a remark before the next piece."""
         self._remark = self.frame.remark(remark) if remark else ""
 
     def text(self) -> str:
-        """Return all that is sent."""
+        """Return the whole text."""
         return self.frame.whole(self._parts)
 
     def add(self, one: Piece, most_bytes: int) -> str:
-        """Send as much of a piece as fits and is not sent yet; return why nothing of it is sent."""
+        """Add the part of a piece that fits and is new; return the reason if nothing is added, or ""."""
         known = self._lines.get(one.path, set())
         lines = {line: text for line, text in one.own.items() if line not in known}
         own = _passage(lines)
         if own is None:
             return "its lines are sent with another hit"
-        # With its first character, which tells whether it is framed with a heading of its own.
+        # With the first character of the text, which decides whether the markup adds a heading.
         framed = self.frame.piece(Sent(one, replace(own, text=own.text[:1]), {}))
         room = most_bytes - _size(self._with(framed)) + _size(own.text[:1])
-        # Of fifty hits ten find room: nothing is looked up for the rest.
+        # Typically ten of fifty hits fit: load nothing for the rest.
         if self.sent and room < min(MIN_CUT_BYTES, _size(own.text)):
             return self._too_long(one, own, most_bytes)
         if like := next((before for before in self.sent if self._is_like(one, before)), None):
@@ -260,9 +260,9 @@ class _Filling:
         return f"over budget: {-(-needed // BYTES_PER_TOKEN)} tokens, {left} left"
 
     def _is_like(self, one: Piece, before: Sent) -> bool:
-        """Tell whether a piece nearly says what is sent, or stands in what is sent of the core.
+        """Return whether a piece is a near-duplicate of a sent piece, or is contained in a sent core note.
 
-        Hits of two sources were compared by the search.
+        The search has already compared hits of different sources.
         """
         if before.piece.score is None:
             return is_in(self._fingerprint(one.passage), self._fingerprint(before.passage))
@@ -277,13 +277,13 @@ class _Filling:
         return self._fingerprints[shown]
 
     def _forms(self, one: Piece, own: Lines, room: int, most_bytes: int) -> Iterator[Sent]:
-        """Yield what may be sent of a piece, the most first. With what is around it only what is all new."""
+        """Yield the possible forms of a piece, longest first; context is added only if all of it is new."""
         known = self._lines.get(one.path, set())
         most = max(room * SECTION_SHARE, SECTION_BYTES)
         whole = _passage(own)
         if whole is None:
             return
-        # Where it has no room alone, nothing is looked up around it.
+        # If the piece alone does not fit, load no context.
         for lines in (one.section(), one.beside, own) if _size(whole.text) <= room else ():
             shown = _passage(lines)
             if shown is None or not known.isdisjoint(lines):
@@ -305,23 +305,22 @@ class _Filling:
         return True
 
     def _cut(self, one: Piece, own: Passage, most_bytes: int) -> Passage | None:
-        """Return as much of a passage as fits: its beginning, or what is around the line that matches."""
+        """Return the part of a passage that fits: its beginning, or the lines around the matching line."""
         shown = self._beginning(one, own, most_bytes)
         if shown is not None and not shown.end_line < one.match_line <= own.end_line:
             return shown
         behind = self._beginning(one, _from_line(own, one.match_line), most_bytes)
         if behind is None or behind.end_line < own.end_line:
             return behind or shown
-        starts = range(
-            own.start_line, one.match_line + 1
-        )  # it reaches the end: as many lines in front as fit
+        # The rest fits: add as many earlier lines as fit.
+        starts = range(own.start_line, one.match_line + 1)
         first = bisect_left(
             starts, 0, key=lambda line: self._fits(one, _from_line(own, line), most_bytes) - 1
         )
         return _from_line(own, starts[first]) if first < len(starts) else behind
 
     def _beginning(self, one: Piece, whole: Passage, most_bytes: int) -> Passage | None:
-        """Return as much of the beginning of a passage as fits: whole sentences, if these say enough."""
+        """Return the longest beginning of a passage that fits: whole sentences, if these are long enough."""
         for pattern in (_ENDS, _SPACES):
             ends = [match.end() for match in pattern.finditer(whole.text)]
             number = bisect_right(
@@ -379,7 +378,7 @@ def _attribute(key: str, value: str) -> str:
 
 
 def _content(text: str) -> str:
-    """Return a text as an element's content; a parser of XML would take a carriage return for a line feed."""
+    """Escape a text as XML content; carriage returns, too, which an XML parser would turn into line feeds."""
     return html.escape(_xml(text), quote=False).replace("\r", "&#13;")
 
 
