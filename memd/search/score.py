@@ -1,13 +1,13 @@
-"""The scores of both arms for all chunks under the filters, fused and ordered; nothing is dropped yet.
+"""Score all chunks that meet the filters by both arms, then fuse and sort them, without floor or limit.
 
-`PreparedQuery` says what is wanted and which day it is: this module reads no clock, no text and no
-configuration. Fusion keeps the chunks of either pool in columns and takes one pass over an array for each
-step, however many candidates there are; a `Candidate` is made of those alone that somebody looks at.
+`PreparedQuery` has every decision, including today's date: this module reads no clock, no text and no
+configuration. Fusion keeps the chunks of both pools in columns and makes one pass over an array per step,
+whatever the number of candidates; a `Candidate` record is created only when it is accessed.
 
-Two rules about sources follow the fusion. A query of filters alone asks for the newest sources: each is shown
-by its first chunk, the latest day first, with the score 1. And a superseded source comes behind what holds in
-its place: the best candidate of the newer source takes the place of the best one of the older, which follows.
-So who asks in the words of the older note meets the newer one there, and no answer loses its best match.
+Two rules about sources follow the fusion. A query of only filters returns the newest sources: the first chunk
+of each, the latest day first, with the score 1. And a superseded source ranks after the source that replaces
+it: the best candidate of the newer source takes the place of the older source's best candidate, which follows
+it. So a query in the words of the older note leads to the newer one, and no answer loses its best match.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 Fusion = Literal["weighted", "rrf"]
 Lap = Callable[[str], None]
 
-# Times the limit: of so many of the best candidates also those vectors are verified that the means of their
-# sources rest on, more than are shown of nearly every answer. Of all of them they would be a thousand
-# checksums, which take longer than all the rest.
+# Times the limit: for this many of the best candidates, the vectors in the means of their sources are
+# verified, too; nearly every answer shows fewer. For all candidates that would be a thousand checksums, which
+# take longer than the rest of the search.
 VERIFIED = 2
 
-# Of them, so many are listed: twice what a request may ask for, as some may be gone from the disk or nearly
-# the same as a newer one.
+# Newest sources that are listed: twice the highest limit of a request, because some may be deleted or
+# near-duplicates of a newer source.
 _MOST = 2_000
 _FIRST = "SELECT source, min(id) FROM chunks GROUP BY source"
 _WRITTEN = "SELECT id, mtime_ns FROM sources"
@@ -60,52 +60,51 @@ _WRITTEN = "SELECT id, mtime_ns FROM sources"
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
-    """A query that is ready to be put to a view: parsed and embedded, with every decision made."""
+    """A query that is ready to run against a view: parsed, embedded, with all settings resolved."""
 
     query: Query
-    query_vec: bytes | None  # of the text as it was typed; None: keyword only
-    model_id: str  # whose vector that is
+    query_vec: bytes | None  # embedding of the text as typed; None: keyword only
+    model_id: str  # the model of `query_vec`
     mode: Mode
     fusion: Fusion
     weights: Weights
     half_life_days: float
-    decay_floor: float  # share of a score that age leaves
+    decay_floor: float  # share of a score that age cannot remove
     min_score: float
     limit: int
     today: date
     alive: Callable[[str], bool]  # whether a source is still on the disk
     expired: Callable[[], bool]  # whether the caller's deadline has passed
-    without: tuple[int, ...] = ()  # ids of chunks that may not answer
-    spelled: tuple[Word, ...] = ()  # words of the query that the model reads by pieces
-    corrected_vec: bytes | None = None  # of the query's text, where words of it were corrected
-    off: str = (
-        ""  # why there is no vector: a code of `degraded`, "mode", "no-words", "no-provider" or "script"
-    )
-    degraded: tuple[str, ...] = ()  # codes of what was missing to prepare it
-    # Step of its preparation → how long it took.
+    without: tuple[int, ...] = ()  # ids of excluded chunks
+    spelled: tuple[Word, ...] = ()  # words of the query that the tokenizer cuts into pieces
+    corrected_vec: bytes | None = None  # embedding of the text with corrected words, if any
+    # Why there is no vector: a code of `degraded`, "mode", "no-words", "no-provider" or "script".
+    off: str = ""
+    degraded: tuple[str, ...] = ()  # codes of what was unavailable during its preparation
+    # Step of its preparation → duration.
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     per_source: int = PER_SOURCE  # hits of one source, at most
-    languages: tuple[Language, ...] = ()  # whose word forms are looked for; see `word_forms`
+    languages: tuple[Language, ...] = ()  # languages whose word forms are searched; see `word_forms`
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is known of the chunks that may answer; by `judge_words` mask and words alone."""
+    """The scores of the chunks that meet the filters; `judge_words` fills only mask and keyword arm."""
 
-    mask: Mask  # which may
-    keyword: KeywordArm | None  # None: only the vector arm is asked
-    words_ms: float = 0.0  # that these two took
+    mask: Mask  # chunks that meet the filters
+    keyword: KeywordArm | None  # None: only the vector arm runs
+    words_ms: float = 0.0  # duration of these two
     vector: VectorArm | None = None  # None: the arm did not run
-    named: Named = NOTHING  # by words that the model reads by pieces
-    knows: bool = False  # whether a chunk that may answer has a word of the query
-    # Of a pool, best first; what is superseded behind what holds.
+    named: Named = NOTHING  # by words that the tokenizer cuts into pieces
+    knows: bool = False  # whether a chunk that meets the filters has a word of the query
+    # Chunks of either pool, best first; superseded sources after their replacements.
     candidates: Candidates = field(default_factory=CandidateList)
-    # Chunk → that of a source it supersedes, whose place it took.
+    # Chunk → the chunk of a superseded source whose place it took.
     ahead_of: Mapping[int, int] = field(default_factory=dict)
 
 
 def judge_words(view: View, request: PreparedQuery) -> Judgement:
-    """Ask what needs no vector, which may be made meanwhile. Raises as `judge` does."""
+    """Compute what needs no vector, while the query may still be embedded. Raises as `judge` does."""
     require_numpy("an explanation")
     mask = _mask(view, request.query)
     if request.without:
@@ -114,15 +113,15 @@ def judge_words(view: View, request: PreparedQuery) -> Judgement:
 
 
 def judge(view: View, request: PreparedQuery, lap: Lap, words: Judgement | None = None) -> Judgement:
-    """Ask both arms; *lap* is told when each step ends, and may raise to give up.
+    """Run both arms; *lap* is called after each step and may raise to end the search.
 
-    *words* is what `judge_words` returned of the same request; None: they are asked now.
+    *words* is the result of `judge_words` for the same request; None: it is computed now.
 
-    Where a vector that counts is not what was written, words alone are asked: a score by it says nothing, and
-    others may have the place of what it stood for.
+    If the checksum of a vector that affects the result is wrong, only the keyword arm is used: the score of
+    such a vector is meaningless, and other chunks may have taken its place.
 
     Raises:
-        NumpyMissingError: a search is answered without numpy, but not explained.
+        NumpyMissingError: numpy is missing; a search works without it, an explanation does not.
     """
     if words is None:
         words = judge_words(view, request)
@@ -141,7 +140,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
     lap("vector")
     if vector is None and keyword is None:
         keyword = keyword_arm(view, request.query, mask)
-    # Who asked for one arm alone, or has but one, gets its judgement as it is.
+    # With a single arm, requested or available, its scores are used unchanged.
     names = (
         named(view, request.spelled, keyword, vector) if vector and keyword and request.spelled else NOTHING
     )
@@ -154,7 +153,7 @@ def _judged(view: View, request: PreparedQuery, words: Judgement, lap: Lap) -> J
 
 
 def _mask(view: View, query: Query) -> Mask:
-    """Return which chunks may answer: filters come before every cut."""
+    """Return the chunks that meet the filters, which apply before every cut."""
     every = view.snapshot.sources.values()
     sources = [one.id for one in filters.matching(every, query.filters)] if query.filters else None
     mask = mask_of(view.snapshot.columns, sources)
@@ -167,28 +166,28 @@ def _mask(view: View, query: Query) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class FusedCandidates:
-    """Chunks that at least one arm's pool holds, best first: a column for each fact of a `Candidate`."""
+    """Chunks in the pool of at least one arm, best first: a column for each field of `Candidate`."""
 
     ids: Ids
     sources: NDArray[np.int32]
-    vector_ranks: Ids  # 0 where the chunk was outside of the arm's pool
-    vector_scores: Floats  # 0 where the arm could not see the chunk
-    seen: Mask  # by the vector arm
+    vector_ranks: Ids  # 0 outside the arm's pool
+    vector_scores: Floats  # 0 if the arm could not score the chunk
+    seen: Mask  # chunks that the vector arm could score
     keyword_ranks: Ids
     keyword_scores: Floats
     decays: Floats
     merged: Floats
     orders: Floats
-    weights: tuple[Weights, Weights]  # used for those that are not seen, and for those that are
-    keyword: KeywordArm | None  # None: that arm did not run
+    weights: tuple[Weights, Weights]  # for chunks not seen, and for chunks seen
+    keyword: KeywordArm | None  # None: the arm did not run
     known_sources: Mapping[int, Any]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of candidates."""
         return len(self.ids)
 
     def __getitem__(self, place: int) -> Candidate:
-        """Return the one at a place, the best first."""
+        """Return the candidate at a place; the best has place 0."""
         number, source, seen = int(self.ids[place]), int(self.sources[place]), bool(self.seen[place])
         return Candidate(
             id=number,
@@ -206,7 +205,7 @@ class FusedCandidates:
         )
 
     def __iter__(self) -> Iterator[Candidate]:
-        """Yield all of them, each made as it is asked for."""
+        """Yield all candidates, best first, each created on demand."""
         return map(self.__getitem__, range(len(self)))
 
     def numbers(self) -> tuple[list[int], list[int]]:
@@ -214,22 +213,22 @@ class FusedCandidates:
         return self.ids.tolist(), self.sources.tolist()
 
     def floor(self, min_score: float) -> FusedCandidates:
-        """Drop what scores below *min_score* before decay: a note does not vanish because it is old."""
+        """Drop candidates below *min_score* before decay: a note does not vanish because it is old."""
         return self.taken(np.flatnonzero(self.merged >= min_score))
 
     def near(self, cosine: float) -> FusedCandidates:
-        """Return those that the vector arm has a say of, and says at least *cosine*."""
+        """Return the candidates with weight for the vector arm and a score there of at least *cosine*."""
         counts = np.array([one.vector > 0 for one in self.weights])[self.seen.astype(np.intp)]
         return self.taken(np.flatnonzero(counts & (self.vector_scores >= cosine)))
 
     def placed(self, order: Sequence[int], places: Mapping[int, int]) -> FusedCandidates:
-        """Return all of them in another *order*; those in *places* are sorted as the one at that place is."""
+        """Return all candidates in another *order*; *places*: place → the place whose sort key it takes."""
         orders = self.orders.copy()
         orders[list(places)] = self.orders[list(places.values())]
         return replace(self, orders=orders).taken(np.asarray(order, np.int64))
 
     def taken(self, at: Ids) -> FusedCandidates:
-        """Return those at some places, in that order."""
+        """Return the candidates at the places *at*, in that order."""
         return FusedCandidates(
             self.ids[at], self.sources[at],
             self.vector_ranks[at], self.vector_scores[at], self.seen[at],
@@ -246,13 +245,13 @@ def fused(
     keyword: KeywordArm | None,
     names: Named,
 ) -> FusedCandidates:
-    """Judge every chunk of either pool by both arms: the rows are there, a pool's edge costs nothing.
+    """Score every chunk of either pool by both arms, so that the edge of a pool does not lower a score.
 
     Args:
-        snapshot: that the arms looked at.
-        request: how the scores become one.
-        vector: None: it did not run. Its pool is put into the order of its evidence, as the other one's.
-        keyword: the same.
+        snapshot: the snapshot that the arms searched.
+        request: has the weights and the method of fusion.
+        vector: None: it did not run. Its pool is sorted in place by the arm's full scores.
+        keyword: likewise.
         names: the chunks that the query names.
     """
     named = np.fromiter(names.words, np.int64)
@@ -286,7 +285,7 @@ def fused(
 def meaning_of(snapshot: Snapshot, vector: VectorArm, chunks: Grouped) -> tuple[Floats, Floats, Mask]:
     """Return each chunk's vector score, the mean cosine of its source, and whether it has a vector.
 
-    Those of the chunks themselves are verified; those that the means rest on are not.
+    The vectors of the chunks are verified; the other vectors in the means are not.
     """
     vector.verify(chunks.ids)
     every = np.concatenate([chunks.ids, places(snapshot.columns, chunks.one_each, PLACES)])
@@ -296,7 +295,7 @@ def meaning_of(snapshot: Snapshot, vector: VectorArm, chunks: Grouped) -> tuple[
 
 
 def _ranks(snapshot: Snapshot, arm: VectorArm | KeywordArm | None, chunks: Grouped, said: Floats) -> Ids:
-    """Put an arm's pool into the order of what it said; return each chunk's rank there, 0 outside of it."""
+    """Sort an arm's pool by the scores *said*; return each chunk's rank in it, 0 outside the pool."""
     ranks = np.zeros(len(chunks.ids), np.int64)
     if arm is not None:
         at = np.searchsorted(chunks.ids, arm.pool)
@@ -312,10 +311,10 @@ def _best_first(snapshot: Snapshot, chunks: Grouped, scores: Floats, at: Ids | N
     The ids of a source's chunks rise with their lines.
 
     Args:
-        snapshot: of the chunks.
-        chunks: whose scores they are, or *at* which places.
-        scores: of each.
-        at: places in *chunks*; None: all of them.
+        snapshot: the snapshot of the chunks.
+        chunks: the chunks that *at* selects from.
+        scores: the score of each selected chunk.
+        at: the selected places in *chunks*; None: all of them.
     """
     ids, sources = (chunks.ids, chunks.sources) if at is None else (chunks.ids[at], chunks.sources[at])
     order = np.lexsort((ids, -scores))
@@ -327,17 +326,17 @@ def _best_first(snapshot: Snapshot, chunks: Grouped, scores: Floats, at: Ids | N
     paths = [snapshot.sources[source].path for source in tied.tolist()]
     by_path = np.empty(len(tied), np.int64)
     by_path[sorted(range(len(paths)), key=paths.__getitem__)] = np.arange(len(paths))
-    place = np.searchsorted(tied, sources).clip(max=len(tied) - 1)  # of who is not tied it does not matter
+    place = np.searchsorted(tied, sources).clip(max=len(tied) - 1)  # irrelevant for untied chunks
     return np.lexsort((ids, by_path[place], -scores))
 
 
 def _reciprocal(ranks: Ids) -> Floats:
-    """Return 1 / (k + rank), 0 where the arm did not rank the chunk."""
+    """Return 1 / (k + rank), or 0 if the arm did not rank the chunk."""
     return np.where(ranks > 0, 1 / (RRF_K + ranks), 0.0)
 
 
 def _decays(days: Ids, request: PreparedQuery) -> Floats:
-    """Return what age leaves of scores, by the day that is told of; 0, of no day, does not decay."""
+    """Return the decay factor for each day ordinal; 1 for day 0, which means undated."""
     different, place = np.unique(days, return_inverse=True)
     today, half_life, floor = request.today.toordinal(), request.half_life_days, request.decay_floor
     each = [
@@ -347,7 +346,7 @@ def _decays(days: Ids, request: PreparedQuery) -> Floats:
 
 
 def is_newest_asked(query: Query) -> bool:
-    """Tell whether a query has filters and nothing to look for."""
+    """Return whether a query has only filters, without words to search."""
     return bool(query.filters) and not query.text.strip()
 
 
@@ -382,17 +381,17 @@ def newest_candidates(view: View, query: Query) -> CandidateList:
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """Candidates in an order that knows who supersedes whom."""
+    """Candidates in an order that respects supersession."""
 
     candidates: Candidates
     ahead_of: Mapping[int, int]  # chunk that was lifted → the chunk whose place it took
 
 
 def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
-    """Lift the best candidate of each source to the place of the best one of all that it supersedes.
+    """Lift each source's best candidate to the best place of any source that it supersedes.
 
-    And of the original to that of its conflict copies: a sync program wrote them, and nobody knows which text
-    is the right one.
+    Likewise, lift an original to the place of its conflict copies, which a sync program wrote: it is unknown
+    which text is the right one.
     """
     supersession = snapshot.supersession
     if not supersession and not snapshot.sources.copies:
@@ -407,7 +406,7 @@ def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
     places = {first[source]: place for source, place in supersession.lifted(first).items()}
     if not places:
         return Lifted(candidates, {})
-    # Of those that come to one place the newest is first: a step's number is lower than that of older ones.
+    # At the same place the newest source is first: newer sources have lower step numbers.
     order = sorted(
         range(len(ids)),
         key=lambda place: (places.get(place, place), supersession.step(sources[place]), place),
@@ -417,7 +416,7 @@ def lifted(candidates: Candidates, snapshot: Snapshot) -> Lifted:
 
 
 def _with_copies(snapshot: Snapshot, found: set[int]) -> Supersession:
-    """Return who comes before whom, also the original of each conflict copy that was found with it."""
+    """Return the supersession, extended by original → conflict copy where both are among *found*."""
     known, sources = snapshot.supersession, snapshot.sources
     copies = {one: sources.copies[one] for one in found if one in sources.copies}
     if not copies:

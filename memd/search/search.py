@@ -1,4 +1,4 @@
-"""The search of one snapshot: score, drop what is below the floor, fold, join, cut, load texts."""
+"""The search of one snapshot: score, apply the floor, fold duplicates, join neighbours, cut, load texts."""
 
 import functools
 import time
@@ -19,14 +19,14 @@ from memd.search.snippet import Line, Part, Passage, Snippet, Wanted, lines_of, 
 from memd.search.spelling import NOTHING_UNKNOWN, Spelling, corrected, spelling
 from memd.search.word_forms import with_forms
 
-# A vector that counts is not what was written: words answered alone, and it is made again.
+# A vector that affects the result has a wrong checksum: only words were used, and it is computed again.
 VECTORS_CORRUPT = "vectors-corrupt"
-LACKING = () if HAS_NUMPY else (NUMPY_MISSING,)  # codes of what this process searches without
+LACKING = () if HAS_NUMPY else (NUMPY_MISSING,)  # codes of features that this process lacks
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a chunk stands."""
+    """The location of a chunk."""
 
     id: int
     path: str
@@ -36,39 +36,39 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One place of an answer: a chunk, and the lines that it shows with that chunk's neighbours."""
+    """One hit of an answer: a chunk, and the lines shown of it and its neighbours."""
 
     candidate: Candidate
     source: Source
     chunk: StoredChunk
-    parts: tuple[Part, ...]  # the lines of the chunk, then those of its neighbours
-    passage: Passage  # of all of them
+    parts: tuple[Part, ...]  # the lines of the chunk, then the lines of its neighbours
+    passage: Passage  # of all parts
     snippet: Snippet
-    folded: tuple[Place, ...] = ()  # where nearly the same text stands, best first
-    superseded_by: tuple[str, ...] = ()  # paths of what holds in its place, the newest first
+    folded: tuple[Place, ...] = ()  # locations of near-duplicates, best first
+    superseded_by: tuple[str, ...] = ()  # paths of the sources that replace it, newest first
 
 
 @dataclass(slots=True)
 class Answer:
-    """What a query found, and how."""
+    """The hits of a query, and how they were found."""
 
     prepared: PreparedQuery
     hits: list[Hit]  # best first
     mode: Mode
     generation: int
     confidence: Confidence
-    degraded: tuple[str, ...] = ()  # codes of what was missing
-    # Step, of the preparation too → how long it took.
+    degraded: tuple[str, ...] = ()  # codes of what was unavailable
+    # Step, including those of the preparation → duration.
     timings_ms: dict[str, float] = field(default_factory=dict)
-    judged: Judgement | None = None  # that it rests on; None without numpy
+    judged: Judgement | None = None  # the scores behind the hits; None without numpy
 
 
 def begin(view: View, prepared: PreparedQuery, tokenizer: Tokenizer) -> tuple[Spelling, Judgement | None]:
-    """Do what needs no vector, so that it can be done while the query is embedded; `search` does the rest.
+    """Run the steps that need no vector while the query is embedded; `search` runs the rest.
 
     Returns:
-        How words of the query are spelled, and the judgement by those words; None without numpy: then
-        nothing is corrected, and `search` does all of it.
+        The corrections of the query's words, and the judgement by words; without numpy None, with no
+        corrections: then `search` runs all steps.
 
     Raises:
         DeadlineError: the caller's deadline passed.
@@ -91,7 +91,7 @@ def begin(view: View, prepared: PreparedQuery, tokenizer: Tokenizer) -> tuple[Sp
 
 
 def search(view: View, prepared: PreparedQuery, words: Judgement | None = None) -> Answer:
-    """Return the best chunks of one moment; *words* is what `begin` returned of the same query.
+    """Return the best chunks of one moment; *words* is the result of `begin` for the same query.
 
     Raises:
         DeadlineError: the caller's deadline passed between two steps.
@@ -114,7 +114,7 @@ def _without_numpy(view: View, prepared: PreparedQuery) -> Answer:
     timer = _Timer(prepared)
     found, has_vectors = fallback.candidates(view, prepared)
     candidates = lifted(found, view.snapshot).candidates
-    timer.lap("keyword")  # and vectors: they are read together
+    timer.lap("keyword")  # includes vectors, which are read in the same step
     knows = fallback.knows_a_word(view, prepared.query)
     looked_for = wanted(prepared.query, {})
     return _answer(
@@ -134,7 +134,7 @@ def _answer(
     knows: bool,
     compared: type[Comparison] | None = None,
 ) -> Answer:
-    """Drop what is below the floor, fold, cut, load."""
+    """Apply the floor, fold duplicates, cut to the limit, and load the texts."""
     kept = candidates.floor(prepared.min_score)
     timer.lap("fuse")
     alive = functools.cache(prepared.alive)
@@ -149,21 +149,21 @@ def _answer(
 def sureness(
     prepared: PreparedQuery, candidates: Candidates, alive: Callable[[str], bool], *, knows: bool
 ) -> Confidence:
-    """Return how good the best match of all *candidates* is; *knows*: some chunk has a word of the query."""
-    # How well the model reads the query counts only where no chunk has a word of it.
+    """Return the confidence of an answer; *knows*: some chunk has a word of the query."""
+    # How well the model reads the query matters only if no chunk has a word of it.
     reads = "whole" if knows else reading(prepared.query.text, prepared.spelled)
     return confidence(candidates, alive, knows=knows, reads=reads)
 
 
 def degraded(view: View) -> tuple[str, ...]:
-    """Return the codes of what a query of a view could not use."""
+    """Return the codes of what a query of *view* could not use."""
     return (VECTORS_CORRUPT, *LACKING) if view.damaged else LACKING
 
 
 def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -> str:
-    """Return why the vector arm did not run in an answer of *mode*, or was not used; "" where it was.
+    """Return why the vector arm did not run or was not used in an answer of *mode*; "" if it was used.
 
-    *missing*: codes of what search found missing by itself.
+    *missing*: codes of problems that the search itself found.
     """
     if missing:
         return missing[0]
@@ -173,7 +173,7 @@ def why_off(prepared: PreparedQuery, mode: str, missing: tuple[str, ...] = ()) -
 
 
 def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
-    """Read what the answer shows: of what is folded only where it stands."""
+    """Load the shown texts, and the locations of folded chunks."""
     beside = {one.id: found.beside(one.id) for one in found.kept}
     chunks = view.shown([number for kept in beside for number in (kept, *beside[kept])])
     places = _places(view, [one for many in found.folded.values() for one in many])
@@ -182,12 +182,12 @@ def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
     for candidate in found.kept:
         source, better = candidate.source, shown.setdefault(candidate.source, set())
         chunk, *others = (chunks[number] for number in (candidate.id, *beside[candidate.id]))
-        others = [one for one in others if one.entry == chunk.entry]  # of another daily entry: other words
+        others = [one for one in others if one.entry == chunk.entry]  # not those of other daily entries
         parts = [Part(found.ranks[one.id], lines_of(one, better)) for one in (chunk, *others)]
         passages = [passage([part]) for part in parts]
         if passages[0] is None:
-            # A chunk has a line that the one in front and the one behind lack, unless it is half of one that
-            # the model could not read: then it may be shown twice rather than not at all.
+            # A chunk has lines that its neighbours lack, unless it is half of a chunk that was too long for
+            # the model: then its lines may be shown twice rather than not at all.
             parts[0] = Part(parts[0].rank, lines_of(chunk))
             passages[0] = passage(parts[:1])
         whole = passages[0] if len(parts) == 1 else passage(parts)
@@ -210,13 +210,13 @@ def _load(view: View, found: Dedup, looked_for: Wanted) -> list[Hit]:
 
 
 def _snippet(shown: Iterable[Passage], looked_for: Wanted) -> Snippet:
-    """Return the snippet of the passage that says most of the query, the first of equal ones."""
+    """Return the snippet with the highest weight of query words, the first among equals."""
     found = [snippet(one.text, one.start_line, looked_for, start_byte=one.start_byte) for one in shown]
     return max(found, key=lambda one: one.weight)
 
 
 def _joined(places: list[Place]) -> tuple[Place, ...]:
-    """Return places, best first; chunks that follow each other in a source are one."""
+    """Return the places, best first, with consecutive chunks of a source merged into one."""
     ranks = {place.id: rank for rank, place in enumerate(places)}
     runs: list[list[Place]] = []
     for place in sorted(places, key=lambda one: one.id):
@@ -238,7 +238,7 @@ def _places(view: View, ids: list[int]) -> dict[int, Place]:
 
 
 class _Timer:
-    """Laps in milliseconds; between two laps the deadline is looked at."""
+    """Measures the steps in milliseconds, and checks the deadline after each."""
 
     def __init__(self, prepared: PreparedQuery, words: Judgement | None = None) -> None:
         self.laps_ms = dict(prepared.timings_ms)

@@ -1,4 +1,4 @@
-"""Similar chunks of other sources: nearest by the stored vector, else by words."""
+"""Similar chunks of other sources: nearest by the stored vector, or by words if there is no vector."""
 
 import math
 from dataclasses import replace
@@ -12,21 +12,21 @@ from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.text import pieces_of
 
-# Words of a chunk that are looked for, the longest first: a chunk has two hundred, and short ones say little.
+# Words of a chunk that are searched, the longest: a chunk has two hundred, and short words say little.
 WORDS = 40
 
 
 def similar(view: View, chunk: StoredChunk, request: PreparedQuery) -> Answer:
-    """Return the chunks that are nearest to one, best first; none of its own source.
+    """Return the chunks nearest to *chunk*, best first, without those of its own source.
 
     Args:
         view: one moment of the index.
-        chunk: what is compared; live.
-        request: its query has the filters; words, vector and decay of it are not used.
+        chunk: the chunk to compare, of a live source.
+        request: supplies the filters and limits; its words, vector and decay are not used.
 
     Raises:
         DeadlineError: the caller's deadline passed.
-        NumpyMissingError: it is not there.
+        NumpyMissingError: numpy is not installed.
     """
     require_numpy("a search for what is similar")
     [row] = take(view.snapshot.columns.row, [chunk.id])
@@ -50,19 +50,19 @@ def similar(view: View, chunk: StoredChunk, request: PreparedQuery) -> Answer:
 
 
 def shared_words(one: str, other: str) -> tuple[str, ...]:
-    """Return those of the words that say most about *one* text that stand in the *other*, each once."""
+    """Return the most telling words of text *one* that also occur in *other*, each once."""
     there = {piece.casefold() for piece in pieces_of(other)}
     shared = {word.casefold(): word for word in reversed(_telling(one)) if word.casefold() in there}
     return tuple(reversed(shared.values()))
 
 
 def telling_count(one: str, other: str) -> int:
-    """Return how many words there are that say most about the text that has fewer of them."""
+    """Return the smaller number of most telling words of the two texts."""
     return min(len(_telling(one)), len(_telling(other)))
 
 
 def _telling(text: str) -> tuple[str, ...]:
-    """Return the words of a text that say most about it, each once, in their order."""
+    """Return the most telling words of a text, its longest content words, each once, in their order."""
     words = dict.fromkeys(content_words(tuple(pieces_of(text))))
     longest = set(sorted(words, key=len, reverse=True)[:WORDS])
     return tuple(word for word in words if word in longest)

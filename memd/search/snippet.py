@@ -1,10 +1,10 @@
 """The lines that a hit shows: passages of its chunks, the snippet in them, and sections around them.
 
-A passage is the text of one chunk or of chunks that follow each other. A snippet is the part of it that shows
-why it was found: the tightest span of the query's words, each counted by how rare it is. Words of a quoted
-phrase or of an identifier with signs inside count again where the text has them side by side, and once more
-where it has the same signs. Of the span's lines the one that says most is named as the line of the match.
-Another form of a word says a little less than the word.
+A passage is the text of one chunk or of consecutive chunks. A snippet is the part of a passage that shows why
+it was found: the tightest span of the query's words, each weighted by its rarity. The words of a quoted
+phrase or of an identifier with punctuation count again if they are adjacent in the text, and once more if the
+punctuation is the same. The line of the span with the highest weight becomes the match line. Another form of
+a word has a little less weight than the word.
 """
 
 import re
@@ -22,57 +22,57 @@ from memd.search.query import FORMS_SHARE, Query, content_words
 from memd.text import SPACELESS, is_spaceless, pairs_of, pieces_of, searched_text
 
 SNIPPET_CHARS = 300  # about three lines of a terminal
-STOP_WORD_WEIGHT = 0.01  # it decides where nothing else does
-# Of what all found words say, so much a span loses that is as long as a snippet: what is told in one sentence
-# comes before the same words in two.
+STOP_WORD_WEIGHT = 0.01  # it decides only if nothing else does
+# Share of the weight of all found words that a span as long as a snippet loses, so that words in one sentence
+# come before the same words in two.
 LENGTH_COST = 0.5
-LINE_CHARS = 60  # so much longer is a span for each line that ends in it: one line is named. Arbitrary
+LINE_CHARS = 60  # added length per line break in a span, because one line is named. Arbitrary
 MAX_MARKS = 50  # of a span: a query may be a page; arbitrary
-# A stretch of a text, as it is in the file, that no word of it goes beyond.
+# A stretch of the raw text that contains whole words.
 _STRETCH = re.compile(f"[{SPACELESS}]+|[^\\s\\x00-/:-@\\[-`{{-\\x7f{SPACELESS}]+")
 
-# Where a line begins: its number in the file, bytes of it in front. Chunks overlap by whole lines, so what is
-# in two of them begins at the same place; each part of a line that is too long begins at a place of its own.
+# Where a line begins: its number in the file, and the byte offset within that line. Chunks overlap by whole
+# lines, so shared text has the same key in both; the parts of a line that is too long have different offsets.
 Line = tuple[int, int]
 
-# Chunks in front of and behind a hit that are looked at: longer sections leave no room for anything else.
+# Chunks before and after a hit that may be shown: longer sections leave no room for anything else.
 AROUND = 4
-FIRST_CHUNKS = 200  # of a source of the core; no share of a budget holds more
+FIRST_CHUNKS = 200  # of a core note; the core's share of a budget never holds more
 
 
 class Phrase(NamedTuple):
     """Words of a query that belong together."""
 
-    words: tuple[str, ...]  # as a text's are compared
+    words: tuple[str, ...]  # in the form in which texts are compared
     typed: str  # in lower case
     weight: float
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a text is looked through for."""
+    """The words and phrases that are marked in a text."""
 
-    words: frozenset[str]  # that tell something, and those of phrases
-    stop_words: frozenset[str]  # others, that are looked for where none of these is
+    words: frozenset[str]  # content words, and all words of phrases
+    stop_words: frozenset[str]  # other words, used only if no content word occurs
     runs: tuple[str, ...]  # of spaceless scripts, in pairs of characters
-    weights: Mapping[str, float]  # of both
+    weights: Mapping[str, float]  # of words and runs
     phrases: tuple[Phrase, ...]
     forms: Mapping[str, str] = field(default_factory=dict)  # other form of a word → that word
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The text to show, and where its match is."""
+    """The text to show, and the position of its match."""
 
     text: str
     match_line: int  # of the file, 1-based
-    match_column: int  # in bytes of that line, 1-based; 1 where no word of the query is in the chunk
+    match_column: int  # in bytes of that line, 1-based; 1 if the chunk has no word of the query
     match_text: str  # that line, whole
-    weight: float  # of the query's words in the match; 0 where there is none
+    weight: float  # of the query's words in the match; 0 if there are none
 
 
 class _Mark(NamedTuple):
-    """A place of a text where a word of the query is, or several that belong together."""
+    """An occurrence in a text of a word or phrase of the query."""
 
     start: int
     end: int
@@ -81,9 +81,9 @@ class _Mark(NamedTuple):
 
 
 def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
-    """Return what of *query* texts are looked through for.
+    """Return the words and phrases of *query* that are marked in texts.
 
-    *weights*: how much a term says, where that is known; others say one, stop words next to nothing.
+    *weights*: known weights of terms; other words have 1, stop words STOP_WORD_WEIGHT.
     """
     telling = set(content_words(query.pieces))
     words = {_plain(piece): piece for piece in query.pieces if not is_spaceless(piece)}
@@ -93,7 +93,7 @@ def wanted(query: Query, weights: Mapping[str, float]) -> Wanted:
         for word, piece in {**words, **runs}.items()
     }
     every = sum(weighed.values())
-    # A chunk is among the hits only because it has each phrase that is in quotes.
+    # Quoted phrases have the weight of all words: a chunk is a hit only because it has each of them.
     phrases = [_phrase(typed, weighed, every) for typed in query.phrases]
     phrases += [_phrase(typed, weighed, 0.0) for typed in dict.fromkeys(query.words)]
     some = tuple(one for one in phrases if len(one.words) > 1)
@@ -109,10 +109,10 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
     """Return the stretch of a chunk around the tightest span of the query's words, and that span's line.
 
     Args:
-        text: the chunk as it is in the file.
-        start_line: the file's line that it begins in.
-        query: what it is looked through for.
-        start_byte: of that line, that the chunk begins at.
+        text: the chunk's text, as in the file.
+        start_line: the line of the file in which the chunk begins.
+        query: the words and phrases to mark.
+        start_byte: byte offset of the chunk in that line.
     """
     marks = _marks(text, query)
     if not marks:
@@ -122,7 +122,7 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
         return Snippet(_window(text, 0), start_line + first, column, lines[first].rstrip("\r"), 0.0)
     span = _tightest(text, marks)
     line = _best_line(text, span)
-    # At a phrase, else at the first word that is no stop word.
+    # Point at a phrase, otherwise at the first content word.
     at = max(line, key=lambda mark: (" " in mark.what, mark.weight > STOP_WORD_WEIGHT, -mark.start)).start
     line_start, line_end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     whole = text[line_start : line_end if line_end >= 0 else len(text)].rstrip("\r")
@@ -136,18 +136,18 @@ def snippet(text: str, start_line: int, query: Wanted, *, start_byte: int = 0) -
 
 
 def _phrase(typed: str, weights: Mapping[str, float], more: float) -> Phrase:
-    """Return a phrase that says as much as its words, and *more*."""
+    """Return a phrase with the weight of its words plus *more*."""
     words = tuple(word for piece in pieces_of(typed) for word in (_runs(piece) or (_plain(piece),)))
     return Phrase(words, typed.lower(), more + sum(weights.get(word, 0.0) for word in set(words)))
 
 
 def _runs(piece: str) -> list[str]:
-    """Return the pairs that a spaceless piece is looked for by; none of another one."""
+    """Return the character pairs of a spaceless piece; none for other pieces."""
     return (pairs_of(piece) or [piece]) if is_spaceless(piece) else []
 
 
 def _marks(text: str, query: Wanted) -> list[_Mark]:
-    """Return every place where a word of the query is, and those of its phrases."""
+    """Return all occurrences of the query's words and phrases, in order."""
     found = (
         _word_marks(text, query, query.words.union(query.forms))
         or _inner_marks(text, query.words)
@@ -163,12 +163,12 @@ def _marks(text: str, query: Wanted) -> list[_Mark]:
 
 
 def _word_marks(text: str, query: Wanted, words: frozenset[str]) -> list[tuple[int, str]]:
-    """Return (offset, what was matched) of every place where one of some words is, or a run of the query."""
+    """Return (offset, word or run) of every occurrence of *words* and of the query's runs."""
     return _ascii_marks(text, words) if text.isascii() else _any_marks(text, words, query.runs)
 
 
 def _phrase_marks(text: str, marks: list[_Mark], phrase: Phrase) -> Iterator[_Mark]:
-    """Yield where the words of a phrase are side by side; twice where they are written as they were typed."""
+    """Yield where a phrase's words are adjacent; a second mark if the text is written as typed."""
     for number, first in enumerate(marks):
         if first.what != phrase.words[0]:
             continue
@@ -187,13 +187,13 @@ def _phrase_marks(text: str, marks: list[_Mark], phrase: Phrase) -> Iterator[_Ma
 
 
 def _ascii_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
-    """Do it word by word: most text is such, and to compile an expression of a query's words takes longer."""
+    """Search ASCII text word by word, which is faster than compiling an expression of the query's words."""
     lower, found = text.lower(), []
     for word in words:
         at = lower.find(word)
         while at >= 0:
             end = at + len(word)
-            # Of one character, "" in front of the text and behind it.
+            # The slices have one character, or none at the ends of the text.
             if not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum():
                 found.append((at, word))
             at = lower.find(word, end)
@@ -201,7 +201,7 @@ def _ascii_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def _any_marks(text: str, words: frozenset[str], runs: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Do it stretch by stretch, each compared as it is searched."""
+    """Search stretch by stretch, each in the form in which it is indexed."""
     found = []
     for stretch in _STRETCH.finditer(text):
         raw = stretch[0]
@@ -219,7 +219,7 @@ def _any_marks(text: str, words: frozenset[str], runs: tuple[str, ...]) -> list[
 
 
 def _inner_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
-    """Return the first place of each piece of a word, as the substring tier finds it."""
+    """Return the first occurrence of each word as a substring, like the keyword arm's ``like`` tier."""
     found = []
     for word in words:
         if place := re.search(re.escape(word), text, re.IGNORECASE):
@@ -232,7 +232,7 @@ def _inner_marks(text: str, words: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def _place(raw: str, wanted: str) -> int:
-    """Return where in *raw*, as it stands in the file, that begins which is searched as *wanted*."""
+    """Return the offset in the raw text *raw* of the characters that are indexed as *wanted*."""
     if (at := raw.find(wanted)) >= 0:
         return at
 
@@ -245,12 +245,12 @@ def _place(raw: str, wanted: str) -> int:
 
 
 def _tightest(text: str, marks: list[_Mark]) -> list[_Mark]:
-    """Return the marks of the span that says most, for its length, of what was asked for."""
-    cost = _weight(marks) * LENGTH_COST / SNIPPET_CHARS  # of a character
+    """Return the marks of the span with the highest weight minus a cost for its length."""
+    cost = _weight(marks) * LENGTH_COST / SNIPPET_CHARS  # per character
     best, best_value = marks[:1], float("-inf")
     for number, first in enumerate(marks):
         if first.what == "".join(mark.what for mark in marks[number + 1 : number + 2]):
-            continue  # the same from the next one on is shorter
+            continue  # the span that starts at the next mark is shorter
         seen: set[str] = set()
         weight, end = 0.0, first.end
         for count, mark in enumerate(marks[number : number + MAX_MARKS], 1):
@@ -268,7 +268,7 @@ def _tightest(text: str, marks: list[_Mark]) -> list[_Mark]:
 
 
 def _best_line(text: str, span: list[_Mark]) -> list[_Mark]:
-    """Return those marks of a span that are in the line which says most."""
+    """Return the marks in the line with the highest weight."""
     lines: dict[int, list[_Mark]] = {}
     for mark in span:
         lines.setdefault(text.rfind("\n", 0, mark.start), []).append(mark)
@@ -276,7 +276,7 @@ def _best_line(text: str, span: list[_Mark]) -> list[_Mark]:
 
 
 def _weight(marks: Iterable[_Mark]) -> float:
-    """Return how much marks say; what is there twice says it once, a word more than a form of it."""
+    """Return the total weight of marks; each word counts once, by its heaviest mark."""
     says: dict[str, float] = {}
     for mark in marks:
         says[mark.what] = max(mark.weight, says.get(mark.what, 0.0))
@@ -302,7 +302,7 @@ def _window(text: str, at: int) -> str:
 
 
 def _plain(word: str) -> str:
-    """Return a word that is written as it is searched as FTS5 compares it: in lower case, without accents."""
+    """Return a word as FTS5 compares it: in lower case, without accents."""
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFKD", word).casefold()
@@ -311,24 +311,24 @@ def _plain(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a source."""
+    """A range of a source's text."""
 
     start_line: int  # 1-based, inclusive
     end_line: int
-    start_byte: int  # of the first line, that the text begins at
+    start_byte: int  # offset in the first line at which the text begins
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a hit shows of one chunk."""
+    """The part of one chunk that a hit shows."""
 
     rank: int  # of the chunk among the candidates, the best 0
-    lines: dict[Line, str]  # but for those of better hits
+    lines: dict[Line, str]  # without lines of better hits
 
 
 def lines_of(chunk: StoredChunk, without: Container[Line] = ()) -> dict[Line, str]:
-    """Return the lines of a chunk but for some of them."""
+    """Return the lines of a chunk, except the lines *without*."""
     found = {}
     for number, text in enumerate(chunk.text.split("\n")):
         line = chunk.start_line + number, 0 if number else chunk.start_byte
@@ -338,14 +338,14 @@ def lines_of(chunk: StoredChunk, without: Container[Line] = ()) -> dict[Line, st
 
 
 def passage(parts: Iterable[Part]) -> Passage | None:
-    """Return parts of a source as a passage, without blank lines at its ends; None where nothing is left."""
+    """Return parts of a source as a passage, without blank lines at its ends; None if nothing is left."""
     lines = {line: text for part in parts for line, text in part.lines.items()}
     told = sorted(line for line, text in lines.items() if text.strip())
     if not told:
         return None
     text, last, end = "", told[0], told[0]
     for line in sorted(line for line in lines if told[0] <= line <= told[-1]):
-        # Blank lines between two chunks are in neither, nor is the space between two parts of a line.
+        # Neither chunk has the blank lines between two chunks, or the space between two parts of a line.
         text += "\n" * (line[0] - last[0]) or " " * (line > end)
         text += lines[line]
         last, end = line, (line[0], line[1] + len(lines[line].encode(errors="replace")))
@@ -353,13 +353,13 @@ def passage(parts: Iterable[Part]) -> Passage | None:
 
 
 def section(view: View, chunk: StoredChunk) -> dict[Line, str]:
-    """Return the lines of the section that a chunk is of, with those below its heading, as far as AROUND.
+    """Return the lines of a chunk's section, including subsections, within AROUND chunks.
 
-    A daily entry is a section; what has no heading is all of the note.
+    A daily entry is a section; without a heading the section is the whole note.
     """
     ids = range(chunk.id - AROUND, chunk.id + AROUND + 1)
-    # Chunks of a source have ids that follow each other, in the order of its lines. Headings are compared as
-    # they stand there: those of a chunk that an agent is shown may be masked.
+    # A source's chunks have consecutive ids, in the order of its lines. The stored headings are compared: the
+    # headings shown to an agent may be masked.
     near = view.reader.chunks(ids)
     beside = {number for number, one in near.items() if _is_of(one, near[chunk.id])}
     first = last = chunk.id
@@ -371,7 +371,7 @@ def section(view: View, chunk: StoredChunk) -> dict[Line, str]:
 
 
 def beginning(view: View, source: Source, most_bytes: int) -> tuple[StoredChunk | None, dict[Line, str]]:
-    """Return the first chunk of a source, None where it has none, and its lines, a little more than fits."""
+    """Return a source's first chunk, if any, and its first lines, up to just over *most_bytes*."""
     ids: list[int] = []
     chunks = view.reader.chunks_of(source.id, FIRST_CHUNKS)
     for one in chunks:

@@ -1,8 +1,8 @@
-"""The evidence of a source for its chunks: which chunks belong together, and the shares of each part.
+"""The share of a source's evidence in the scores of its chunks.
 
-The paragraph that answers rarely repeats what its page is about. So a chunk is also judged by the first
-chunk of its source, which has the title, and by all of the source. A source of one chunk is not changed by
-that: all of these are the same there.
+The paragraph that answers a query rarely repeats the subject of its page. So a chunk is also scored by the
+first chunk of its source, which has the title, and by the whole source. A source of one chunk keeps its
+score: all three parts are the same.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ if TYPE_CHECKING:
     from memd.index.columns import Ids, Mask
     from memd.index.snapshot import Snapshot
 
-# Of cosines: the rest is the chunk's own. On manual pages worth .02 of nDCG@10, on abstracts nothing; where
-# files are glued together from unrelated texts, it costs less than .003.
+# The source's share of the vector score; the rest is the chunk's own cosine. It gains .02 of nDCG@10 on
+# manual pages and nothing on abstracts; on files joined from unrelated texts it costs less than .003.
 SOURCE_SHARE = 0.25
-# Chunks that stand for a source, spread evenly over it: as good as all of them, and as quick for a book.
+# Evenly spaced chunks that represent a source: as good as all chunks, and fast for a book, too.
 PLACES = 4
 
 
 EVERGREEN = Shares(chunk=0.5, first=0.2, file=0.3)
-# A day's log begins with the first matter of that day, which says nothing of the others.
+# A day's log begins with the day's first subject, which says nothing about the others.
 DATED = Shares(chunk=0.7, first=0.0, file=0.3)
 
 
 def shares_of(*, dated: bool) -> Shares:
-    """Return the shares for chunks of a dated source or of another one."""
+    """Return the shares for chunks of a dated or an undated source."""
     return DATED if dated else EVERGREEN
 
 
 def shares_by(days: Ids) -> NDArray[np.float64]:
-    """Return the shares of each source by its day, as `Grouped` has it: of the chunk, the first one, all."""
+    """Return the shares of each source by its day (see `Grouped`): columns chunk, first, file."""
     table: NDArray[np.float64] = np.array([astuple(EVERGREEN), astuple(DATED)])[(days != 0).astype(np.intp)]
     return table
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Some chunks by their sources, which are numbered from 0."""
+    """Chunks grouped by their sources, which are numbered from 0."""
 
     ids: Ids  # of the chunks
     sources: NDArray[np.int32]  # of each chunk
     group: Ids  # of each chunk, the number of its source
     one_each: Ids  # of each source, one of its chunks
-    days: Ids  # of each source, the ordinal of the day that it tells of; 0: of no day
+    days: Ids  # of each source, the ordinal of its day; 0: undated
 
 
 def grouped(snapshot: Snapshot, ids: Sequence[int] | Ids) -> Grouped:
-    """Group the chunks of those *ids*."""
+    """Group the chunks *ids* by source."""
     ids = np.asarray(ids, np.int64)
     sources = snapshot.columns.source[ids]
     each, one, group = np.unique(sources, return_index=True, return_inverse=True)
@@ -73,8 +73,8 @@ def vector_scores(
     """Return each chunk's vector score in [0, 1], 0 without a vector, and the mean cosine of its source.
 
     Args:
-        cosines: first of the chunks, then of as many chunks of each source, one source after the other.
-        there: of the same, whether it has a vector.
+        cosines: of the chunks, followed by the same number of chunks for each source in turn.
+        there: whether each of these has a vector.
         group: each chunk's source, as a number from 0.
         share: of the mean in the score; the rest is the chunk's own cosine.
     """
@@ -101,14 +101,14 @@ def keyword_scores(
 ) -> NDArray[np.float64]:
     """Return each chunk's keyword score in [0, 1).
 
-    BM25 is divided by what a chunk full of every term would reach, the sum of the query's idf: so the score
-    means the same in a workspace of any size and keeps the arm's judgement, where r / (1 + r) throws it
-    away. tanh(2 x) spreads the usual values of 0.1 to 0.4 over the range of a cosine.
+    BM25 is divided by the value of a chunk full of every term, the sum of the query's idf: so the score means
+    the same in a workspace of any size and keeps the differences that r / (1 + r) would flatten. tanh(2 x)
+    spreads the usual values of 0.1 to 0.4 over the range of a cosine.
 
     Args:
         own: BM25 of each chunk.
         group: each chunk's source, as a number from 0.
-        shares: of each source, how much the chunk, the source's first chunk and all of the source count.
+        shares: (sources, 3) weights of the chunk, the source's first chunk and the whole source.
         first: BM25 of each source's first chunk.
         file: BM25 of each source, as one long chunk.
         reachable: the sum of the query's idf.
@@ -122,7 +122,7 @@ def keyword_scores(
 
 
 def places(columns: Columns, ids: Ids, count: int) -> Ids:
-    """Return *count* ids for each of *ids*, spread evenly over the chunks of its source, some twice."""
+    """Return *count* ids for each of *ids*, spread evenly over its source; a small source repeats ids."""
     first, end = stretches(columns, ids)
     steps = (2 * np.arange(count) + 1) * (end - first)[:, None] // (2 * count)
     spread: Ids = (first[:, None] + steps).ravel()

@@ -1,16 +1,16 @@
-"""Spelling correction: words of a query that no chunk has, and the terms that they are taken for.
+"""Spelling correction: words of a query that no chunk has, and the terms that replace them.
 
-A word is corrected only where neither the notes nor the model know it: it stands in no chunk, and the model's
-tokenizer cuts it into pieces. Then the nearest term of the vocabulary takes its place: within one edit, or
-two in a long word; of several at the same distance the one in most chunks. An edit is a letter that is
-another, missing or too much, or two that are exchanged. Never corrected is what may be meant as it stands:
-identifiers (what has digits, signs or capitals inside), what stands in quotes, excluded words, scripts
-without spaces between words. Nothing is corrected where half of the words or more stay unknown: then the
-query is of another language, or of another subject than the notes. Measured by `benchmarks/typos.py`.
+A word is corrected only if neither the notes nor the model know it: no chunk contains it, and the model's
+tokenizer cuts it into pieces. The nearest term of the vocabulary replaces it: within one edit, or two in a
+long word; among equally near terms, the term in most chunks. An edit replaces, adds or removes a letter, or
+swaps two adjacent letters. Text that may be intended is never corrected: identifiers (words with digits,
+punctuation or capitals inside), quoted phrases, excluded words, scripts without spaces between words. Nothing
+is corrected if half of the words or more stay unknown: then the query has another language or subject than
+the notes. Measured by `benchmarks/typos.py`.
 
-Of a query that is still being typed the last word is taken for the most frequent term that begins with it,
-where no chunk has it as it stands: looking for it inside the texts of 100,000 chunks would take longer than
-somebody types a letter.
+If the query is still being typed and no chunk has its last word, that word is replaced by the most frequent
+term that begins with it: searching it inside the texts of 100,000 chunks would take longer than typing a
+letter.
 """
 
 import re
@@ -28,22 +28,23 @@ from memd.search.query import STOP_WORDS, Query
 from memd.text import is_spaceless, pieces_of, prepare
 
 MIN_LETTERS = 5
-# From so many letters on two edits are looked for, where the model reads the word by so many pieces: right
-# words of other subjects often have two. That costs next to nothing, and a third fewer of them are changed.
+# Two edits are tried for words with at least this many letters and pieces: correct words of other subjects
+# often have two pieces. The limit on pieces costs almost nothing, and a third fewer of such words are
+# changed.
 LONG = 8
 LONG_PIECES = 3
-# Shorter words that the model knows are of every language: "ich" and "une" are, too.
+# Shorter words do not show the language, because the model knows "ich" and "une", too.
 SAYING_LETTERS = 4
-MAX_WORDS = 16  # of one query that are looked up, at some 2 ms each: a pasted log has hundreds
-CANDIDATES = 8  # for the rest of a word: the first few may stand in dead chunks alone; arbitrary
-NEAR_PATHS = 3  # that are suggested for one that is not there
-NEAR_SCORE = 80.0  # of 100; below, they are other names
-# How long a query waits for the vocabulary of a large index; that of 100,000 chunks is read in half a second.
+MAX_WORDS = 16  # looked up per query, at about 2 ms each: a pasted log has hundreds
+CANDIDATES = 8  # completions of a word: the first few may occur only in deleted chunks; arbitrary
+NEAR_PATHS = 3  # suggested for a path that does not exist
+NEAR_SCORE = 80.0  # of 100; names below it are different names
+# How long a query waits for the vocabulary; reading it takes half a second at 100,000 chunks.
 READ_S = 0.03
 
 _LETTERS = re.compile(r"[^\W\d_]+")
-# A word between punctuation, or several with hyphens; what has other signs may be a name of something.
-_QUOTES = "\"'*\u2018\u2019\u201c\u201d\u00ab\u00bb"  # and stars, which Markdown puts around a word
+# A word, perhaps with hyphens, between punctuation; a word with other characters may be a name.
+_QUOTES = "\"'*\u2018\u2019\u201c\u201d\u00ab\u00bb"  # and asterisks, which Markdown puts around a word
 _PLAIN = re.compile(
     rf"[(\[{{\u00a1\u00bf{_QUOTES}]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[)\]}}.,;:!?\u2026{_QUOTES}]*"
 )
@@ -51,12 +52,12 @@ _PLAIN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What was looked up of a query's words."""
+    """The corrections and forms of a query's words."""
 
-    corrected: Mapping[str, str]  # word as it was typed → the term that it is taken for
-    is_complete: bool = True  # False: no chunk has some word, and the vocabulary is still being read
+    corrected: Mapping[str, str]  # word as typed → the term that replaces it
+    is_complete: bool = True  # False: a word is unknown, and the vocabulary is still being read
     took_ms: float = 0.0
-    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # as `Query` has them
+    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # as in `Query`
     language: Language | None = None
 
 
@@ -65,16 +66,16 @@ NOTHING_UNKNOWN = Spelling({})
 
 def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[], bool]) -> Spelling:
     """
-    Return which words of a query are taken for others.
+    Return the corrections of a query's words.
 
     Args:
         view: one moment of the index.
-        query: what was typed.
-        tokenizer: that of the model, or of the one that stands in for it.
-        expired: whether the caller's deadline has passed; then the rest stays as it is.
+        query: the parsed query.
+        tokenizer: the model's tokenizer, or its substitute.
+        expired: whether the caller's deadline has passed; then the remaining words stay unchanged.
 
     Raises:
-        DeadlineError: it passed while the vocabulary was read.
+        DeadlineError: the deadline passed while the vocabulary was read.
     """
     started = time.perf_counter()
     unknown, strangers, count = _looked_up(view, query, tokenizer)
@@ -97,7 +98,7 @@ def spelling(view: View, query: Query, tokenizer: Tokenizer, expired: Callable[[
 
 
 def corrected(query: Query, terms: Mapping[str, str]) -> Query:
-    """Return *query* with words of it, as they were typed, taken for *terms*; phrases stay as they are."""
+    """Return *query* with its words replaced by *terms* (word as typed → term); phrases stay unchanged."""
     if not terms:
         return query
     words = [
@@ -109,14 +110,14 @@ def corrected(query: Query, terms: Mapping[str, str]) -> Query:
 
 
 def near_paths(view: View, path: str) -> list[str]:
-    """Return the paths of sources that are written nearly as *path*, the nearest first."""
+    """Return the paths of sources that are spelled similarly to *path*, nearest first."""
     paths = [one.path for one in view.snapshot.sources.values()]
     found = process.extract(path, paths, scorer=fuzz.WRatio, limit=NEAR_PATHS, score_cutoff=NEAR_SCORE)
     return [one for one, _, _ in found]
 
 
 def plain_words(query: Query) -> Iterator[str]:
-    """Yield the words of a query, as they were typed, that are no stop words and no identifiers."""
+    """Yield the words of a query, as typed, except stop words and identifiers."""
     for typed in query.words:
         for word in _LETTERS.findall(typed) if _PLAIN.fullmatch(typed) else ():
             has_capitals = word[1:] != word[1:].lower()
@@ -125,9 +126,9 @@ def plain_words(query: Query) -> Iterator[str]:
 
 
 def _looked_up(view: View, query: Query, tokenizer: Tokenizer) -> tuple[dict[str, tuple[str, int]], int, int]:
-    """Return the words that nobody knows: as typed → its term, and how many edits away others may be.
+    """Return the unknown words: word as typed → its term, and the number of edits to try.
 
-    Then how many words nobody knows that are too short to be corrected, and how many words were looked up.
+    Also return the number of unknown words that are too short to be corrected, and of words looked up.
     """
     found: dict[str, tuple[str, int]] = {}
     strangers = count = 0
@@ -147,7 +148,7 @@ def _looked_up(view: View, query: Query, tokenizer: Tokenizer) -> tuple[dict[str
 
 
 def _begun(view: View, word: str) -> str | None:
-    """Return the term of a word that is being typed; None where some chunk has it, or it is no plain word."""
+    """Return the term of an unfinished word; None if some chunk has it or it is not a plain word."""
     if not _LETTERS.fullmatch(word) or is_spaceless(word):
         return None
     terms = view.reader.terms(prepare(word))
@@ -157,20 +158,20 @@ def _begun(view: View, word: str) -> str | None:
 
 
 def _completed(view: View, start: str) -> str | None:
-    """Return the most frequent term that begins with *start* and that some chunk has."""
+    """Return the most frequent term in some chunk that begins with *start*."""
     candidates = view.vocabulary.beginning_with(start, CANDIDATES)
     return next((one for one in candidates if view.postings(one, prefix=False).document_frequency), None)
 
 
 def _nearest(view: View, term: str, edits: int) -> str | None:
-    """Return the term that some chunk has and that is the nearest to another."""
-    # One edit first, which is most often enough: two take twice as long.
+    """Return the term in some chunk that is nearest to *term*, within *edits*."""
+    # Try one edit first, which is usually enough: two take twice as long.
     found = (_at_distance(view, term, distance) for distance in range(1, edits + 1))
     return next(filter(None, found), None)
 
 
 def _at_distance(view: View, term: str, edits: int) -> str | None:
-    """Return the most frequent of the terms that some chunk has and that are so many edits away."""
+    """Return the most frequent term in some chunk that is within *edits* edits."""
     vocabulary = view.vocabulary
     near = process.extract(
         term,

@@ -1,4 +1,4 @@
-"""Top-k of all chunks by a score, under a mask."""
+"""The k best chunks by score, under a mask."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memd.index.columns import Ids, Mask, Scores
 with suppress(ImportError):  # then search.fallback answers, and nothing here is called
     import numpy as np
 
-GROUP = 64  # scores of which only the best is compared at first; of a million 16,000 are left
+GROUP = 64  # scores per group, of which only the best is compared first: 16,000 of a million
 
 
 def best(scores: Scores, mask: Mask, limit: int) -> Ids:
@@ -17,7 +17,7 @@ def best(scores: Scores, mask: Mask, limit: int) -> Ids:
     least = lower_bound(scores, limit)
     ids = np.flatnonzero(scores >= least if least > 0 else scores > 0)
     ids = ids[mask[ids]]
-    if least > 0 and len(ids) < limit:  # too few of those that reach it are under the mask
+    if least > 0 and len(ids) < limit:  # too few of the ids above the bound are under the mask
         allowed = np.where(mask, scores, np.float32(0))
         least = lower_bound(allowed, limit)
         ids = np.flatnonzero(allowed >= least if least > 0 else allowed > 0)
@@ -36,10 +36,10 @@ def count_above(scores: Scores, mask: Mask, limit: float) -> int:
 
 
 def lower_bound(scores: Scores, limit: int) -> np.float32:
-    """Return a score that at least *limit* reach, and not many more; 0 where there are few scores.
+    """Return a score that at least *limit* scores reach, and not many more; 0 if there are few scores.
 
-    That of the *limit*-th best group, each with the score of its best member: a maximum of a million takes
-    a twentieth of a partition's time.
+    The result is the *limit*-th best of the groups' maxima: the maxima of a million scores take a twentieth
+    of the time of a partition.
     """
     groups = len(scores) // GROUP
     if groups <= limit:

@@ -1,7 +1,7 @@
-"""The vector arm: exact cosines of all chunks, or of candidates where there are many.
+"""The vector arm: exact cosines of all chunks, or in a large index of candidates.
 
-Every score is an exact cosine. Which chunks are looked at depends on how many may answer: all of them, only
-those under the mask, or what a coarse search over the codes of their vectors leaves.
+Every score is an exact cosine. The number of chunks that meet the filters decides which chunks are compared:
+all, only those under the mask, or the candidates of a coarse search over the codes of the vectors.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ with suppress(ImportError):  # then search.fallback answers, and nothing here is
 
 Way = Literal["all", "few", "codes"]
 
-# A row that is gathered costs 0.4 µs, one of a scan 0.04: so a mask that lets less than a tenth through is
-# gathered. With codes, up to as many as take the time of reading those.
+# A gathered row costs 0.4 µs, a scanned row 0.04: so rows are gathered if the mask passes less than a tenth.
+# With codes, rows are gathered up to the number that takes as long as reading the codes.
 GATHERED_SHARE = 1 / 10
 GATHERED = 8_192
 
@@ -41,37 +41,37 @@ class VectorArm:
     ) -> None:
         """Find the nearest chunks under *mask*; the query is of the snapshot's model.
 
-        *compare* looks whether the vectors of chunks that scores rest on are what was written. Where one is
-        not, what the arm says counts for nothing. Where the query was corrected, a chunk's cosine is the
-        higher one of those with both texts.
+        *compare* verifies the checksums of the vectors that affect scores; if one is wrong, the caller must
+        discard the arm's result. If the query was corrected, a chunk's cosine is the higher of its cosines
+        with both texts.
         """
         self._snapshot = snapshot
         self._compare = compare
         self._query_vecs = (query_vec,) if corrected_vec is None else (query_vec, corrected_vec)
         self.mask = mask  # which chunks may answer
-        self._all: Scores | None = None  # each chunk's, where all were computed
-        self.way = self._way()  # how they were found
+        self._all: Scores | None = None  # each chunk's cosine, if all were computed
+        self.way = self._way()  # how the pool is found
         self.pool = self._nearest()  # ids, best first
         if len(self.pool) < POOL:
-            # The rest is not above 0, or no number at all, as where a matrix was filled with zeros or noise.
+            # The other scores are at most 0, or NaN if the matrix was overwritten with zeros or noise.
             self.verify(ids_of(mask)[:POOL])
 
     def scores_of(self, ids: Sequence[int] | Ids) -> list[float]:
-        """Return each chunk's cosine; below 0 also where it has no vector."""
+        """Return each chunk's cosine; below 0 for a chunk without a vector."""
         self.verify(ids)
         found: list[float] = self.cosines_of(np.asarray(ids, np.int64)).tolist()
         return found
 
     def cosines_of(self, ids: Ids) -> Scores:
-        """Return the same, without a look at the checksums."""
+        """Return each chunk's cosine without verifying checksums."""
         return self._cosines_at(ids) if self._all is None else self._all[ids]
 
     def verify(self, ids: Sequence[int] | Ids) -> None:
-        """Compare the vectors of chunks that a score rests on with their checksums."""
+        """Verify the checksums of the chunks' vectors."""
         self._compare(np.asarray(ids, np.int64).tolist())
 
     def place(self, chunk_id: int) -> tuple[int, float]:
-        """Return a chunk's rank among all that may answer, from 1, and its cosine: a scan of all vectors."""
+        """Return a chunk's rank under the mask, from 1, and its cosine; scans all vectors."""
         scores = self._scan() if self._all is None else self._all
         [score] = take(scores, [chunk_id])
         return 1 + count_above(scores, self.mask, score), score
@@ -115,9 +115,9 @@ class VectorArm:
 def vector_arm(
     view: View, query_vec: bytes, model_id: str, mask: Mask, corrected_vec: bytes | None = None
 ) -> VectorArm | None:
-    """Score every chunk under *mask* by its cosine with *query_vec*; None where that is of another space."""
+    """Score every chunk under *mask* by its cosine with *query_vec*; None if that is from another model."""
     snapshot = view.snapshot
-    # Switched since the query was embedded, or a server that changed its mind.
+    # The index switched models after the query was embedded, or a server changed its model.
     if snapshot.model_id != model_id or len(query_vec) != snapshot.rows.dim * FLOAT_BYTES:
         return None
     if corrected_vec is not None and len(corrected_vec) != len(query_vec):

@@ -1,6 +1,6 @@
-"""The stages of a search applied to one source: which dropped it first, and with which values.
+"""The stages of a search applied to one source: the first stage that dropped it, with the values there.
 
-Covers only what is indexed: whether a file is a source at all, and indexed as it is now, is asked before.
+Covers only indexed sources: the caller checks whether a file is a source, and whether the index is current.
 """
 
 from collections.abc import Sequence
@@ -28,25 +28,25 @@ Stage = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a source, or of what it has at one line."""
+    """The outcome for a source, or for its chunks at one line."""
 
     stage: Stage
-    chunk: StoredChunk | None = None  # that went furthest; None: there is none
-    explained: Explained | None = None  # its scores; None where a filter keeps it from being scored
-    rank: int | None = None  # among all hits, of the one that it is, is shown with or is folded into
-    missed: tuple[Filter, ...] = ()  # the filters that keep it out
-    last: Candidate | None = None  # the last hit of the answer; None where that is empty
+    chunk: StoredChunk | None = None  # the chunk that got furthest; None: there is no chunk
+    explained: Explained | None = None  # its scores; None if a filter excludes it
+    rank: int | None = None  # among all hits, of the hit that it is, is shown with or is folded into
+    missed: tuple[Filter, ...] = ()  # the filters that exclude it
+    last: Candidate | None = None  # the last hit of the answer; None if the answer is empty
     into: Place | None = None  # the chunk that it is folded into, or shown with
-    better: tuple[int, ...] = ()  # ranks of its source's hits
-    confidence: Confidence | None = None  # of the answer; None where the source is not in it
+    better: tuple[int, ...] = ()  # ranks of the hits of its source
+    confidence: Confidence | None = None  # of the answer; None if the source is not in it
 
 
 def why(
     view: View, request: PreparedQuery, source: Source, line: int | None, words: Judgement | None = None
 ) -> Verdict:
-    """Walk a live source, or what it has at one line, through every stage of a search.
+    """Follow a live source, or its chunks at one line, through every stage of a search.
 
-    *words* is what `search.begin` returned of the same query.
+    *words* is the result of `search.begin` for the same query.
 
     Raises:
         DeadlineError: the caller's deadline passed.
@@ -59,7 +59,7 @@ def why(
     if not chunks:
         return Verdict("empty")
     require_numpy("an explanation")
-    view.has_damaged([chunk.id for chunk in chunks])  # then the verdict is one by words, as the search's is
+    view.has_damaged([chunk.id for chunk in chunks])  # if so, only words are used, as in the search
     judged = judge(view, request, lambda _: give_up_in_time(request), words)
     verdict = (
         _filtered(view, request.query, judged, source, chunks)
@@ -77,7 +77,7 @@ def why(
 def _filtered(
     view: View, query: Query, judged: Judgement, source: Source, chunks: Sequence[StoredChunk]
 ) -> Verdict | None:
-    """Return which filters keep all of the chunks out, of the one that most would let pass."""
+    """If filters exclude all chunks, return the filters of the chunk that fewest filters exclude."""
     if any(judged.mask[chunk.id] for chunk in chunks):
         return None
     of_source = (Filter(one.name, one.shown) for one in filters.missed(source, query.filters))
@@ -94,7 +94,7 @@ def _filtered(
 
 
 def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict | None:
-    """Return why none of the chunks is ranked: in neither pool, or below the floor."""
+    """Return why no chunk is ranked: outside both pools, or below the floor."""
     by_id = {chunk.id: chunk for chunk in chunks if judged.mask[chunk.id]}
     candidates = [candidate for candidate in judged.candidates if candidate.id in by_id]
     if candidates:
@@ -108,14 +108,14 @@ def _unranked(request: PreparedQuery, judged: Judgement, chunks: Sequence[Stored
         ranking.weighted(max(0.0, cosine), word, weights) for cosine, word in zip(cosines, words, strict=True)
     ]
     place = max(range(len(ids)), key=scores.__getitem__)
-    # The words of its source alone bring a chunk into no pool.
+    # Words elsewhere in its source do not bring a chunk into a pool.
     found = judged.keyword is not None and any(count for _, count in judged.keyword.counts_of(ids[place]))
     stage: Stage = "outside-pools" if found or cosines[place] > 0 else "unmatched"
     return Verdict(stage, by_id[ids[place]])
 
 
 def _ranked(view: View, request: PreparedQuery, judged: Judgement, chunks: Sequence[StoredChunk]) -> Verdict:
-    """Return what became of the chunks that are ranked."""
+    """Return the outcome for chunks that are ranked."""
     above, found = standing(view, request, judged)
     by_id = {chunk.id: chunk for chunk in chunks}
     ours = [candidate for candidate in above if candidate.id in by_id]  # best first

@@ -1,12 +1,11 @@
-"""Word forms: the terms of the notes that have the stem of a query's word, and count where that word is not.
+"""Word forms: terms with the same stem as a word of the query, used in chunks that lack the word itself.
 
-Where a chunk has the word as it was typed it is scored by that alone; where not, the other forms count
-together as one term, for a little less. The index knows nothing of stems: the forms are looked up among its
-terms when a query comes, so another choice of languages holds at once.
+A chunk that has the word as typed is scored by the word alone; in other chunks its other forms count together
+as one term with a little less weight. The index stores no stems: the forms are looked up among its terms for
+each query, so a change of languages takes effect at once.
 
-Only what is in a language that the workspace names has forms. A query or a chunk that is recognisably in
-another one, by its function words, keeps its words as they are; what stands in quotes and what may be an
-identifier does, too.
+Forms apply only to the languages that the workspace names. A query or a chunk that is recognisably in another
+language, by its function words, is matched exactly; so are quoted phrases and possible identifiers.
 """
 
 from __future__ import annotations
@@ -31,20 +30,21 @@ if TYPE_CHECKING:
 
     from memd.index.columns import Mask
 
-# A word in more chunks than this has no forms: its own chunks are enough, and others push right ones out
-# of the first ten of hybrid search (recall@10 on manual pages: .9784 without forms and with this limit, .9726
-# with forms of all words). In a small index FEW_CHUNKS is the limit, which is arbitrary.
+# A word in more chunks than this gets no forms: its own chunks are enough, and other chunks push right ones
+# out of the first ten of hybrid search (recall@10 on manual pages: .9784 without forms and with this limit,
+# .9726 with forms of all words). In a small index FEW_CHUNKS is the limit, which is arbitrary.
 COMMON_SHARE = 1 / 64
 FEW_CHUNKS = 50
-MAX_WORDS = 64  # of one query that are looked up; a pasted log has hundreds. Arbitrary
-# Of the chunks: so often must the function words of a language stand in them, all together, for some chunks
-# to be in it. In English notes those of a language are in one of a hundred ("Los Angeles", "van der Waals").
+MAX_WORDS = 64  # looked up per query; a pasted log has hundreds. Arbitrary
+# Function words of a language must occur in this share of the chunks, in total, for chunks to count as
+# written in it. In English notes, words of another language occur in one of a hundred ("Los Angeles", "van
+# der Waals").
 SPOKEN_SHARE = 0.05
-SIGNS = 2  # different function words of another language that a chunk has, at least; one may be a name
+SIGNS = 2  # minimum of different function words of another language in a chunk; one may be a name
 
 
 def with_forms(view: View, query: Query, languages: Sequence[Language]) -> tuple[Query, bool]:
-    """Return *query* with the forms of its words, and whether the vocabulary was there to find them.
+    """Return *query* with the forms of its words, and whether the vocabulary was available to find them.
 
     Raises:
         DeadlineError: the query's deadline passed while the vocabulary was read.
@@ -67,7 +67,7 @@ def with_forms(view: View, query: Query, languages: Sequence[Language]) -> tuple
 
 
 def postings_of_forms(view: View, term: str, forms: tuple[str, ...], language: Language) -> Postings:
-    """Return where any of a term's forms stands and the term does not, in chunks of no other language."""
+    """Return the postings of a term's forms in chunks without the term that are not in another language."""
     kept = view.snapshot.postings.unions
     key = (language, term, forms)
     found = kept.get(key)
@@ -80,7 +80,7 @@ def postings_of_forms(view: View, term: str, forms: tuple[str, ...], language: L
 
 
 def _forms(view: View, term: str, language: Language) -> tuple[str, ...]:
-    """Return the forms of a term that some chunk has; none for a common term."""
+    """Return the forms of a term that occur in some chunk; none for a common term."""
     common = max(FEW_CHUNKS, COMMON_SHARE * view.snapshot.columns.count)
     if view.postings(term, prefix=False).document_frequency > common:
         return ()
@@ -89,7 +89,7 @@ def _forms(view: View, term: str, language: Language) -> tuple[str, ...]:
 
 
 def _foreign(view: View, language: Language) -> Mask | None:
-    """Return the chunks that are recognisably in another language; None where there are hardly any."""
+    """Return the chunks that are recognisably in another language; None if there are hardly any."""
     masks = view.snapshot.postings.masks
     known = masks.get(language)
     if known is not None:
@@ -111,7 +111,7 @@ def _foreign(view: View, language: Language) -> Mask | None:
 
 
 def _signs(view: View, words: frozenset[str]) -> NDArray[np.uint8]:
-    """Return how many of some words stand in each chunk."""
+    """Return the number of *words* that occur in each chunk."""
     columns = view.snapshot.columns
     found = np.zeros(len(columns.source), np.uint8)
     for word in words:
