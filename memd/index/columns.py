@@ -1,13 +1,12 @@
 """The columns of an index: source, row and length of every chunk, in memory and in the database.
 
-`Columns` are what a snapshot holds and scoring needs, each value at the place of the chunk's id, with masks
-over chunks. Without numpy they only count: search.fallback reads what it needs from the database.
+`Columns` are the part of a snapshot that scoring needs, as arrays indexed by the id of the chunk, with masks
+over chunks. Without numpy they only count: search.fallback reads the database instead.
 
-`ColumnTable` stores them, a blob for each slice of ids: a start reads some thousand blobs where it would
-read a million rows of `chunks` and `vectors`. A transaction that changes which chunks are live, or their
-rows in the active matrix, changes each slice that it touches once, at its end. A slice that the disk has
-changed is derived again. The table is for the writing thread; what changes something is called inside a
-transaction.
+`ColumnTable` stores them, one blob per slice of ids: a start reads a few thousand blobs instead of a million
+rows of `chunks` and `vectors`. A transaction that changes which chunks are live, or their rows in the active
+matrix, updates each affected slice once, at its end. A slice with a wrong checksum is derived again. The
+table is for the writing thread; methods that change it are called inside a transaction.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DEAD = 0  # no source has the id 0
-# As many ids as half a page has room for: a save writes one page more, a start with a million chunks
-# reads 2,977 of them.
+# The number of ids that fit into half a page: a save writes one page more, and a start with a million chunks
+# reads 2,977 blobs.
 SLICE_IDS = 336
-PARTS = 3  # of a slice, one behind the other: sources, rows, lengths
-# There is a place for each id that was ever given. So many mean 800 MB: it is a flipped bit, or time to begin
-# anew with low ones.
+PARTS = 3  # per slice, one after the other: sources, rows, lengths
+# The arrays have a place for every id ever used, so this many take 800 MB: either the id is corrupt, or the
+# index should be rebuilt, which numbers chunks from 1 again.
 MAX_CHUNK_ID = 1 << 26
-MAX_ROW = (1 << 31) - 1  # as it is stored
+MAX_ROW = (1 << 31) - 1  # the columns are int32
 MAX_LENGTH = 1 << 24  # in terms: a source has at most 4 MiB
 
 Ids: TypeAlias = "NDArray[np.int64]"
@@ -58,17 +57,17 @@ _EMPTY = [DEAD] * SLICE_IDS + [-1] * SLICE_IDS + [0] * SLICE_IDS
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """The live chunks of every row: one of them in an array, the others, of texts that repeat, in a list."""
+    """The live chunks of every row: one of them in an array, the others (equal texts) in a sorted list."""
 
-    # By row: one of its chunks; 0, which no chunk has, where there is none. In the width of an index.
+    # By row: one of its chunks, 0 (no chunk's id) if it has none. int64, as numpy indexes with it.
     first: Ids
     used: Mask  # by row: whether it has a chunk
-    more_rows: Ids  # of the other chunks, in order
+    more_rows: Ids  # rows of the other chunks, ascending
     more_ids: Ids
 
     @staticmethod
     def of(row: NDArray[np.int32], rows: int) -> Owners:
-        """Turn each chunk's *row*, -1 for none, around, for the first so many *rows*: 6 ms for a million."""
+        """Invert *row* (per chunk, -1: none) for the first *rows* rows: 6 ms for a million."""
         ids = np.flatnonzero((row >= 0) & (row < rows))
         theirs = row[ids].astype(np.int64)
         first = np.zeros(rows, np.int64)
@@ -96,10 +95,10 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What scoring needs of every chunk, at the position of its id."""
+    """The values that scoring needs of every chunk, indexed by chunk id."""
 
-    source: NDArray[np.int32]  # the source's id; DEAD where there is no such chunk (any more)
-    row: NDArray[np.int32]  # row of the matrix; -1 while its vector is not there
+    source: NDArray[np.int32]  # the source's id; DEAD if the chunk does not exist (any more)
+    row: NDArray[np.int32]  # row of the matrix; -1 while the chunk has no vector
     length: NDArray[np.int32]  # in terms
     count: int  # of live chunks
     total_length: int  # of live chunks, in terms
@@ -119,7 +118,7 @@ class Columns:
 
     @staticmethod
     def of(source: NDArray[np.int32], row: NDArray[np.int32], length: NDArray[np.int32]) -> Columns:
-        """Return columns of which a dead chunk has the length 0."""
+        """Return columns made of these arrays; dead chunks must have length 0."""
         return Columns(source, row, length, int(np.count_nonzero(source)), int(length.sum()))
 
     def changed(
@@ -159,16 +158,16 @@ class Columns:
         return Columns.of(source, row, length)
 
     def owners(self, rows: int) -> Owners:
-        """Return which chunks each of so many rows has. Made once for all queries of a generation."""
+        """Return the chunks of each of the first *rows* rows. Computed once per generation."""
         found = self._owners.get(rows)
         if found is None:
             found = self._owners[rows] = Owners.of(self.row, rows)
         return found
 
     def norms(self, k1: float, b: float) -> NDArray[np.float32]:
-        """Return BM25's k1 (1 - b + b · length / average length) of each chunk; infinite where it is dead.
+        """Return BM25's k1 (1 - b + b · length / average length) for each chunk; infinite for dead chunks.
 
-        Made once for all queries of a generation. Infinite: whatever stands in a dead chunk adds 0.
+        Computed once per generation. The infinite value makes a dead chunk score 0 for every term.
         """
         found = self._norms.get((k1, b))
         if found is None:
@@ -176,17 +175,17 @@ class Columns:
             found = self.length.astype(np.float32)
             found *= np.float32(k1 * b / average)
             found += np.float32(k1 * (1 - b))
-            # Above 0, so that a term that stands nowhere in a chunk without words adds 0 / norm = 0.
+            # Above 0, so that a chunk without words scores 0 / norm = 0 for a term that it lacks.
             np.maximum(found, np.finfo(np.float32).tiny, out=found)
             found[self.source == DEAD] = np.inf
             self._norms[k1, b] = found
         return found
 
     def starts(self) -> NDArray[np.int64]:
-        """Return where the chunks of each source begin, and of each stretch of dead ones, and the end.
+        """Return the first id of each source's chunks and of each run of dead chunks, then the size.
 
-        Made once for all queries of a generation. The chunks of a source are put in one transaction, so
-        their ids follow each other.
+        Computed once per generation. The chunks of a source get consecutive ids, as one transaction inserts
+        them.
         """
         if not self._starts:
             changes = np.flatnonzero(self.source[1:] != self.source[:-1]) + 1
@@ -195,29 +194,29 @@ class Columns:
 
 
 def require_numpy(what: str) -> None:
-    """Raise NumpyMissingError, which names *what* is asked for, where numpy cannot be imported."""
+    """Raise NumpyMissingError, naming the feature *what*, if numpy cannot be imported."""
     if not HAS_NUMPY:
         raise NumpyMissingError(f"{what} needs numpy, which cannot be imported: pip install numpy")
 
 
 def only_living(ids: Sequence[int], columns: Columns) -> list[int]:
-    """Return those of *ids* that are live."""
+    """Return the *ids* of live chunks."""
     listed = np.asarray(ids, np.int64)
     living: list[int] = listed[_live(listed, columns)].tolist()
     return living
 
 
 def live_up_to(columns: Columns, last: int) -> int:
-    """Return how many chunks are live of those with an id up to *last*."""
+    """Return the number of live chunks with an id up to *last*."""
     return int(np.count_nonzero(columns.source[: last + 1]))
 
 
 def mask_of(columns: Columns, sources: Iterable[int] | None) -> Mask:
-    """Return which chunks are live and, unless None, of one of *sources*."""
+    """Return the mask of live chunks, of *sources* only unless that is None."""
     if sources is None:
         live: Mask = columns.source != DEAD
         return live
-    passes = np.zeros(int(columns.source.max(initial=0)) + 1, np.bool_)  # by source: a look-up, no search
+    passes = np.zeros(int(columns.source.max(initial=0)) + 1, np.bool_)  # by source: a lookup, no search
     wanted = np.fromiter(sources, np.int32)
     passes[wanted[wanted < len(passes)]] = True
     passes[DEAD] = False
@@ -225,14 +224,14 @@ def mask_of(columns: Columns, sources: Iterable[int] | None) -> Mask:
 
 
 def mask_of_ids(ids: Iterable[int], size: int) -> Mask:
-    """Return a mask of so many places with those ids in it."""
+    """Return a mask of length *size* that is true at *ids*."""
     mask = np.zeros(size, np.bool_)
     mask[np.fromiter(ids, np.int64)] = True
     return mask
 
 
 def restrict(mask: Mask, ids: Iterable[int], *, keep: bool) -> Mask:
-    """Return *mask* with only these ids left (*keep*), or without them."""
+    """Return *mask* restricted to *ids* (*keep*), or without them."""
     listed = np.zeros(len(mask), np.bool_)
     listed[np.fromiter(ids, np.int64)] = True
     narrowed: Mask = np.logical_and(mask, listed if keep else ~listed)
@@ -240,7 +239,7 @@ def restrict(mask: Mask, ids: Iterable[int], *, keep: bool) -> Mask:
 
 
 def mask_size(mask: Mask) -> int:
-    """Return how many chunks are under *mask*."""
+    """Return the number of chunks under *mask*."""
     return int(np.count_nonzero(mask))
 
 
@@ -251,31 +250,31 @@ def take(values: NDArray[Any], ids: Sequence[int] | Ids) -> list[Any]:
 
 
 def stretches(columns: Columns, ids: Sequence[int] | Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first id, and the one after the last, of the chunks of each id's source."""
+    """Return, for each id, the first id and the end of the range of its source's chunks."""
     starts = columns.starts()
     after = np.searchsorted(starts, np.asarray(ids, np.int64), side="right")
     return starts[after - 1], starts[after]
 
 
 class MisplacedError(IndexDamagedError):
-    """A chunk names a row that its matrix has not got."""
+    """A chunk refers to a row that its matrix does not have."""
 
 
 class StoredSlice(NamedTuple):
-    """A row of the table."""
+    """A row of the table `columns`."""
 
-    slice: int  # of the ids from slice · SLICE_IDS on
+    slice: int  # number: the slice has the ids from slice · SLICE_IDS on
     stored: bytes
     crc: int
 
     def is_sound(self) -> bool:
-        """Tell whether it is what was written."""
+        """Return whether types and checksum are right."""
         types = type(self.slice), type(self.stored), type(self.crc)
         return types == (int, bytes, int) and self.crc == _checksum(self.slice, self.stored)
 
 
 def chunks_in(stored: StoredSlice) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield (id, (source, row, length)) of the live chunks of a slice; none where it is damaged."""
+    """Yield (id, (source, row, length)) of the live chunks of a slice; nothing if it is damaged."""
     if stored.is_sound():
         held = _VALUES.unpack(stored.stored)
         for place in range(SLICE_IDS):
@@ -291,14 +290,14 @@ class ColumnTable:
         self._ledger = ledger
 
     def load(self, sources: Collection[int], rows: int) -> Columns:
-        """Return the columns of what is committed.
+        """Return the columns of the committed state.
 
         Args:
-            sources: those that are live.
-            rows: of the active matrix.
+            sources: ids of the live sources.
+            rows: number of rows of the active matrix.
 
         Raises:
-            MisplacedError: vectors have impossible rows.
+            MisplacedError: chunks refer to rows that do not exist.
             IndexDamagedError: chunks have impossible values.
         """
         try:
@@ -312,7 +311,7 @@ class ColumnTable:
     def change(
         self, *, removed: Iterable[int], added: Iterable[LiveChunk], embedded: Mapping[int, int]
     ) -> None:
-        """Note which chunks are not live any more, which are, and new rows (-1: none) of those that are."""
+        """Record chunks that are no longer live, new live chunks, and new rows (-1: none) of live chunks."""
         changes: defaultdict[int, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
         for chunk_id in removed:
             changes[chunk_id // SLICE_IDS].append((chunk_id % SLICE_IDS, (DEAD, -1, 0)))
@@ -330,7 +329,7 @@ class ColumnTable:
             self._put(number, held)
 
     def renumber(self) -> None:
-        """Write the row of every chunk anew: another matrix is active, or this one has lost its rows."""
+        """Rewrite the row of every chunk, after the active matrix was replaced or lost its rows."""
         rows = self._ledger.rows_by_chunk(self._store.number("active"))
         for [number] in self._store.run("SELECT slice FROM columns ORDER BY slice"):
             held = self._slice(number)
@@ -340,7 +339,7 @@ class ColumnTable:
             self._put(number, held)
 
     def refill(self) -> None:
-        """Make the table anew from chunks and vectors."""
+        """Rebuild the table from chunks and vectors."""
         self._store.run("DELETE FROM columns")
         newest = self._newest()
         if self._ledger.has_chunks_beyond(newest):
@@ -350,7 +349,7 @@ class ColumnTable:
         self._store.count_generation_up()
 
     def _slice(self, number: int) -> Slice:
-        """Return a slice as it is stored; one that is damaged is derived, with all changes that were made."""
+        """Return the stored slice; a damaged one is derived again, including uncommitted changes."""
         found = self._store.run("SELECT slice, stored, crc FROM columns WHERE slice = ?", (number,))
         if not found:
             return _EMPTY.copy()
@@ -361,7 +360,7 @@ class ColumnTable:
         return list(_VALUES.unpack(stored.stored))
 
     def _derived(self, number: int) -> Slice:
-        """Return what a slice should be."""
+        """Derive a slice from chunks and vectors."""
         held = _EMPTY.copy()
         first = number * SLICE_IDS
         for chunk_id, *values in self._ledger.live_chunks(
@@ -378,7 +377,7 @@ class ColumnTable:
             return
         try:
             stored = _VALUES.pack(*held)
-        except struct.error as error:  # no numbers, or too large ones
+        except struct.error as error:  # not numbers, or too large
             raise _impossible(error) from error
         self._store.run(
             "INSERT OR REPLACE INTO columns VALUES (?, ?, ?)", (number, stored, _checksum(number, stored))
@@ -452,5 +451,5 @@ def _impossible(what: object) -> IndexDamagedError:
 
 
 def _checksum(number: int, stored: bytes) -> int:
-    """Return the CRC-32 of a slice, which also says which one it is."""
+    """Return the CRC-32 of a slice; it covers the slice's number, too."""
     return crc32(stored, number & 0xFFFFFFFF)

@@ -1,15 +1,14 @@
-"""The database of an index: its tables, its connections, and the translation of SQLite's errors.
+"""The SQLite database of an index: its schema, its connections, and the translation of SQLite's errors.
 
-The full-text tables are contentless: the text is stored once, in ``chunks``, as it is in the file, and
-what they index is derived from it (``memd.text``). They can be dropped and filled again at any time.
+The full-text tables are contentless: the text is stored once, in ``chunks``, as in the file, and the indexed
+form is derived from it (``memd.text``). They can be dropped and refilled at any time.
 
-A chunk does not name its row of the matrix: `vectors` says it by the hash of the text, for each matrix
-there is. So one text is embedded once, a second matrix is built without touching a chunk, and the switch
-from one to the other is one value in `meta`: "active", "building".
+A chunk has no reference to a row: `vectors` maps the hash of a text to a row, for each matrix. So equal texts
+are embedded once, a second matrix is built without changing any chunk, and switching to it changes one value
+in `meta` ("active", "building").
 
-`Store` is the one connection that writes. It records how the index was left: a database whose last user did
-not come to the end is checked before it is trusted, since files of SQLite's own (the WAL) may have been lost
-or changed meanwhile.
+`Store` is the only connection that writes. It records whether the index was closed cleanly: a database that
+was not is checked before use, since SQLite's own files (the WAL) may have been lost or changed meanwhile.
 """
 
 import os
@@ -36,10 +35,10 @@ from memd.errors import (
 )
 from memd.fsio import Failure
 
-SCHEMA_VERSION = 5  # of the tables; another one means that the index is built anew
+SCHEMA_VERSION = 5  # of the tables; an index with another version is rebuilt
 
-# unicode61 keeps letters and digits; with Mn and Mc the vowel signs of Indic scripts stay in their words.
-# remove_diacritics 2 also sees the ones that are stored as one code point with their letter.
+# unicode61 keeps letters and digits; Mn and Mc keep the vowel signs of Indic scripts inside their words.
+# remove_diacritics 2 also handles code points that combine a letter with several diacritics.
 WORDS_TOKENIZER = ("unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc")
 
 SCHEMA = """
@@ -145,50 +144,50 @@ CREATE TABLE beyond (                      -- ... and those beyond the first chu
 ) STRICT;
 """
 
-FULL_TEXT = {  # table → what FTS5 is told of it
+FULL_TEXT = {  # table → its FTS5 options
     "words": f"""tokenize="{" ".join(WORDS_TOKENIZER[:3])} categories '{WORDS_TOKENIZER[4]}'\"""",
-    # Each trigram of a chunk's words once, parted by spaces and without its places: who looks for a part of a
-    # word compares it with the text. With places and those that reach from word to word they take three
-    # times as much as the text; so they take a third of it.
+    # Each distinct trigram of a chunk's words, separated by spaces and without positions: a search for a
+    # part of a word verifies candidates against the text. With positions and trigrams across words the
+    # table would take three times the size of the text; this way it takes a third.
     "trigrams": "tokenize=ascii, detail=none",
 }
 
-# One row for each place where a term stands; lives in the connection, not in the file.
+# One row for each occurrence of a term; a temporary table, not stored in the file.
 POSTINGS = "CREATE VIRTUAL TABLE temp.postings USING fts5vocab (main, words, instance)"
-TERMS = "CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, words, row)"  # one row for each term
+TERMS = "CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, words, row)"  # one row per term
 TRIGRAM_POSTINGS = "CREATE VIRTUAL TABLE temp.trigram_postings USING fts5vocab (main, trigrams, instance)"
 
-BUSY_TIMEOUT_MS = 5000  # only a checkpoint of our own can hold the lock for a moment
-# Chunks take 1.5 kB: of pages of 4 KiB a quarter would stay empty, a tenth of the whole index. Larger ones
-# save little more, and each save would write more of them to the log.
+BUSY_TIMEOUT_MS = 5000  # only memd's own checkpoint can hold the lock, for a moment
+# Chunks take 1.5 kB: 4 KiB pages would stay a quarter empty, a tenth of the whole index. Larger pages save
+# little more, and each save would write more of them to the log.
 PAGE_BYTES = 8192
-# SQLite writes the log back from so many on, as by default with 4 KiB pages.
+# Size of the log at which SQLite checkpoints by itself, its default with 4 KiB pages.
 WRITTEN_BACK_BYTES = 4 * 1024 * 1024
-JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is cut back to this after a checkpoint
-# Where a lost page would be noticed late or never; the full-text tables have checks of their own.
+JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024  # the WAL is truncated to this after a checkpoint
+# Tables in which a lost page would be noticed late or never; full-text tables have checks of their own.
 LOOKED_THROUGH = (
     *("meta", "sources", "names", "links", "chunks", "matrices"),
     *("vectors", "columns", "waiting", "unreadable", "beyond"),
 )
-# Pages of 4 KiB in the log at which it is written back. By ourselves, after the commit: what SQLite does of
-# its own there passes over a disk that fails, and more and more is acknowledged that only the log holds.
+# Length of the log, in pages, at which `Store` checkpoints after a commit. SQLite's automatic checkpoint
+# ignores a failing disk, so that more and more acknowledged commits would exist only in the log.
 LOG_PAGES = 1000
 
 READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 Row = tuple[Any, ...]
 Terms = Callable[[str], list[str]]
-Match = apsw.FTS5ExtensionApi  # what a full-text function is called with
+Match = apsw.FTS5ExtensionApi  # the argument of an FTS5 auxiliary function
 
 _DEVICE = (apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)
-# The last two can't come from our statements on sound tables: a row that is there twice, a text for an id.
+# The last two can't come from memd's statements on intact tables: a duplicate row, a text as an id.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.MismatchError)
-# What SQLite says of full-text tables and of a schema whose pages were lost sounds like a mistake in our SQL.
+# SQLite reports full-text tables and schemas with lost pages by messages that otherwise mean wrong SQL.
 _LOST_HEAD = re.compile(r"(SQL logic error: )?(invalid fts5 file format|no such fts5 table|no such table)")
 
 
 class Store:
-    """The one connection that writes and checkpoints. For the writing thread."""
+    """The only connection that writes and checkpoints. For the writing thread."""
 
     def __init__(self, path: Path, failure: Failure) -> None:
         self.failure = failure
@@ -211,10 +210,10 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Commit what the block does as one, or undo all of it.
+        """Commit the changes of the block as one, or roll all of them back.
 
         Raises:
-            StorageError: the disk failed, now or before: nothing is written until the index is opened anew.
+            StorageError: the disk failed, now or before: nothing is written until the index is reopened.
         """
         self.failure.check()
         self.run("BEGIN IMMEDIATE")
@@ -222,16 +221,16 @@ class Store:
             yield
             self.run("COMMIT")
         except BaseException:
-            if self._db.in_transaction:  # after some errors SQLite has undone it itself
+            if self._db.in_transaction:  # after some errors SQLite has rolled back itself
                 with suppress(MemdError):
                     self.run("ROLLBACK")
             raise
         if self._log_pages >= self.most_log_pages:
-            with suppress(MemdError):  # of the next commit, not of this one: it stands
+            with suppress(MemdError):  # the commit succeeded; the next one reports the failure
                 self._write_back()
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Run one statement; return all of its rows."""
+        """Run one statement and return all of its rows."""
         try:
             return list(self._db.execute(statement, values))
         except apsw.Error as error:
@@ -248,16 +247,16 @@ class Store:
 
     @property
     def changes_made(self) -> int:
-        """A number that grows with every row that is written."""
+        """A counter that grows with every row written."""
         return self._db.total_changes()
 
     def get(self, key: str) -> Any:
-        """Return a value of the meta table, None where it has none."""
+        """Return a value of the meta table, None if the key does not exist."""
         found = self.run("SELECT value FROM meta WHERE key = ?", (key,))
         return found[0][0] if found else None
 
     def number(self, key: str) -> int | None:
-        """Return a value that is a number or not there."""
+        """Return an integer of the meta table, None if the key does not exist."""
         found = self.get(key)
         if found is None or type(found) is int:
             return found
@@ -274,11 +273,11 @@ class Store:
         )
 
     def count_generation_up(self) -> None:
-        """Say, inside a transaction, that the next reader sees another index."""
+        """Increment the generation, inside a transaction: readers must use another snapshot."""
         self.set("generation", (self.number("generation") or 0) + 1)
 
     def checkpoint(self) -> bool:
-        """Write the log back into the database as far as readers allow; True when the log is empty."""
+        """Checkpoint as far as readers allow; return True when the log is empty."""
         self.failure.check()
         if not self._write_back():
             return False
@@ -288,7 +287,7 @@ class Store:
             raise self._ours(error) from error
 
     def close(self) -> None:
-        """Write the log back into the database and close it."""
+        """Checkpoint, mark the index as cleanly closed, and close the database."""
         try:
             if self.failure.error is None:
                 with suppress(NoSpaceError):
@@ -303,7 +302,7 @@ class Store:
         return apsw.SQLITE_OK
 
     def _write_back(self) -> bool:
-        """Write the log back into the database; True when all of it is there. Raises what the disk says."""
+        """Checkpoint the log; return True when all of it is in the database. Raises as the disk fails."""
         try:
             in_log, written = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.Error as error:
@@ -311,7 +310,7 @@ class Store:
         return written >= in_log
 
     def _cut_log(self) -> bool:
-        """Cut the log to nothing if nobody reads it just now."""
+        """Truncate the log unless a reader uses it; return whether that worked."""
         self._db.set_busy_timeout(0)
         try:
             self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -323,7 +322,7 @@ class Store:
 
     @property
     def _place(self) -> str:
-        """Which workspace it is of: its folder's name up to a dot, since the rest changes with a rename."""
+        """The workspace's key: the folder's name up to a dot, since the rest changes with a rename."""
         return self._path.parent.name.partition(".")[0]
 
     def _begin(self) -> None:
@@ -338,12 +337,12 @@ class Store:
             raise IndexDamagedError(f"{self._path} is the index of another workspace: it is built anew")
         if self.get("open") is not None:
             self._look_through()
-        with suppress(NoSpaceError):  # a full disk does not keep what is indexed from answering
+        with suppress(NoSpaceError):  # a full disk must not prevent searches
             with self.transaction():
                 self.set("open", 1)
-                for table in FULL_TEXT:  # a repair that did not come to its end
+                for table in FULL_TEXT:  # leftovers of an interrupted repair
                     self.run(f"DROP TABLE IF EXISTS {table}_anew")
-            self.checkpoint()  # into the database itself: its log may be what is lost
+            self.checkpoint()  # into the database file itself, since the log may get lost
 
     def _make(self) -> None:
         with self.transaction():
@@ -356,7 +355,7 @@ class Store:
         fsio.sync_folder(self._path.parent)
 
     def _look_through(self) -> None:
-        for table in FULL_TEXT:  # whether their settings are there: nothing else of a start reads them
+        for table in FULL_TEXT:  # checks that their settings exist: no other step of a start reads them
             self.run(f"SELECT rowid FROM {table} LIMIT 1")
         for table in LOOKED_THROUGH:
             for [finding] in self.run(f"PRAGMA quick_check('{table}')"):
@@ -371,7 +370,7 @@ class Store:
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """Open the database read-only, with the tables of postings."""
+    """Open the database read-only, with the fts5vocab tables."""
     database = apsw.Connection(f"file:{_uri(path)}?mode=ro", flags=READ_ONLY)
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     for statement in (POSTINGS, TERMS, TRIGRAM_POSTINGS):
@@ -381,15 +380,15 @@ def open_reader(path: Path) -> apsw.Connection:
 
 
 def open_writer(path: Path) -> apsw.Connection:
-    """Open the database for the one connection that writes, making it where it is not there."""
-    # 0600 before SQLite sees it: its log and shared memory take the mode over.
+    """Open the database for the writing connection; create it if it does not exist."""
+    # 0600 before SQLite opens it: the log and the shared memory inherit the mode.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     database = apsw.Connection(str(path))
     database.set_busy_timeout(BUSY_TIMEOUT_MS)
     database.pragma("page_size", PAGE_BYTES)
     database.pragma("journal_mode", "wal")
     database.pragma("wal_autocheckpoint", WRITTEN_BACK_BYTES // PAGE_BYTES)
-    # FULL: a commit that was acknowledged survives a power cut (0.4 ms each on ext4).
+    # FULL: an acknowledged commit survives a power cut (0.4 ms each on ext4).
     database.pragma("synchronous", "full")
     database.pragma("fullfsync", 1)  # macOS: fsync alone does not reach the disk
     database.pragma("checkpoint_fullfsync", 1)
@@ -401,10 +400,10 @@ def open_writer(path: Path) -> apsw.Connection:
 
 @contextmanager
 def open_other(path: Path) -> Iterator[apsw.Connection]:
-    """Open the database of an index that nobody uses any more, read-only, whatever tables it has.
+    """Open the database of an unused index read-only, whatever its schema.
 
     Raises:
-        IndexDamagedError: it is none, or lacks a table or column that is asked for.
+        IndexDamagedError: it is not a database, or lacks a table or column that a query names.
     """
     try:
         with closing(apsw.Connection(f"file:{_uri(path)}?mode=ro", flags=READ_ONLY)) as database:
@@ -414,7 +413,7 @@ def open_other(path: Path) -> Iterator[apsw.Connection]:
 
 
 def open_scratch() -> apsw.Connection:
-    """Open empty full-text tables of their own, in a file that has no name and goes with the connection."""
+    """Open empty full-text tables in a temporary database that is deleted with the connection."""
     database = apsw.Connection("")
     made = chain.from_iterable(map(full_text, FULL_TEXT))
     for statement in (*made, POSTINGS, TRIGRAM_POSTINGS):
@@ -423,19 +422,19 @@ def open_scratch() -> apsw.Connection:
 
 
 def full_text(table: str, name: str = "") -> list[str]:
-    """Return the statements that make a full-text *table*, or one like it of another *name*."""
+    """Return the statements that create a full-text *table*, or one like it called *name*."""
     name = name or table
     settings = f"content='', contentless_delete=1, {FULL_TEXT[table]}"
     return [
         f"CREATE VIRTUAL TABLE {name} USING fts5 (text, {settings})",
-        # Not in the commit that deletes: with 100,000 chunks and a tenth of them deleted, one took 9 s.
-        # Compaction merges, in slices.
+        # Not within the commit that deletes: with a tenth of 100,000 chunks deleted, one commit took 9 s.
+        # Compaction merges instead, in slices.
         f"INSERT INTO {name} ({name}, rank) VALUES ('deletemerge', 0)",
     ]
 
 
 def terms_of(database: apsw.Connection, *, of_query: bool) -> Terms:
-    """Return what makes of a prepared text, a query's or a chunk's, the terms that FTS5 itself makes."""
+    """Return the function that splits a prepared text (a query or a chunk) into terms as FTS5 does."""
     reason = apsw.FTS5_TOKENIZE_QUERY if of_query else apsw.FTS5_TOKENIZE_DOCUMENT
     tokenize = database.fts5_tokenizer(WORDS_TOKENIZER[0], list(WORDS_TOKENIZER[1:]))
 
@@ -447,13 +446,13 @@ def terms_of(database: apsw.Connection, *, of_query: bool) -> Terms:
 
 
 def sqlite_version() -> str:
-    """Return the version of SQLite that is linked."""
+    """Return the version of the linked SQLite."""
     return apsw.sqlite_lib_version()
 
 
 @contextmanager
 def translated(path: Path | str) -> Iterator[None]:
-    """Turn SQLite's errors into ours."""
+    """Translate SQLite's errors into memd's."""
     try:
         yield
     except apsw.Error as error:
@@ -465,9 +464,9 @@ def translated(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def decoded(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, and what a flipped bit makes of a value into damage.
+    """Translate SQLite's errors into memd's, and errors from corrupt values into IndexDamagedError.
 
-    For reading only, a few lines at a time: elsewhere a ValueError is a mistake of our own.
+    Only for reading, around a few lines: elsewhere a ValueError is a bug in memd.
     """
     with translated(path):
         try:
@@ -477,8 +476,8 @@ def decoded(path: Path) -> Iterator[None]:
 
 
 def told(path: Path | str, error: apsw.Error) -> MemdError | None:
-    """Return the error of ours that says the same; None for what can only be a mistake of our own."""
-    # SQLite does not say why it cannot make its log, and its own errno is another one by then.
+    """Return memd's error for one of SQLite; None if it can only be a bug in memd."""
+    # SQLite does not say why it cannot create its log, and errno has changed by now.
     if isinstance(error, apsw.FullError) or (
         isinstance(error, apsw.CantOpenError) and fsio.lacks_inodes(path)
     ):
@@ -487,7 +486,7 @@ def told(path: Path | str, error: apsw.Error) -> MemdError | None:
         return damaged(path, error)
     if isinstance(error, apsw.InterruptError):
         return DeadlineError("the search took longer than its deadline; ask for less")
-    if isinstance(error, apsw.ConnectionClosedError):  # who waited for the writing thread may come late
+    if isinstance(error, apsw.ConnectionClosedError):  # a waiting caller may come after the close
         return IndexClosedError(f"{path} is being reopened: ask again")
     if isinstance(error, (apsw.BusyError, *_DEVICE)):
         is_busy = isinstance(error, apsw.BusyError)
@@ -496,12 +495,12 @@ def told(path: Path | str, error: apsw.Error) -> MemdError | None:
 
 
 def is_of_the_device(error: BaseException) -> bool:
-    """Tell whether reading or writing failed below SQLite."""
+    """Return whether reading or writing failed below SQLite."""
     return isinstance(error, _DEVICE)
 
 
 def damaged(path: Path | str, what: object) -> IndexDamagedError:
-    """Return the error that says so."""
+    """Return the error for a damaged file."""
     return IndexDamagedError(f"{path} is damaged: {what}. It is rebuilt: memctl index --rebuild")
 
 
@@ -510,9 +509,9 @@ def _uri(path: Path) -> str:
 
 
 def _expect_files(path: Path) -> None:
-    """Refuse a database, or what SQLite keeps beside it, that is a folder, a link or a pipe."""
+    """Refuse a database, or a WAL or shm file beside it, that is a folder, a link or a pipe."""
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         place = path.with_name(name)
-        with suppress(OSError):  # not there
+        with suppress(OSError):  # it does not exist
             if not stat.S_ISREG(place.lstat().st_mode):
                 raise damaged(place, "it is no regular file")

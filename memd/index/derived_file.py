@@ -1,11 +1,11 @@
-"""Derived files: what is made from the index, may lag behind it, and can be deleted at any time.
+"""Derived files: caches made from the index that may lag behind it and can be deleted at any time.
 
-There is one file of each kind, an `ArrayFile`. Its name is in the database and changes in one commit, and
-only the file of that name counts: so a leftover, the file of another index or an older state of this one is
-never used. A file is never changed, only replaced. One that is not as it was written is dropped, and made
-again when there is time.
+There is one file per kind, an `ArrayFile`. The database stores its name, which changes in one commit, and
+only the file of that name is used: leftovers, files of another index and files of an older state are
+ignored. A file is never changed, only replaced. A damaged file is dropped, and made again when there is
+time.
 
-A file is made beside all else, a slice at a time; what comes to the index meanwhile is beyond it.
+A file is made in the background, in slices; it does not cover what is indexed meanwhile.
 """
 
 from __future__ import annotations
@@ -33,58 +33,58 @@ log = structlog.get_logger()
 
 KINDS = ("postings", "codes")
 FILE_NAME = re.compile(rf"({'|'.join(KINDS)})\.{NAME.pattern}\.bin")
-BUSY_TAIL_SHARE = 1 / 4  # for `tail_share` while there is other work: a first import makes ten files
-UNUSABLE = (DamagedFileError, ImportError, NumpyMissingError, OSError)  # what opening and loading may raise
+BUSY_TAIL_SHARE = 1 / 4  # `tail_share` while there is other work: a first import makes ten files
+UNUSABLE = (DamagedFileError, ImportError, NumpyMissingError, OSError)  # raised by opening and loading
 
 
 class UnderivableError(Exception):
-    """No file can be made from what is there now: worth another try when there is twice as much."""
+    """No file can be made from the present data. The build is tried again when there is twice as much."""
 
 
 class Derived(Protocol):
-    """What queries use of one file. For any thread."""
+    """The part of one file that queries use. For any thread."""
 
     file: ArrayFile
 
     @property
     def covered(self) -> int:
-        """Up to which id or row the file knows the index."""
+        """The last id or row of the index that the file covers."""
 
     @property
     def is_loaded(self) -> bool:
         """Whether queries can use it."""
 
     def load(self) -> None:
-        """Read what has to be in memory; for a thread that nobody waits for. Raises `UNUSABLE`."""
+        """Read what must be in memory; called in a background thread. Raises `UNUSABLE`."""
 
     def wrong(self, view: View, count: int, ends: Callable[[], None]) -> int:
-        """Return how many of *count* samples are not what they were made from; *ends* is called for each."""
+        """Return how many of *count* samples differ from their origin; *ends* is called for each sample."""
 
 
 D = TypeVar("D", bound=Derived)
 
 
 class Build(Generic[D]):
-    """A file that is being made. `step` is for one thread at a time, `abandon` for any."""
+    """The making of one file. `step` is for one thread at a time, `abandon` for any."""
 
     def __init__(self, folder: Path, kind: str) -> None:
-        """Nothing is created yet."""
+        """Create nothing yet."""
         self.name = secrets.token_hex(8)
         self.path = folder / file_name(kind, self.name)
         self._kind = kind
         self._writer: ArrayFileWriter | None = None
         self._pieces = self._all_pieces()
-        self._made: D | None = None  # once the file is whole
+        self._made: D | None = None  # set when the file is complete
         self._given_up = False
-        self._working = threading.Lock()  # whoever holds it may use the writer
+        self._working = threading.Lock()  # its holder may use the writer
 
     def step(self, budget_s: float) -> bool:
-        """Go on for about so long; True when the file is whole and on the disk, or given up.
+        """Work for about *budget_s*; return True when the file is complete and synced, or abandoned.
 
         Raises:
             MemdError: the disk is full or fails.
-            UnderivableError: there is no file for what is there.
-            Exception: what the making of this kind of file raises. Nothing is left then.
+            UnderivableError: no file can be made from the present data.
+            Exception: from the subclass. The file is removed then.
         """
         try:
             with self._working:
@@ -105,20 +105,20 @@ class Build(Generic[D]):
 
     @property
     def made(self) -> D | None:
-        """What queries use; None while it is not whole, and once it is given up."""
+        """The finished file; None while it is incomplete, and after `abandon`."""
         return None if self._given_up else self._made
 
     def abandon(self) -> None:
-        """Give up; what was written is removed, by a step that runs when it ends."""
+        """Abandon the file and remove it; a running step removes it when it ends."""
         self._given_up = True
         self._clear_up()
 
     def pieces(self, out: ArrayFileWriter) -> Iterator[D | None]:
-        """Write the file, piece by piece; yield None after each, and at the end what queries use."""
+        """Write the file piece by piece; yield None after each piece, and finally the result."""
         raise NotImplementedError
 
     def _go_on(self, stop: float) -> None:
-        """Do pieces until none is left, it is given up, or it is later than *stop*, in time.monotonic()."""
+        """Write pieces until the file is complete, abandoned, or time.monotonic() is past *stop*."""
         while self._made is None and not self._given_up:
             self._made = next(self._pieces)
             if time.monotonic() > stop:
@@ -133,24 +133,24 @@ class Build(Generic[D]):
             try:
                 if self._writer is not None:
                     self._writer.close()
-                with suppress(OSError):  # a name that stays is removed at the next start
+                with suppress(OSError):  # a file that remains is removed at the next start
                     fsio.remove(self.path)
             finally:
                 self._working.release()
 
 
-# Samples that a check compares with their base, others each time. All checksums say that a file is what was
-# written; this says that what was written was true.
+# Number of random samples that a check compares with their origin. Checksums prove that a file is what was
+# written; this shows that what was written was correct.
 COMPARED = 200
 
 
 def flaw(found: Derived, view: View, ends: Callable[[], None]) -> str:
-    """Return what is wrong with a file on the disk or with what queries use of it, "" where nothing is found.
+    """Return a description of what is wrong with a file or its use by queries, "" if nothing is.
 
     Args:
-        found: in use.
-        view: of the moment that is looked at.
-        ends: called again and again; raises when there is no time left.
+        found: the file in use.
+        view: of the state to compare with.
+        ends: called repeatedly; raises when there is no time left.
     """
     try:
         damaged = found.file.reopened().damaged(ends)
@@ -163,59 +163,59 @@ def flaw(found: Derived, view: View, ends: Callable[[], None]) -> str:
 
 
 class DerivedFileKeeper(Generic[D]):
-    """The file of one kind, which a subclass describes. For the writing thread; `current` and `owns` for any.
+    """Maintains the file of one kind. For the writing thread; `current` and `owns` are for any.
 
-    What *publish* does with another file, or with None, is seen by the next query.
+    After *publish* was called with a file or None, the next query uses that.
     """
 
     kind: str  # of KINDS
-    tail_share: float  # of what is covered: as much more beyond it is worth a new file
+    tail_share: float  # a new file is made when the uncovered part exceeds this share of the covered part
 
     def __init__(self, folder: Path, writer: Writer, publish: Callable[[D | None], None]) -> None:
-        self.current: D | None = None  # of the file that counts
+        self.current: D | None = None  # the file that is named in the database
         self._folder = folder
         self._writer = writer
         self._publish = publish
-        self._named = f"{self.kind}_file"  # in meta: the name of the file that counts
-        self._outdated = f"{self.kind}_outdated"  # in meta: it knows what was purged since
+        self._named = f"{self.kind}_file"  # key in meta: the name of that file
+        self._outdated = f"{self.kind}_outdated"  # key in meta: the file contains data purged since
         self._building: Build[D] | None = None
-        self._marks = 0  # how often what is being made became false, since it was opened
-        self._begun_at: Hashable = None  # what `_state` was when the one that is being made was begun
-        self._refused: tuple[Hashable, int] = (None, 0)  # `base` of which no file could be made, `end` then
+        self._marks = 0  # number of changes since opening that invalidate a file in the making
+        self._begun_at: Hashable = None  # `_state` when the present build began
+        self._refused: tuple[Hashable, int] = (None, 0)  # `base` and `end` of the build that failed last
         self._open()
 
     def opened(self, file: ArrayFile) -> D:
-        """Return what queries use of a file, with nothing read of it yet. Raises `UNUSABLE`."""
+        """Return the usable part of a file, with nothing read yet. Raises `UNUSABLE`."""
         raise NotImplementedError
 
     def is_true(self, found: D) -> bool:
-        """Tell whether what a file was made from is still there."""
+        """Return whether the data that a file was made from still exists."""
         raise NotImplementedError
 
     def base(self) -> Hashable:
-        """Return what is another one when a file that was begun before is not true any more."""
+        """Return a value that changes whenever files made so far become wrong."""
         raise NotImplementedError
 
     def end(self) -> int | None:
-        """Return up to which id or row a file would know the index; None where none is wanted."""
+        """Return the last id or row that a new file would cover; None if no file is wanted."""
         raise NotImplementedError
 
     def build(self, folder: Path) -> Build[D]:
-        """Return a file to be made."""
+        """Return the build of a new file."""
         raise NotImplementedError
 
     @property
     def usable(self) -> D | None:
-        """What queries use just now."""
+        """The file that queries use now."""
         return self.current if self.current is not None and self.current.is_loaded else None
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the file knows what was purged since it was made."""
+        """Whether the file contains data that was purged since it was made."""
         return self.current is not None and self._writer.number(self._outdated) is not None
 
     def owns(self, path: Path) -> bool:
-        """Tell whether a file of the folder is the one that counts, or the one that is being made."""
+        """Return whether *path* is the file in use or the one being made."""
         building, current = self._building, self.current
         return path.name in {
             building.path.name if building is not None else "",
@@ -223,7 +223,7 @@ class DerivedFileKeeper(Generic[D]):
         }
 
     def is_due(self, *, is_busy: bool) -> bool:
-        """Tell whether a file should be made; *is_busy*: there is other work."""
+        """Return whether a file should be made; *is_busy*: there is other work."""
         if self.is_outdated:
             return True
         end = self.end()
@@ -235,9 +235,9 @@ class DerivedFileKeeper(Generic[D]):
         return end - covered > (BUSY_TAIL_SHARE if is_busy else self.tail_share) * covered
 
     def begin(self) -> Build[D]:
-        """Begin to make a file; `adopt` follows when it is whole, `refuse` or `Build.abandon` else.
+        """Begin a file; when it is complete `adopt` follows, otherwise `refuse` or `Build.abandon`.
 
-        Another one that was begun is given up.
+        A build in progress is abandoned.
         """
         self.close()
         self._building = self.build(self._folder)
@@ -245,7 +245,7 @@ class DerivedFileKeeper(Generic[D]):
         return self._building
 
     def adopt(self, building: Build[D]) -> bool:
-        """Let a file that is whole take the place of the one before; False where it is not true any more."""
+        """Replace the file by the finished one; return False if that has become wrong meanwhile."""
         made = building.made
         is_wanted = building is self._building and self._begun_at == self._state
         if made is None or not is_wanted or not self.is_true(made):
@@ -261,25 +261,25 @@ class DerivedFileKeeper(Generic[D]):
         return True
 
     def refuse(self) -> None:
-        """Remember that no file can be made from what is there."""
+        """Record that no file can be made from the present data."""
         self._refused = self.base(), self.end() or 0
 
     def loaded(self, found: D) -> None:
-        """Let queries use what was loaded, if it still counts."""
+        """Let queries use a loaded file, if it is still the current one."""
         if found is self.current and found.is_loaded:
             self._publish(found)
 
     def note_purged(self) -> None:
-        """Note, inside a transaction, that something was purged: the file is outdated."""
+        """Record, inside a transaction, that data was purged: the file is outdated."""
         self._marks += 1
         if self.current is not None:
             self._writer.set(self._outdated, 1)
 
     def note_late(self, first: int) -> None:
-        """Note, inside a transaction, that what comes from *first* on is live only now.
+        """Record, inside a transaction, that chunks with ids from *first* on became live only now.
 
-        A file that was made meanwhile, or is being made, lacks it; after the commit the caller has it
-        looked at.
+        A file that covers these ids, or is being made, lacks them; after the commit the caller calls
+        `look`.
         """
         self._marks += 1
         if self.current is not None and self.current.covered >= first:
@@ -287,12 +287,12 @@ class DerivedFileKeeper(Generic[D]):
             self._writer.set(self._outdated, None)
 
     def drop(self) -> None:
-        """Do without a file."""
+        """Stop using the file and remove it."""
         self._name(None)
         self._change(None)
 
     def look(self) -> None:
-        """Let go of a file that does not count or is not true any more; the caller publishes."""
+        """Drop the file if it is not current or has become wrong; the caller publishes."""
         current = self.current
         if current is None:
             return
@@ -301,7 +301,7 @@ class DerivedFileKeeper(Generic[D]):
             self.current = None
 
     def close(self) -> None:
-        """Give up what is being made; the file that is there stays."""
+        """Abandon the build in progress; the file in use stays."""
         if self._building is not None:
             self._building.abandon()
 
@@ -330,21 +330,21 @@ class DerivedFileKeeper(Generic[D]):
         for path in self._folder.glob(f"{self.kind}.*.bin"):
             if FILE_NAME.fullmatch(path.name) and not self.owns(path):
                 log.warning("stray_derived_file_removed", kind=self.kind)
-                with suppress(OSError):  # a folder of that name is none of ours
+                with suppress(OSError):  # a folder of that name is not memd's
                     fsio.remove(path)
 
     def _opened(self, name: str) -> D | None:
-        if not NAME.fullmatch(name):  # a bit that flipped
+        if not NAME.fullmatch(name):  # corrupt
             return None
         kind = self.kind
         try:
             return self.opened(ArrayFile(self._folder / file_name(kind, name), kind, name))
         except FileNotFoundError:
-            log.info("derived_file_missing", kind=kind)  # deleted, or its base is gone
+            log.info("derived_file_missing", kind=kind)  # deleted, or its origin is
         except UNUSABLE as error:
             log.warning("derived_file_not_usable", kind=kind, error=type(error).__name__)
         return None
 
     def _remove(self, found: D) -> None:
-        with suppress(OSError):  # a name that stays is removed at the next start
+        with suppress(OSError):  # a file that remains is removed at the next start
             fsio.remove(found.file.path)

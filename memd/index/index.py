@@ -1,7 +1,7 @@
 """The index of one workspace: its database, matrices and caches, opened together, and snapshots of them.
 
-The writing thread changes the database and the matrix, then publishes a new `Snapshot`; a query takes one
-snapshot and a read transaction of the same generation, and keeps both to its end.
+The writing thread changes the database and the matrix, then publishes a new `Snapshot`; a query uses one
+snapshot and a read transaction of the same generation until it ends.
 """
 
 import os
@@ -32,10 +32,10 @@ from memd.index.writer import Writer
 
 
 def load(writer: Writer, matrices: Matrices, file: PostingsFile | None, codes: CodesFile | None) -> Snapshot:
-    """Return the snapshot of what is committed; *file* knows the postings of its older chunks.
+    """Return the snapshot of the committed state; *file* has the postings of its older chunks.
 
     Raises:
-        IndexDamagedError: the values can't be those that were stored.
+        IndexDamagedError: stored values are impossible.
     """
     sources = writer.sources()
     active = matrices.active
@@ -63,7 +63,7 @@ def changed(
         embedded=[pair for pair in changes.embedded.items() if pair[0] not in changes.removed],
     )
     newest = max(old.postings.newest, *changes.added, 0)
-    # Where chunks came late, what was read of words up to `newest` lacks them.
+    # After late chunks, cached postings up to `newest` lack them.
     words = TermPostings(columns, newest, file) if changes.late_from else old.postings.after(columns, newest)
     return replace(
         old,
@@ -77,7 +77,7 @@ def changed(
 
 
 def _supersession(old: Snapshot, changes: Transaction, writer: Writer) -> Supersession:
-    """Read who supersedes whom again only where what changed can have changed it."""
+    """Return the supersession, read again only if *changes* can affect it."""
     known = old.supersession
     return (
         known if not changes.supersedes and known.names.isdisjoint(changes.names) else writer.supersession()
@@ -85,35 +85,35 @@ def _supersession(old: Snapshot, changes: Transaction, writer: Writer) -> Supers
 
 
 def beside(old: Snapshot, file: PostingsFile | None) -> Snapshot:
-    """Return the same moment with another file of postings."""
+    """Return the same snapshot with another file of postings."""
     return replace(old, postings=old.postings.beside(file))
 
 
 DATABASE = "index.db"
-FILE_NAMES = (matrices.FILE_NAME, derived_file.FILE_NAME)  # of what stands beside it
-# Of SQLite's log: it cannot be cut while one moment of the database is held, as a check does for minutes.
+FILE_NAMES = (matrices.FILE_NAME, derived_file.FILE_NAME)  # of the files beside it
+# Size of SQLite's log, which cannot be truncated while a reader holds a state, as a check does for minutes.
 LONG_LOG_BYTES = 48 * 1024 * 1024
-PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far above that
+PUBLISH_TIMEOUT_S = 5.0  # a commit is visible some microseconds before its snapshot; far more than that
 
 
 class Index:
-    """The index of one workspace. `view` and what says so is for any thread, all else for the writing one."""
+    """The index of one workspace. The methods are grouped by thread: any thread, or the writing one."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in *folder*, or make it.
+        """Open the index in *folder*; create it if it does not exist.
 
         Raises:
-            SchemaError: it has the tables of another release.
-            IndexDamagedError: it can't be read.
+            SchemaError: it has another version of the tables.
+            IndexDamagedError: it cannot be read.
             StorageError: the disk fails.
         """
         self.folder = folder
         self._failure = Failure()
         self._compaction: Compaction | None = None
         self.tell_damaged: Callable[[], None] = (
-            _nobody  # called, from any thread, after a query met such rows
+            _nobody  # called, from any thread, after a query met damaged rows
         )
-        self._garbage: tuple[int, tuple[int, int]] = (-1, (0, 0))  # count of changes, what there was then
+        self._garbage: tuple[int, tuple[int, int]] = (-1, (0, 0))  # `changes_made`, garbage then
         self._published: Snapshot
         _make_folder(folder)
         with ExitStack() as opened:
@@ -144,30 +144,30 @@ class Index:
 
     @property
     def failed(self) -> StorageError | None:
-        """Why nothing is written any more until the index is opened anew: the disk failed."""
+        """The error of the disk after which nothing is written until the index is reopened."""
         return self._failure.error
 
     @property
     def building(self) -> str:
-        """The model whose vectors are being made beside the ones that answer; "" mostly."""
+        """The model whose vectors are being made while older ones answer; usually ""."""
         held = self._matrices.building
         return held.model_id if held else ""
 
     @property
     def damaged_rows(self) -> int:
-        """How many vectors were found damaged since it was opened, and are made again."""
+        """The number of damaged vectors found since opening; they are embedded again."""
         return self._matrices.damaged_rows
 
     @contextmanager
     def view(
         self, expired: Callable[[], bool] | None = None, *, visible: Visibility | None = None
     ) -> Iterator[View]:
-        """Hand out one moment: read transaction and snapshot of the same generation.
+        """Provide one consistent state: a read transaction and the snapshot of the same generation.
 
         Args:
-            expired: asked again and again while SQLite works; once it says True, what runs ends with
+            expired: polled while SQLite works; when it returns True, the statement ends with
                 DeadlineError.
-            visible: what may be seen of it; None: all.
+            visible: the part that may be seen; None: all.
         """
         with self._pool.borrowed(expired) as reader:
             snapshot = self._same_moment(reader)
@@ -181,17 +181,17 @@ class Index:
 
     @contextmanager
     def view_apart(self, expired: Callable[[], bool] | None = None) -> Iterator[View]:
-        """Hand out one moment as `view` does, by a connection that no query waits for: for long reading."""
+        """Provide a state as `view` does, by a connection outside of the pool: for long reads."""
         with self._pool.apart(expired) as reader:
             yield View(self._same_moment(reader), reader, self._vocabulary)
 
     def read_vocabulary(self) -> None:
-        """Read what is new of the vocabulary; much of it goes on in a thread. For any thread."""
+        """Read new terms into the vocabulary, mostly in a background thread. For any thread."""
         with self.view() as view:
             view.vocabulary.read(view.reader, view.snapshot.columns.count, 0.0)
 
     def owns(self, path: Path) -> bool:
-        """Tell whether a file in the folder is one of the matrices, or a derived one that counts."""
+        """Return whether *path* is one of the matrices or a derived file in use."""
         if any(keeper.owns(path) for keeper in self.derived):
             return True
         with self.view_apart() as view:
@@ -199,16 +199,16 @@ class Index:
         return path.name in {matrix_name(number) for [number] in numbers}
 
     def log_is_long(self) -> bool:
-        """Tell whether SQLite's log has grown so far that whoever reads long should let it be cut."""
+        """Return whether SQLite's log is so long that long readers should end to let it be truncated."""
         try:
             return (self.folder / f"{DATABASE}-wal").stat().st_size > LONG_LOG_BYTES
         except OSError:
             return False
 
     def size_bytes(self) -> int:
-        """Return how much of the disk the index takes."""
+        """Return the disk space that the index takes."""
         total = 0
-        with suppress(FileNotFoundError):  # deleted under us, which is allowed
+        with suppress(FileNotFoundError):  # deleted while we read, which is allowed
             for entry in os.scandir(self.folder):
                 with suppress(FileNotFoundError):  # SQLite's log comes and goes
                     total += entry.stat().st_blocks * 512
@@ -228,7 +228,7 @@ class Index:
 
     @contextmanager
     def changes(self) -> Iterator[Transaction]:
-        """Commit what the block changes as one, then publish it; an exception undoes all of it."""
+        """Commit the changes of the block as one, then publish them; an exception rolls all back."""
         changes = Transaction(self._writer, self._matrices)
         with self._writer.transaction():
             yield changes
@@ -247,19 +247,19 @@ class Index:
 
     @property
     def derived(self) -> tuple[PostingsKeeper, CodesKeeper]:
-        """The files that are made from database and matrix."""
+        """The files that are made from the database and the matrix."""
         return self.postings, self.codes
 
     def stage(self, new: NewSource, staged: Staged | None, budget_s: float) -> tuple[Staged, bool]:
-        """Store some chunks of a large source, unseen; `Transaction.put` and `let_go` follow.
+        """Store some chunks of a large source, invisible to queries; `Transaction.put` and `let_go` follow.
 
         Args:
             new: the source.
-            staged: what the call before returned; None: begin.
-            budget_s: for about so long.
+            staged: result of the call before; None: begin.
+            budget_s: approximate duration.
 
         Returns:
-            What the next call needs, and whether all chunks are stored.
+            The state for the next call, and whether all chunks are stored.
         """
         with self._writer.transaction():
             staged = begin_staging(self._writer, new) if staged is None else replace(staged)
@@ -268,26 +268,26 @@ class Index:
         return staged, done
 
     def let_go(self, staged: Staged) -> None:
-        """Say that a source is not being staged any more: where it has not taken its place, it is waste."""
+        """End the staging of a source; chunks that were not put are waste."""
         self._writer.staged.discard(staged.source_id)
         self._writer.has_waste = True
 
     def drop_some_waste(self) -> bool:
-        """Delete some chunks of what was replaced or not staged to its end; False when none is left."""
+        """Delete some chunks of replaced or incompletely staged sources; return False when none is left."""
         if not self._writer.has_waste:
             return False
         with self._writer.transaction():
             return self._writer.drop_some_waste(WASTE_CHUNKS)
 
     def begin_model(self, model_id: str, dim: int, scripts: frozenset[str] | None = None) -> None:
-        """Make *model_id* the model whose vectors are wanted: at once where there are none yet.
+        """Make *model_id* the model that is wanted: at once if there are no vectors yet.
 
-        Else they are made beside the old ones, which answer until `finish_building`.
+        Otherwise its vectors are made beside the old ones, which answer until `finish_building`.
 
         Args:
-            model_id: of the model.
-            dim: of its vectors.
-            scripts: that it reads: chunks in others get no vector; None: all.
+            model_id: name of the model.
+            dim: dimension of its vectors.
+            scripts: scripts that it reads: chunks in others get no vector; None: all.
         """
         self._abandon_compaction()
         unused = self._matrices.begin(model_id, dim, scripts)
@@ -295,7 +295,7 @@ class Index:
         self._matrices.retire(unused)
 
     def finish_building(self, refused: AbstractSet[bytes]) -> bool:
-        """Let the new model answer if every text has its vector but the *refused*; tell whether it does."""
+        """Switch to the new model if all texts except *refused* have vectors; return whether it switched."""
         if self._matrices.building is None or not self._matrices.ledger.only_waits_for(refused):
             return False
         self._abandon_compaction()
@@ -305,53 +305,53 @@ class Index:
         return True
 
     def pending(self, limit: int, first: Collection[str] = ()) -> dict[bytes, str]:
-        """Return hash → text of chunks without a vector: those of the sources *first*, then the newest."""
+        """Return hash → text of waiting chunks: those of the sources *first*, then the newest."""
         found = self._matrices.ledger.waiting_texts(limit, first=sorted(first))
         return {digest: read_by_model(*parts) for digest, parts in found.items()}
 
     def pending_count(self) -> int:
-        """Return how many chunks wait for their vector."""
+        """Return how many chunks wait for a vector."""
         return self._matrices.ledger.waiting_count()
 
     def unreadable_count(self) -> int:
-        """Return how many chunks get none: they are in a script that the model does not read."""
+        """Return how many chunks get no vector because the model does not read their script."""
         return self._matrices.ledger.unreadable_count()
 
     def beyond_count(self) -> int:
-        """Return how many chunks get none: they are beyond the first ones of a long source."""
+        """Return how many chunks get no vector because they are beyond the first ones of a long source."""
         return self._matrices.ledger.beyond_count()
 
     def gone_count(self) -> int:
-        """Return how many sources are gone from the disk and kept for a while."""
+        """Return how many sources are gone from the disk but kept for a while."""
         return self._writer.gone_count()
 
     def purge(self, before_s: int | None, limit: int, path: str | None = None) -> int:
-        """Delete up to *limit* sources that are gone for good: since *before_s* or longer, or all of them.
+        """Delete up to *limit* gone sources: all, or those gone since *before_s* or longer.
 
         Args:
-            before_s: unix seconds; None: since whenever.
-            limit: how many at once.
-            path: this one alone.
+            before_s: unix seconds; None: no limit.
+            limit: number of sources at most.
+            path: only the source at this path.
 
         Returns:
-            How many were deleted. Their words and vectors leave the disk with the next compaction.
+            How many were deleted. Compaction later removes their words and vectors from the disk.
         """
         with self._writer.transaction():
             purged = self._writer.purge(before_s, limit, path)
             if purged:
                 self.postings.note_purged()
-        if purged:  # one that runs may have copied what is not needed any more: the next one begins anew
+        if purged:  # a running compaction may have copied purged data: begin again
             self._abandon_compaction()
         return purged
 
     def note_forgotten(self) -> None:
-        """Note that text left a source that stays, and must leave the disk with the next compaction."""
+        """Record that text was removed from a live source; the next compaction must erase it."""
         with self._writer.transaction():
             self.postings.note_purged()
         self._abandon_compaction()
 
     def garbage(self) -> tuple[int, int]:
-        """Return (rows that hold no chunk's vector, rows) of the matrix that answers."""
+        """Return (rows that no chunk uses, all rows) of the active matrix."""
         changes = self._writer.changes_made
         if self._garbage[0] != changes:
             active = self._matrices.active
@@ -361,7 +361,7 @@ class Index:
         return self._garbage[1]
 
     def compact(self, budget_s: float) -> bool:
-        """Do a slice of a compaction, for about so long; True when it is complete."""
+        """Compact for about *budget_s*; return True when it is complete."""
         if self._compaction is None:
             self._compaction = Compaction(self._writer, self._matrices, publish=self._republish)
         done = False
@@ -375,31 +375,31 @@ class Index:
         return done
 
     def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:
-        """Drop vectors that are not what they were: their texts are embedded again. Return how many."""
+        """Drop damaged vectors, so that their texts are embedded again; return how many."""
         dropped = self._matrices.forget_rows(matrix, rows)
         self._republish()
         return dropped
 
     def forget_damaged(self, seen: Rows, damaged: Sequence[int]) -> int:
-        """Forget rows of the matrix that *seen* is of, where that is still in use; return how many."""
+        """Drop damaged rows of the matrix that *seen* belongs to, if still in use; return how many."""
         for held in (self._matrices.active, self._matrices.building):
             if held is not None and held.file.rows.crcs is seen.crcs:
                 return self.forget_rows(held.number, damaged)
         return 0
 
     def refill_waiting(self) -> None:
-        """Find out anew which chunks have no vector, and which of them wait for one."""
+        """Compute again which chunks have no vector, and which of them wait for one."""
         with self._writer.transaction():
             self._matrices.refill_waiting()
 
     def refill_columns(self) -> None:
-        """Make the stored columns anew from chunks and vectors."""
+        """Rebuild the stored columns from chunks and vectors."""
         with self._writer.transaction():
             self._matrices.columns.refill()
         self.publish_again()
 
     def publish_again(self) -> None:
-        """Read what queries see from the database again."""
+        """Load a new snapshot from the database."""
         for keeper in self.derived:
             keeper.look()
         try:
@@ -409,16 +409,16 @@ class Index:
             self._published = self._load()
 
     def checkpoint(self) -> bool:
-        """Write the log back into the database as far as readers allow; True when the log is empty."""
+        """Checkpoint as far as readers allow; return True when the log is empty."""
         return self._writer.checkpoint()
 
     def note_complete(self) -> None:
-        """Remember that everything has been searchable once."""
+        """Record that the whole workspace has been searchable once."""
         with self._writer.transaction():
             self._writer.set("complete", 1)
 
     def close(self) -> None:
-        """Close every part; waits for the views in use, later ones raise IndexClosedError."""
+        """Close every part; waits for open views, later ones raise IndexClosedError."""
         self._vocabulary.close()
         self._pool.close()
         self._abandon_compaction()
@@ -452,13 +452,13 @@ class Index:
         self._published = replace(self._published, codes=codes)
 
     def _republish(self) -> None:
-        """Publish what is committed, where it is not what was published last."""
+        """Publish the committed state, unless the published one has the same generation."""
         if self._writer.number("generation") != self._published.generation:
             self.publish_again()
 
 
 def _nobody() -> None:
-    """Stand in for who wants to know."""
+    """The default of `tell_damaged`: do nothing."""
 
 
 def _make_folder(folder: Path) -> None:
