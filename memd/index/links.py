@@ -1,13 +1,13 @@
-"""Links between sources: which source a target names, and which source supersedes which.
+"""Links between sources: resolution of link targets, and which source supersedes which.
 
-A target is resolved as Obsidian resolves it. A source is named by its path, by the end of it, by its file's
-name, by an alias, by the title in its front matter or by an entry's id. The database has these names, and
-the links as they are written: what a link means changes with every file that comes or goes, so it is
-resolved when somebody asks. For any thread.
+Targets are resolved as in Obsidian. A source is named by its path, by the end of its path, by its file name,
+by an alias, by the title in its front matter or by an entry id. The database stores these names and the links
+as written: adding or removing a file can change the meaning of any link, so links are resolved on demand. For
+any thread.
 
-A source that says ``supersedes: OLDER`` holds in the place of the older one, and of all that this one does.
-Sources that supersede each other in a circle are one step of a chain: none of them holds in the place of
-another, and all of them in that of what they supersede outside of the circle.
+A source with ``supersedes: OLDER`` replaces the older one and everything that this one supersedes. Sources
+that supersede each other in a cycle form one step of a chain: none of them replaces another one, and all of
+them replace what they supersede outside of the cycle.
 """
 
 import posixpath
@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from memd.records import LinkKind
 from memd.text import normalized
 
-SUFFIXES = (".md", ".markdown")  # that a link leaves out
-MAX_PARTS = 16  # of a target that is the end of a path; arbitrary
-# That are told of one source: a chain has one end, only branches and circles have more. Arbitrary.
+SUFFIXES = (".md", ".markdown")  # omitted in links
+MAX_PARTS = 16  # of a target that is a partial path; arbitrary
+# Holders reported per source: a chain has one end, only branches and cycles have more. Arbitrary.
 MAX_HOLDERS = 5
 FILE, ALIAS, ENTRY_ID = "file", "alias", "id"  # kinds of names
 
@@ -36,8 +36,8 @@ IN = """
     WHERE links.name IN (SELECT name FROM names WHERE names.source = ?) AND gone_at IS NULL
     ORDER BY path, line IS NOT NULL, line, links.kind, target
 """
-# With the source that a target names by all of its path, as memd writes it: there are many of these, and each
-# that must be looked for by its name takes a hundred times as long.
+# Joins the source whose full path equals the target, as memd writes it: this is the common case, and
+# resolving by name takes a hundred times as long.
 SUPERSEDING = """
     SELECT links.source, here.path, target, name, there.id FROM links
     CROSS JOIN sources AS here ON here.id = links.source
@@ -46,18 +46,18 @@ SUPERSEDING = """
 """
 
 Run = Callable[[str, Sequence[Any]], Iterable[tuple[Any, ...]]]
-IsSeen = Callable[[int], object]  # whether a live source is there for who asks
+IsSeen = Callable[[int], object]  # whether the caller may see a live source
 
 
 class Name(NamedTuple):
-    """One of the names of a source, as it is looked for."""
+    """One of the names of a source, in the form used for lookups."""
 
     kind: str
     name: str
 
 
 class Named(NamedTuple):
-    """A live source that has a name."""
+    """A live source found by a name."""
 
     id: int
     path: str
@@ -65,16 +65,16 @@ class Named(NamedTuple):
 
 
 class LinkOut(NamedTuple):
-    """A link of a source, and whom it names."""
+    """A link of a source with the source it refers to."""
 
     kind: LinkKind
-    target: str  # as it is written
+    target: str  # as written
     line: int | None
-    to: int | None  # the source's id; None: nobody, or nobody alone
+    to: int | None  # the source's id; None: no source, or several
 
 
 class LinkIn(NamedTuple):
-    """A link of another source to one."""
+    """A link from another source."""
 
     source: int
     kind: LinkKind
@@ -83,25 +83,25 @@ class LinkIn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One source of a chain, or a circle of them."""
+    """One source of a chain, or one cycle of sources."""
 
     members: tuple[int, ...]
     newer: tuple[int, ...]  # numbers of the steps that supersede it
-    holders: tuple[int, ...]  # sources at the ends of those chains; of an end itself its members
+    holders: tuple[int, ...]  # sources at the ends of these chains; of an end its own members
 
 
 @dataclass(frozen=True, slots=True)
 class Supersession:
-    """Who supersedes whom, by the ids of sources. Empty where nobody does."""
+    """The relation of superseding, by ids of sources. Empty if no source supersedes another."""
 
     edges: frozenset[tuple[int, int]] = frozenset()  # (newer, older)
-    names: frozenset[str] = frozenset()  # of those that are superseded, or would be if they were there
-    _steps: tuple[Step, ...] = ()  # each behind all that are newer
+    names: frozenset[str] = frozenset()  # names of the superseded sources, also of missing ones
+    _steps: tuple[Step, ...] = ()  # each after all newer ones
     _step_of: Mapping[int, int] = field(default_factory=dict)  # source → number of its step
 
     @staticmethod
     def of(edges: Iterable[tuple[int, int]], names: Iterable[str] = ()) -> "Supersession":
-        """Find chains and circles among pairs of (newer, older)."""
+        """Find chains and cycles in pairs of (newer, older)."""
         pairs = frozenset((newer, older) for newer, older in edges if newer != older)
         over: dict[int, list[int]] = {one: [] for pair in sorted(pairs) for one in pair}
         under: dict[int, list[int]] = {one: [] for one in over}
@@ -125,24 +125,24 @@ class Supersession:
         return source in self._step_of
 
     def holders(self, source: int) -> tuple[int, ...]:
-        """Return the sources that hold in the place of one, at the ends of its chains; none mostly."""
+        """Return the sources that replace *source*, the ends of its chains; usually none."""
         number = self._step_of.get(source)
         return () if number is None or not self._steps[number].newer else self._steps[number].holders
 
     def step(self, source: int) -> int:
-        """Return a number that is lower than that of each source it supersedes; 0 where there is none."""
+        """Return a number lower than that of each superseded source; 0 if *source* is in no chain."""
         return self._step_of.get(source, 0)
 
     def lifted(self, places: Mapping[int, int]) -> dict[int, int]:
-        """Return the sources that must come further to the front, with whose place each takes: its own less.
+        """Return {source: place} for sources ranked behind one that they supersede, with its place.
 
         Args:
-            places: of some sources in an order, the lowest first.
+            places: source → place in a ranking, 0 first.
         """
         reached = self._reached(self._step_of[source] for source in places if source in self._step_of)
-        best: dict[int, int] = {}  # step → the lowest place of its members, and of all that they supersede
+        best: dict[int, int] = {}  # step → lowest place of its members and of everything they supersede
         found = {}
-        for number in sorted(reached, reverse=True):  # the oldest first
+        for number in sorted(reached, reverse=True):  # oldest first
             step = self._steps[number]
             inherited = best.get(number)
             own = {member: places[member] for member in step.members if member in places}
@@ -154,7 +154,7 @@ class Supersession:
         return found
 
     def chain(self, source: int) -> list[int]:
-        """Return a source with all that it supersedes and all that supersede it, the oldest first."""
+        """Return *source* with everything in its chain, older and newer, oldest first."""
         if source not in self._step_of:
             return [source]
         start = self._step_of[source]
@@ -166,28 +166,28 @@ class Supersession:
         return [member for number in sorted(steps, reverse=True) for member in self._steps[number].members]
 
     def _reached(self, numbers: Iterable[int]) -> set[int]:
-        """Return steps with all that are newer."""
+        """Return the steps with all newer ones."""
         return _walk(numbers, lambda number: self._steps[number].newer)
 
 
-NOBODY = Supersession()  # supersedes anybody
+NOBODY = Supersession()  # no source supersedes another
 
 
 class _Namesakes:
-    """The live sources of one name, so that none is compared with each: a vault may have 10,000 of them."""
+    """The live sources of one name, indexed by path: a vault may have 10,000 with the same name."""
 
     def __init__(self, named: Iterable[Named]) -> None:
         ranked = sorted(named, key=lambda one: (len(one.path), one.path))
         self._files = [one for one in ranked if one.kind == FILE]
         self.aliased = [one for one in ranked if one.kind == ALIAS]
         self.entries = [one for one in ranked if one.kind == ENTRY_ID]
-        self.at: dict[str, list[Named]] = {}  # by the path, as `_plain` makes it
+        self.at: dict[str, list[Named]] = {}  # by `_plain` path
         for one in self._files:
             self.at.setdefault(_plain(one.path), []).append(one)
         self._endings: dict[int, dict[str, list[Named]]] = {}
 
     def ending_with(self, plain: str) -> list[Named]:
-        """Return those whose path ends with *plain*, from a folder's name on, the shortest first."""
+        """Return the sources whose path ends with the path components *plain*, the shortest first."""
         parts = plain.count("/") + 1
         if parts > MAX_PARTS:
             return []
@@ -199,7 +199,7 @@ class _Namesakes:
 
 
 def _plain(path: str) -> str:
-    """Return a path without what does not tell files apart: case, form of accents, suffix of a note."""
+    """Return a path without differences that are ignored: case, Unicode form, suffix of a note."""
     plain = normalized("NFC", path).casefold()
     return next((plain.removesuffix(one) for one in SUFFIXES if plain.endswith(one)), plain)
 
@@ -222,9 +222,9 @@ def _walk(start: Iterable[int], following: Callable[[int], Iterable[int]]) -> se
 
 
 def _circles(under: Mapping[int, Sequence[int]], over: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
-    """Yield the strongly connected parts of a graph, each before all that it supersedes.
+    """Yield the strongly connected components of a graph, each before all that it supersedes.
 
-    Kosaraju's (Sharir, 1981), without recursion: a chain may be longer than Python's stack.
+    Kosaraju's algorithm (Sharir, 1981), iterative: a chain may be longer than Python's stack.
     """
     finished: dict[int, None] = {}
     seen: set[int] = set()
@@ -245,12 +245,12 @@ def _circles(under: Mapping[int, Sequence[int]], over: Mapping[int, Sequence[int
 
 
 def key_of(target: str) -> str:
-    """Return what the name at the end of a path or target is looked for by."""
+    """Return the lookup key of a path or target: its normalised file name."""
     return _plain(target).rpartition("/")[2]
 
 
 def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ...]:
-    """Return the names of a source, each once a kind."""
+    """Return the names of a source without duplicates."""
     found = [Name(FILE, key_of(path)), *(Name(ALIAS, key_of(alias)) for alias in aliases)]
     if entry_id:
         found.append(Name(ENTRY_ID, key_of(entry_id)))
@@ -258,7 +258,7 @@ def names_of(path: str, aliases: Iterable[str], entry_id: str) -> tuple[Name, ..
 
 
 class Resolver:
-    """Resolves the targets of one moment among the sources that are seen; each name is looked up once."""
+    """Resolves link targets among the visible sources of one state; each name is looked up once."""
 
     def __init__(self, run: Run, is_seen: IsSeen) -> None:
         self._run = run
@@ -266,15 +266,15 @@ class Resolver:
         self._known: dict[str, _Namesakes] = {}
 
     def resolve(self, target: str, path: str, *, alone: bool) -> Named | None:
-        """Return the source that *target* names in the note at *path*.
+        """Return the source that *target* refers to in the note at *path*.
 
-        A path from the root comes first, then the folder of the note itself, then what has the target as the
-        end of its path, the shortest path first; then aliases and titles, then the ids of entries.
+        Order: a path from the root, the folder of the note itself, sources whose path ends with the target
+        (shortest first), aliases and titles, entry ids.
 
         Args:
-            target: as it is written.
-            path: of the note that it stands in.
-            alone: name nobody rather than one of several: what a key of the front matter says has effects.
+            target: as written.
+            path: of the note that contains it.
+            alone: return None if several match: front matter has effects, so it must be unambiguous.
         """
         folder = posixpath.dirname(path)
         wanted = target.removeprefix("/")
@@ -308,7 +308,7 @@ def links_out(run: Run, source: int, path: str, is_seen: IsSeen) -> Iterator[Lin
 
 
 def links_in(run: Run, source: int, is_seen: IsSeen) -> Iterator[LinkIn]:
-    """Yield the links of other live sources that are seen to one, by path and line."""
+    """Yield the links to a source from other live, visible sources, by path and line."""
     resolver = Resolver(run, is_seen)
     for other, path, kind, target, line in run(IN, (source,)):
         to = resolver.resolve(target, path, alone=kind != "text")
@@ -317,7 +317,7 @@ def links_in(run: Run, source: int, is_seen: IsSeen) -> Iterator[LinkIn]:
 
 
 def supersession(run: Run, is_seen: IsSeen = lambda _: True) -> Supersession:
-    """Return which live sources that are seen hold in the place of which."""
+    """Return the relation of superseding among live, visible sources."""
     resolver = Resolver(run, is_seen)
     edges, names = set(), set()
     for source, path, target, name, exact in run(SUPERSEDING, ()):

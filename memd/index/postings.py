@@ -1,8 +1,8 @@
-"""Postings: in which chunks a term stands and how often, from the file of postings and from FTS5.
+"""Postings: the chunks in which a term occurs and how often, from the file of postings and from FTS5.
 
-Ids of chunks only grow, and what stands under one never changes. So what was read of a term once stays true,
-and only chunks with higher ids are looked for later; which of all those chunks are live, a generation's
-columns say. The file has the older chunks of terms that are frequent; the rest is asked of FTS5 and kept.
+Chunk ids only grow, and the content of an id never changes. So postings that were read once stay valid, and
+only chunks with higher ids are read later; the columns of a generation say which of them are live. The file
+has the older chunks of frequent terms; all else is read from FTS5 and cached.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ if TYPE_CHECKING:
 
 PostingIds: TypeAlias = "NDArray[np.int32]"
 
-COUNT_BITS = 24  # of a packed count: no source has so many bytes
-MAX_COUNT = 255  # of a term in a chunk that makes a difference: a chunk has about as many words
-# From this share of the ids on, a count for each id is smaller than ids with counts (4 + 1 bytes), and
-# faster: 0.8 ns an id against 3.5 ns a posting.
+COUNT_BITS = 24  # of a packed posting: more than the bytes of any source
+MAX_COUNT = 255  # counts above do not affect ranking: a chunk has about as many words
+# If a term occurs in this share of the ids, an array of counts per id is smaller than ids with counts (4 + 1
+# bytes), and faster: 0.8 ns per id against 3.5 ns per posting.
 DENSE_SHARE = 1 / 5
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where a term stands among some of the chunks; dead ones may be among them."""
+    """The postings of a term in some of the chunks, possibly including dead ones."""
 
-    ids: PostingIds | None  # ascending; None: there is a count for each id from 0 on
+    ids: PostingIds | None  # ascending; None: counts has an entry for each id from 0 on
     counts: NDArray[np.uint8]  # capped
 
     @property
     def size(self) -> int:
-        """How many numbers it holds."""
+        """The number of counts held."""
         return len(self.counts)
 
 
 def no_part() -> Part:
-    """Return the part of a term that stands nowhere."""
+    """Return the part of a term that does not occur."""
     return Part(np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """In which chunks a term stands, and how often. No chunk is in two of the parts."""
+    """The chunks in which a term occurs, and how often. The parts have no chunk in common."""
 
     parts: tuple[Part, ...]
-    document_frequency: int  # in how many live chunks it stands
+    document_frequency: int  # number of live chunks in which it occurs
 
 
 def part_of(packed: array[int]) -> Part:
-    """Return the part of packed postings: id · 2 ** COUNT_BITS + count, by id.
+    """Return the part for packed postings: id · 2 ** COUNT_BITS + count, by id.
 
     Raises:
-        ValueError: they are not in order, or no ids.
+        ValueError: they are not sorted, or have impossible ids.
     """
-    numbers = np.array(packed, np.int64)  # a copy: who fills it goes on with it
+    numbers = np.array(packed, np.int64)  # a copy, since the caller reuses its array
     ids = numbers >> COUNT_BITS
     if len(ids) and not (ids[0] > 0 and ids[-1] < 1 << 31 and np.all(ids[1:] > ids[:-1])):
         raise ValueError("postings are not in the order of their ids")
@@ -73,7 +73,7 @@ def part_of(packed: array[int]) -> Part:
 
 
 def joined(first: Part, second: Part) -> Part:
-    """Return two parts as one; all ids of *first* are lower."""
+    """Return two parts as one; all ids of *first* must be lower."""
     if not second.size:
         return first
     (ids, counts), (more_ids, more_counts) = listed(first), listed(second)
@@ -81,7 +81,7 @@ def joined(first: Part, second: Part) -> Part:
 
 
 def up_to(part: Part, last: int) -> Part:
-    """Return what of a part with ids is not beyond the id *last*."""
+    """Return a part with the ids up to *last*."""
     ids, counts = listed(part)
     if not len(ids) or ids[-1] <= last:
         return part
@@ -90,25 +90,25 @@ def up_to(part: Part, last: int) -> Part:
 
 
 def only(part: Part, kept: Mask) -> Part:
-    """Return a part with those of its ids, each lower than the length of *kept*, that are in it."""
+    """Return a part restricted to the ids in *kept*, which must cover all of its ids."""
     ids, counts = listed(part)
     chosen = kept[ids]
     return Part(ids[chosen], counts[chosen])
 
 
 def united(some: Sequence[Postings], without: Postings, hidden: Mask | None, columns: Columns) -> Postings:
-    """Return where any of *some* terms stands, as one term.
+    """Return the postings of any of *some* terms, combined as one term.
 
     Args:
         some: the terms.
-        without: a term; what stands in a chunk with it is left out.
-        hidden: chunks that are left out, too.
-        columns: of the generation; only live chunks are in what is returned.
+        without: postings of a term; chunks that contain it are excluded.
+        hidden: further chunks to exclude.
+        columns: of the generation; only live chunks are returned.
     """
     counts = np.zeros(len(columns.source), np.uint16)
     for part in (part for postings in some for part in postings.parts):
         ids, more = known(part, columns)
-        counts[ids] += more  # far from full: there are at most some hundred forms
+        counts[ids] += more  # cannot overflow: there are at most some hundred forms
     for part in without.parts:
         counts[known(part, columns)[0]] = 0
     counts[columns.source == DEAD] = 0
@@ -121,7 +121,7 @@ def united(some: Sequence[Postings], without: Postings, hidden: Mask | None, col
 
 
 def living(part: Part, columns: Columns) -> int:
-    """Return in how many live chunks a part says that its term stands."""
+    """Return the number of live chunks in which the term occurs according to a part."""
     live = columns.source
     if part.ids is None:
         size = min(len(live), part.size)
@@ -130,7 +130,7 @@ def living(part: Part, columns: Columns) -> int:
 
 
 def agree(one: Part, other: Part, columns: Columns) -> bool:
-    """Tell whether two parts say the same of all live chunks."""
+    """Return whether two parts are equal in all live chunks."""
     live = columns.source != DEAD
     (ids, counts), (other_ids, other_counts) = (
         listed(only(Part(*known(part, columns)), live)) for part in (one, other)
@@ -139,7 +139,7 @@ def agree(one: Part, other: Part, columns: Columns) -> bool:
 
 
 def encoded(part: Part, size: int) -> tuple[bool, bytes]:
-    """Return (whether it is dense, bytes) of a part with ids below *size*, as `decoded` reads them."""
+    """Return (whether it is dense, bytes) for a part with ids below *size*, the format of `decoded`."""
     ids, counts = listed(part)
     if len(ids) < size * DENSE_SHARE:
         return False, ids.tobytes() + counts.tobytes()
@@ -149,7 +149,7 @@ def encoded(part: Part, size: int) -> tuple[bool, bytes]:
 
 
 def decoded(stored: memoryview, documents: int, *, dense: bool) -> Part:
-    """Return the part of that many *documents* that stands in *stored*; it is not copied."""
+    """Return the part of *documents* chunks encoded in *stored*, without copying."""
     if dense:
         return Part(None, np.frombuffer(stored, np.uint8))
     ids = np.frombuffer(stored, np.int32, documents)
@@ -157,13 +157,13 @@ def decoded(stored: memoryview, documents: int, *, dense: bool) -> Part:
 
 
 def counted(counts: Mapping[int, int]) -> Postings:
-    """Return postings from live chunk → how often the term stands there."""
+    """Return postings for {live chunk: count of the term}."""
     packed = array("q", (number << COUNT_BITS | counts[number] for number in sorted(counts)))
     return Postings((part_of(packed),), len(counts))
 
 
 def listed(part: Part) -> tuple[PostingIds, NDArray[np.uint8]]:
-    """Return a part's ids and counts, however it is held."""
+    """Return the ids and counts of a part in either form."""
     if part.ids is not None:
         return part.ids, part.counts
     ids = np.flatnonzero(part.counts).astype(np.int32)
@@ -171,68 +171,68 @@ def listed(part: Part) -> tuple[PostingIds, NDArray[np.uint8]]:
 
 
 def known(part: Part, columns: Columns) -> tuple[PostingIds, NDArray[np.uint8]]:
-    """Return ids and counts of what the columns have a place for: what is beyond is dead."""
+    """Return the ids and counts that the columns cover; chunks beyond are dead."""
     return listed(up_to(part, len(columns.source) - 1))
 
 
-# Postings kept for the queries to come, 5 bytes each: 20 MB. Those of the file are not counted.
+# Postings cached for later queries, 5 bytes each: 20 MB. Those in the file are not counted.
 POSTINGS_KEPT = 4_000_000
-MASKS_KEPT = 8  # a byte a chunk each; a query needs one
-TERM_SIZE = 100  # what a term costs besides, as postings: keys and records of some 500 bytes
+MASKS_KEPT = 8  # a byte per chunk each; a query needs one
+TERM_SIZE = 100  # overhead per term in units of postings: keys and records of some 500 bytes
 
-Term = tuple[str, bool]  # and whether it is the beginning of all terms that are meant
-Read = Callable[[Term, int], Part]  # (term, after) → its postings in chunks beyond that id
+Term = tuple[str, bool]  # term, and whether it is a prefix
+Read = Callable[[Term, int], Part]  # (term, after) → its postings in chunks with ids above
 
 V = TypeVar("V")
 
 
 class Kept(Generic[V]):
-    """What is known of the terms that were asked for last; two readers may use it at once."""
+    """A cache of values per term; safe for two readers at once."""
 
     def __init__(self) -> None:
         self._kept: LruCache[tuple[Term, int], V] = LruCache(POSTINGS_KEPT)
 
     def get(self, term: Term, after: int) -> V | None:
-        """Return what is kept for a term beyond an id."""
+        """Return the cached value of a term for ids above *after*."""
         return self._kept.get((term, after))
 
     def put(self, term: Term, after: int, found: V, size: int) -> None:
-        """Keep something of so many postings."""
+        """Cache a value that holds *size* postings."""
         self._kept.put((term, after), found, size + TERM_SIZE)
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """A term's postings from some id on, as far as they were read."""
+    """The postings of a term above some id, as far as they were read."""
 
-    last: int  # highest id that was looked at
+    last: int  # highest id read
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class TermPostings:
-    """The postings of one generation. Never changes, but for what it keeps."""
+    """The postings of one generation. Immutable except for its caches."""
 
     columns: Columns
-    newest: int  # highest id that any chunk was ever given
+    newest: int  # highest chunk id ever used
     file: PostingsFile | None = None
-    tails: Kept[Tail] = field(default_factory=Kept)  # of all generations since the words were made
-    # Of this generation, what a search made of several terms: by whatever key it likes.
+    tails: Kept[Tail] = field(default_factory=Kept)  # shared by generations
+    # Of this generation: postings that searches combined of several terms, by keys of their choice.
     unions: LruCache[Hashable, Postings] = field(default_factory=lambda: LruCache(POSTINGS_KEPT))
     masks: LruCache[Hashable, Mask | None] = field(default_factory=lambda: LruCache(MASKS_KEPT))
-    _found: Kept[Postings] = field(default_factory=Kept)  # of this one
+    _found: Kept[Postings] = field(default_factory=Kept)  # of this generation
     _whole: list[bool] = field(default_factory=list)  # see `_is_whole`
 
     def after(self, columns: Columns, newest: int) -> TermPostings:
-        """Return those of the next generation; what was read stays known."""
+        """Return the postings of the next generation, which shares the cache."""
         return TermPostings(columns, newest, self.file, self.tails)
 
     def beside(self, file: PostingsFile | None) -> TermPostings:
-        """Return the same with another file."""
+        """Return the same postings with another file."""
         return TermPostings(self.columns, self.newest, file, self.tails)
 
     def of(self, term: Term, read: Read) -> Postings:
-        """Return a term's postings; *read* asks FTS5, in the same generation."""
+        """Return the postings of a term; *read* gets them from FTS5, in the same generation."""
         found = self._found.get(term, 0)
         if found is None:
             found, size = self._made(term, read)
@@ -240,7 +240,7 @@ class TermPostings:
         return found
 
     def _made(self, term: Term, read: Read) -> tuple[Postings, int]:
-        """Put a term's postings together; say how many of them are held in memory."""
+        """Combine the postings of a term; return them with the number held in memory."""
         file = self.file
         stored = file.find(term) if file is not None else None
         if file is None or stored is None:
@@ -248,22 +248,22 @@ class TermPostings:
             return Postings((tail,), living(tail, self.columns)), tail.size
         tail = self._tail(term, file.covered, read)
         covered = stored.documents if self._is_whole(file) else living(stored.part, self.columns)
-        if not tail.size:  # mostly
+        if not tail.size:  # usual
             return Postings((stored.part,), covered), 0
         return Postings((stored.part, tail), covered + living(tail, self.columns)), tail.size
 
     def _tail(self, term: Term, after: int, read: Read) -> Part:
-        """Return a term's postings beyond an id; what is known of them is not read again."""
+        """Return the postings of a term above *after*, reading only what is not cached."""
         known = self.tails.get(term, after) or Tail(after, no_part())
         if known.last < self.newest:
             known = Tail(self.newest, joined(known.part, read(term, known.last)))
             self.tails.put(term, after, known, known.part.size)
-        return known.part  # a later generation may have read further: to these columns that is dead
+        return known.part  # a later generation may have read further; in these columns such chunks are dead
 
     def _is_whole(self, file: PostingsFile) -> bool:
-        """Tell whether every chunk of the file is live: then its counts of documents are right as they are.
+        """Return whether every chunk of the file is live, so that its document counts are exact.
 
-        All chunks up to its last id were in it when it was made, and none comes to them.
+        It had all chunks up to its last id when it was made, and no new chunk gets such an id.
         """
         if not self._whole:
             self._whole.append(live_up_to(self.columns, file.covered) == file.chunks)

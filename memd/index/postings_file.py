@@ -1,8 +1,8 @@
-"""The file of postings: in which of the older chunks each frequent term stands, made out of FTS5.
+"""The file of postings: for each frequent term its postings in the older chunks, made from FTS5.
 
-No transaction lasts longer than a slice of the making: what stands under the ids that are covered never
-changes, only leaves, and what has left the columns of a snapshot mask. What an older file knows is copied,
-so that only the chunks that came since are looked up.
+No transaction lasts longer than one slice of the build: below the covered id, chunks never change and are
+only deleted, and the columns of a snapshot mask deleted ones. Terms of an older file are copied, so that FTS5
+is read for newer chunks only.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from memd.index.writer import Writer
 
 KIND = "postings"
-# In smaller indexes FTS5 tells of any term within 10 ms, and once for all queries.
+# In smaller indexes FTS5 returns any term within 10 ms, and once for all queries.
 MIN_CHUNKS = 20_000
-# In so many chunks a term stands that is in the file. FTS5 tells of a rarer one within 0.05 ms, of one in
-# 256 chunks within 0.2. Of 66,000 terms in 100,000 real chunks 19,300 are left, with 57 MB; from 256 chunks
-# on 5,400, with 51 MB.
+# A term in at least this many chunks is in the file. FTS5 returns a rarer one within 0.05 ms, a term in 256
+# chunks within 0.2 ms. Of 66,000 terms in 100,000 real chunks 19,300 are in the file, 57 MB; from 256 chunks
+# on they would be 5,400, 51 MB.
 MIN_DOCUMENTS = 32
-# FTS5 tells of the chunks beyond the file when a word is first asked for after a start, at 0.5 µs for each
-# that it stands in. A new file costs a look at every term and its copy.
+# Chunks beyond the file are read from FTS5 at the first query for a word after a start, at 0.5 µs per
+# posting. A new file costs one pass over all terms and copying them.
 TAIL_SHARE = 1 / 20
-TERMS_AT_ONCE = 2_000  # counted by one statement; FTS5 reads all of their places for it, 0.1 s of a million
+TERMS_AT_ONCE = 2_000  # counted by one statement; FTS5 reads all of their positions for it, 0.1 s per million
 CHUNKS_AT_ONCE = 50_000  # ids listed by one statement
-BEGINNING = b"\xff"  # ends the key of all terms that begin so: behind those, and no byte of UTF-8
+BEGINNING = b"\xff"  # suffix of the key of a prefix: sorts after all its terms, and is no byte of UTF-8
 
-# The ids of FTS5's own chunks: a table of 12 bytes each, where that of the chunks has their text.
+# Ids from FTS5's own table of 12 bytes per chunk; the table of chunks would read their texts.
 LISTED = """
     SELECT group_concat(id) FROM (SELECT id FROM words_docsize WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)
 """
@@ -48,31 +48,31 @@ COUNTED = "SELECT term, doc FROM temp.terms WHERE term > ? LIMIT ?"
 
 
 class Stored(NamedTuple):
-    """What the file has of one term."""
+    """The entry of one term in the file."""
 
     part: Part
-    documents: int  # chunks, live when the file was made or not
+    documents: int  # number of chunks, live or dead when the file was made
 
 
 class PostingsFile:
-    """One file, open. For any thread."""
+    """One open file. For any thread."""
 
-    is_loaded = True  # as soon as it is open
+    is_loaded = True  # nothing to load after opening
 
     def __init__(self, file: ArrayFile) -> None:
-        """Raises NumpyMissingError: nobody could make it anew after a purge, so it is not kept either."""
+        """Raises NumpyMissingError: without numpy it could not be replaced after a purge."""
         require_numpy("the file of postings")
         self.file = file
         self.covered: int = file.facts["last"]  # all chunks up to this id
-        self.chunks: int = file.facts["chunks"]  # how many of them there were when it was made
+        self.chunks: int = file.facts["chunks"]  # number of chunks up to `covered` when it was made
 
     def load(self) -> None:
-        """Read nothing: a term is read when it is asked for."""
+        """Do nothing: a term is read when a query needs it."""
 
     def find(self, term: Term, *, anew: bool = False) -> Stored | None:
-        """Return the postings of a term up to `covered`; None where it is too rare for the file, or damaged.
+        """Return the postings of a term up to `covered`; None if it is too rare for the file, or damaged.
 
-        They are compared with their checksum when they are first asked for, and again for who asks *anew*.
+        They are verified when they are first read, and on every call with *anew*.
         """
         block = self.file.find(key_of(term), anew=anew)
         if block is None:
@@ -81,7 +81,7 @@ class PostingsFile:
         return Stored(decoded(block.content, documents, dense=bool(is_dense)), documents)
 
     def wrong(self, view: View, count: int, ends: Callable[[], None]) -> int:
-        """Return how many of *count* terms, or of all, stand in other live chunks than FTS5 says."""
+        """Return how many of *count* random terms (at most all) differ from FTS5 in the live chunks."""
         keys = list(self.file.names())
         wrong = 0
         for key in random.sample(keys, min(count, len(keys))):
@@ -94,21 +94,21 @@ class PostingsFile:
 
 
 def key_of(term: Term) -> bytes:
-    """Return what a term, or all that begin so, stands under."""
+    """Return the name of the block for a term or prefix."""
     text, is_beginning = term
     return text.encode() + (BEGINNING if is_beginning else b"")
 
 
 class PostingsBuild(Build[PostingsFile]):
-    """A file of postings that is being made, by a reader of its own."""
+    """Makes a file of postings, with a reader of its own."""
 
     def __init__(self, folder: Path, view_apart: Callable[[], AbstractContextManager[View]]) -> None:
         super().__init__(folder, KIND)
         self._view_apart = view_apart
-        self._view: View  # of the slice that is being done
+        self._view: View  # of the slice in progress
 
     def pieces(self, out: ArrayFileWriter) -> Iterator[PostingsFile | None]:
-        """List the chunks, find the frequent terms, write each."""
+        """List the chunks, find the frequent terms, write each of them."""
         postings = self._view.snapshot.postings
         old, last = postings.file, postings.newest
         ids = array("q")
@@ -133,12 +133,12 @@ class PostingsBuild(Build[PostingsFile]):
             super()._go_on(stop)
 
     def _listed(self, after: int, last: int) -> list[int]:
-        """Return which chunks there are, the next of them."""
+        """Return the next existing chunk ids above *after*, up to *last*."""
         [[found]] = self._view.reader.each(LISTED, (after, last, CHUNKS_AT_ONCE))
         return [int(number) for number in str(found or "").split(",") if number]
 
     def _frequent(self) -> Iterator[list[Term]]:
-        """Yield the terms that are frequent enough, some at a time; last the beginnings that are."""
+        """Yield batches of frequent terms, finally the prefixes (of spaceless scripts) that are frequent."""
         beginnings: dict[str, int] = {}  # character of a spaceless script → documents of its terms
         after = ""
         while found := list(self._view.reader.each(COUNTED, (after, TERMS_AT_ONCE))):
@@ -150,10 +150,10 @@ class PostingsBuild(Build[PostingsFile]):
         yield [(one, True) for one, count in beginnings.items() if count >= MIN_DOCUMENTS]
 
     def _part(self, term: Term, old: PostingsFile | None, there: Mask) -> Part:
-        """Return a term's postings in the chunks that are *there*."""
+        """Return the postings of a term in the chunks of the mask *there*."""
         text, is_beginning = term
         last = len(there) - 1
-        # Anew: what the disk has changed since would get a checksum of its own.
+        # Verified again: a block damaged since would otherwise be copied with a valid checksum.
         stored = old.find(term, anew=True) if old is not None else None
         if old is None or stored is None:
             return up_to(self._view.reader.counted(text, prefix=is_beginning), last)
@@ -162,7 +162,7 @@ class PostingsBuild(Build[PostingsFile]):
 
 
 class PostingsKeeper(DerivedFileKeeper[PostingsFile]):
-    """Keeps the file of postings, which is made from FTS5's table of words. For the writing thread."""
+    """Maintains the file of postings, made from FTS5's table of words. For the writing thread."""
 
     kind = KIND
     tail_share = TAIL_SHARE
@@ -182,22 +182,22 @@ class PostingsKeeper(DerivedFileKeeper[PostingsFile]):
         super().__init__(folder, writer, publish)
 
     def opened(self, file: ArrayFile) -> PostingsFile:
-        """Return what queries use of a file."""
+        """Return the object that queries use."""
         return PostingsFile(file)
 
     def is_true(self, _: PostingsFile) -> bool:
-        """Tell whether its words are still there: the database forgets its name when they are made anew."""
+        """Return True: when the table of words is made again, the database drops the file's name."""
         return True
 
     def base(self) -> Hashable:
-        """Return how often the words were made anew."""
+        """Return how often the table of words was made again."""
         return self._words.refilled
 
     def end(self) -> int | None:
-        """Return the newest id; None in a small index, or without numpy."""
+        """Return the newest chunk id; None in a small index, or without numpy."""
         now = self._snapshot()
         return now.postings.newest if now.columns.count >= MIN_CHUNKS and HAS_NUMPY else None
 
     def build(self, folder: Path) -> PostingsBuild:
-        """Return a file to be made."""
+        """Return the build of a new file."""
         return PostingsBuild(folder, self._view_apart)

@@ -1,9 +1,8 @@
 """Read-only access to the database of an index: connections, their pool, and the live sources.
 
-A query borrows a `Reader` from the `Pool`, in any thread. `Sources` are those of one generation, for any
-thread; each is a row of the database until its record is asked for. A start with a million chunks has
-200,000 sources: to read their rows takes 0.12 s, to make records of all 0.4 s more, and a query names some
-hundred.
+A query borrows a `Reader` from the `Pool`, in any thread. `Sources` has the live sources of one generation,
+for any thread; each stays a raw row until its record is needed. An index with a million chunks has 200,000
+sources: reading their rows takes 0.12 s, making all records 0.4 s more, and a query needs a few hundred.
 """
 
 import json
@@ -25,18 +24,18 @@ from memd.index.source_rows import FORM, read_by_model, searchable
 from memd.records import Source
 from memd.sources.conflict import original_of
 
-# SQLite's steps between two looks at the deadline: about half a millisecond.
+# SQLite VM instructions between two checks of the deadline: about half a millisecond.
 STEPS = 10_000
-# As in StoredChunk.
+# In the order of StoredChunk's fields.
 CHUNK_COLUMNS = "id, source, start_line, end_line, start_byte, heading, text, entry, origin"
-# The function is called for each row where the index stands at it: 0.5 µs, and no look at the chunk. SQLite
-# counts what it returns, so that the rows do not come out one by one.
+# The function `note` runs for each row at the position in the full-text index: 0.5 µs, without reading the
+# chunk. count() avoids returning rows one by one.
 NOTED = """
     SELECT count(noted) FROM (
         SELECT note(words) AS noted FROM words WHERE words MATCH ? AND rowid > ? LIMIT -1
     )
 """
-# CROSS JOIN keeps the order: left to itself SQLite walks through all vectors, seconds of 100,000.
+# CROSS JOIN fixes the order: otherwise SQLite scans all vectors, which takes seconds for 100,000.
 CHECKSUMS = """
     SELECT row, crc FROM json_each(?) AS asked CROSS JOIN chunks ON chunks.id = asked.value
     CROSS JOIN vectors ON vectors.hash = chunks.hash
@@ -64,18 +63,18 @@ LEFT_OUT = """
 """
 LeftOut = Literal["script", "long"]  # why a chunk gets no vector
 
-READERS = 2  # queries that run at once in one workspace; the machine has a few cores, not more
-WAIT_S = 0.05  # between two looks at the deadline while all readers are in use
+READERS = 2  # queries that run at once in one workspace; the machine has only a few cores
+WAIT_S = 0.05  # between two checks of the deadline while all readers are in use
 Expired = Callable[[], bool]
 
 SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin"
 Row: TypeAlias = tuple[Any, ...]  # of SOURCE_COLUMNS
-_day = cache(date.fromisoformat)  # there are few days and many sources
+_day = cache(date.fromisoformat)  # there are few distinct days
 
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk as an answer shows it."""
+    """A chunk with the fields that answers show."""
 
     id: int
     source: int
@@ -84,12 +83,12 @@ class StoredChunk:
     start_byte: int
     heading: str
     text: str
-    entry: str = ""  # id of the daily entry that it is from
-    origin: str = ""  # who wrote that; "": the source says so
+    entry: str = ""  # id of its daily entry
+    origin: str = ""  # author of that entry; "": as in the source
 
 
 class Reader:
-    """One read-only connection; `begin` to `end` sees one moment of the database. It never checkpoints."""
+    """One read-only connection; `begin` to `end` sees one state of the database. It never checkpoints."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -97,11 +96,11 @@ class Reader:
             self._db = open_reader(path)
         self._terms = terms_of(self._db, of_query=True)
         self._indexed_terms = terms_of(self._db, of_query=False)
-        self._noted = array("q")  # what the function has noted, for `part_of`
+        self._noted = array("q")  # postings noted by the function, for `part_of`
         self._db.register_fts5_function("note", _noting(self._noted))
 
     def limit(self, expired: Callable[[], bool] | None) -> None:
-        """End every statement with DeadlineError once *expired* says so; None takes it back."""
+        """Interrupt statements with DeadlineError once *expired* returns True; None: no limit."""
         self._db.set_progress_handler(expired, STEPS)
 
     def begin(self) -> int:
@@ -114,7 +113,7 @@ class Reader:
             return found
 
     def end(self) -> None:
-        """End the read transaction, and what `limit` said."""
+        """End the read transaction and remove the limit."""
         self.limit(None)
         self.rollback()
 
@@ -124,16 +123,16 @@ class Reader:
             self._db.execute("ROLLBACK")
 
     def terms(self, prepared: str) -> list[str]:
-        """Return the terms that FTS5 makes of a prepared text."""
+        """Return the terms of a prepared text as FTS5 splits a query."""
         return self._terms(prepared)
 
     def counted(self, term: str, *, prefix: bool, after: int = 0) -> Part:
-        """Return in which chunks beyond the id *after* a term stands, live or not, and how often.
+        """Return the postings of a term in chunks with ids above *after*, dead chunks included.
 
         Args:
-            term: as `terms` makes it.
-            prefix: every term that begins so; FTS5 reads all of their places for it, 0.2 µs each.
-            after: highest id that is left out.
+            term: as returned by `terms`.
+            prefix: all terms with this prefix; FTS5 reads all of their positions, 0.2 µs each.
+            after: highest excluded id.
         """
         del self._noted[:]
         with decoded(self._path):
@@ -141,16 +140,16 @@ class Reader:
             return part_of(self._noted)
 
     def matching(self, table: str, expression: str) -> list[int]:
-        """Return the ids of the chunks that an FTS5 expression of our own making matches."""
+        """Return the ids of the chunks that match an FTS5 expression made by memd."""
         with decoded(self._path):
-            # As one text: row by row they would take twice as long, and wait for other threads at each.
+            # As one text: separate rows take twice as long and need the GIL for each row.
             found = self._db.execute(
                 f"SELECT group_concat(rowid) FROM {table} WHERE {table} MATCH ?", (expression,)
             ).get
             return list(map(int, str(found).split(","))) if found else []
 
     def searched(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return what is searched of those chunks that exist, as the full-text tables were given it."""
+        """Return the searched text of the chunks that exist, as it was indexed."""
         with decoded(self._path):
             found = self._db.execute(SEARCHED, (json.dumps(list(ids)),))
             return {
@@ -159,7 +158,7 @@ class Reader:
             }
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Return the chunks of those ids that exist."""
+        """Return the chunks among *ids* that exist."""
         marks = ",".join("?" * len(ids))
         with decoded(self._path):
             found = self._db.execute(
@@ -169,7 +168,7 @@ class Reader:
             return {row[0]: _stored(row) for row in found}
 
     def lines(self, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
-        """Return source, first and last line of the chunks of those ids that exist."""
+        """Return (source, first line, last line) of the chunks that exist."""
         marks = ",".join("?" * len(ids))
         with decoded(self._path):
             found = self._db.execute(
@@ -178,23 +177,23 @@ class Reader:
             return {row[0]: _numbers(row) for row in found}
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Return the signatures of the chunks of those ids that exist."""
+        """Return the signatures of the chunks that exist."""
         marks = ",".join("?" * len(ids))
         with decoded(self._path):
             found = self._db.execute(f"SELECT id, signature FROM chunks WHERE id IN ({marks})", tuple(ids))
             return {row[0]: _signature(row) for row in found}
 
     def source_ids(self, paths: Sequence[str]) -> dict[str, int]:
-        """Return path → id of the sources at *paths*, gone ones among them."""
+        """Return path → id of the sources at *paths*, including gone ones."""
         marks = ",".join("?" * len(paths))
         with decoded(self._path):
             found = self._db.execute(f"SELECT path, id FROM sources WHERE path IN ({marks})", tuple(paths))
             return {str(path): number for path, number in found}
 
     def identity(self, path: str) -> tuple[str, bytes] | None:
-        """Return the id of the entry at *path*, "" where it has none, and its hash; None: it is not known.
+        """Return (entry id or "", hash) of the source at *path*, None if it is unknown.
 
-        Of a source that is gone, too.
+        Includes gone sources.
         """
         with decoded(self._path):
             for name, digest in self._db.execute(IDENTITY, (path,)).fetchall():
@@ -204,7 +203,7 @@ class Reader:
         return None
 
     def chunks_of(self, source: int, limit: int = -1) -> list[StoredChunk]:
-        """Return the chunks of a source, in the order of its lines; *limit*: so many, -1: all."""
+        """Return up to *limit* chunks of a source in line order; -1: all."""
         with decoded(self._path):
             found = self._db.execute(
                 f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE source = ? ORDER BY id LIMIT ?", (source, limit)
@@ -212,19 +211,19 @@ class Reader:
             return [_stored(row) for row in found]
 
     def entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
-        """Return (id, source) of the sources that have one of those ids of entries."""
+        """Return (entry id, source) of the sources whose entry id is among *ids*."""
         with decoded(self._path):
             found = self._db.execute(ENTRIES, (json.dumps(list(ids)),))
             return [(str(name), int(source)) for name, source in found]
 
     def daily_entries(self, ids: Collection[str]) -> list[tuple[str, int]]:
-        """Return (id, first chunk) of the daily entries that have one of those ids."""
+        """Return (entry id, first chunk) of the daily entries among *ids*."""
         with decoded(self._path):
             found = self._db.execute(DAILY_ENTRIES, (json.dumps(list(ids)),))
             return [(str(name), int(chunk)) for name, chunk in found]
 
     def checksums(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (row, CRC-32) of the vectors of those chunks that have one: 10 µs a chunk."""
+        """Return (row, CRC-32) of the vectors that the chunks have: 10 µs per chunk."""
         with decoded(self._path):
             return [
                 _pair(*found)
@@ -232,10 +231,10 @@ class Reader:
             ]
 
     def checksums_after(self, matrix: int, digest: bytes, limit: int) -> tuple[bytes, list[tuple[int, int]]]:
-        """Return (row, CRC-32) of so many rows of a matrix whose texts have hashes beyond *digest*.
+        """Return (row, CRC-32) of up to *limit* rows of a matrix, for text hashes above *digest*.
 
         Returns:
-            The last of the hashes, for the next call, and the pairs; none at the end.
+            The last of the hashes, for the next call, and the pairs; no pairs at the end.
         """
         with decoded(self._path):
             found = self._db.execute(CHECKSUMS_AFTER, (matrix, digest, limit)).fetchall()
@@ -245,18 +244,18 @@ class Reader:
             return last, [_pair(row, crc) for _, row, crc in found]
 
     def left_out(self, chunk_id: int) -> LeftOut | None:
-        """Return why a chunk gets no vector; None where it has one, or waits for it."""
+        """Return why a chunk gets no vector; None if it has one or waits for it."""
         with decoded(self._path):
             found = self._db.execute(LEFT_OUT, (chunk_id,)).fetchall()
             return cast("LeftOut", found[0][0]) if found else None
 
     def each(self, statement: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a statement, for the check."""
+        """Yield the rows of any statement, for the check."""
         with decoded(self._path):
             yield from self._db.execute(statement, values)
 
     def indexed_terms(self, prepared: str) -> list[str]:
-        """Return the terms that FTS5 makes of a prepared text when it is indexed."""
+        """Return the terms of a prepared text as FTS5 indexes them."""
         return self._indexed_terms(prepared)
 
     def close(self) -> None:
@@ -278,7 +277,7 @@ class Pool:
 
     @contextmanager
     def borrowed(self, expired: Expired | None) -> Iterator[Reader]:
-        """Hand out one of the readers; what it runs ends when *expired* says so."""
+        """Borrow a reader; its statements end when *expired* returns True."""
         reader = self._next(expired)
         try:
             reader.limit(expired)
@@ -289,7 +288,7 @@ class Pool:
 
     @contextmanager
     def apart(self, expired: Expired | None) -> Iterator[Reader]:
-        """Hand out a reader of its own, that no query waits for."""
+        """Open a separate reader, so that no query waits for it."""
         reader = Reader(self._path)
         try:
             reader.limit(expired)
@@ -299,7 +298,7 @@ class Pool:
             reader.close()
 
     def close(self) -> None:
-        """Close all readers; waits for those in use, who comes later hears IndexClosedError."""
+        """Close all readers; waits for those in use. Later calls raise IndexClosedError."""
         for _ in range(READERS):
             reader = self._free.get()
             if reader is None:  # closed before
@@ -316,30 +315,30 @@ class Pool:
                     raise DeadlineError(f"{self._path}: other queries took all the time; ask again") from None
                 continue
             if reader is None:
-                self._free.put(None)  # for who waits behind us
+                self._free.put(None)  # for the next waiting thread
                 raise IndexClosedError(f"{self._path.parent} is being reopened: ask again")
             return reader
 
 
 class Sources(Mapping[int, Source]):
-    """Records by id. Never changes, but for rows that become the record they stand for."""
+    """Records of sources by id. Immutable, except that raw rows are replaced by their records on demand."""
 
     def __init__(
         self, place: Path, known: dict[int, Source | Row], copies: Mapping[int, str] | None = None
     ) -> None:
-        """Take what is *known*; *place* is the database, for what is said of a value that cannot be there."""
+        """Take the *known* rows and records; *place* is the database's path, for error messages."""
         self._place = place
         self._known = known
-        # Those that are conflict copies by their names → the path of the original, which may not be there.
+        # Conflict copies, recognised by name → the path of the original, which may not exist.
         self.copies = _copies(self.paths()) if copies is None else copies
-        self._made = False  # whether all of them are records
+        self._made = False  # whether all rows have been replaced by records
 
     def __getitem__(self, source_id: int) -> Source:
         """Return the record.
 
         Raises:
-            KeyError: there is no live source of that id.
-            IndexDamagedError: it has a value that cannot be there.
+            KeyError: there is no live source with this id.
+            IndexDamagedError: a stored value is impossible.
         """
         found = self._known[source_id]
         if isinstance(found, tuple):
@@ -364,17 +363,17 @@ class Sources(Mapping[int, Source]):
         return self._records().items()
 
     def paths(self) -> Iterator[tuple[int, str]]:
-        """Yield every id with its path, which needs no record."""
-        for source_id, found in list(self._known.items()):  # another thread may put a record there
+        """Yield every (id, path) without making records."""
+        for source_id, found in list(self._known.items()):  # another thread may replace a row
             yield source_id, found[1] if isinstance(found, tuple) else found.path
 
     def path(self, source_id: int) -> str:
-        """Return the path of one, which needs no record."""
+        """Return the path of a source without making its record."""
         found = self._known[source_id]
         return cast("str", found[1]) if isinstance(found, tuple) else found.path
 
     def changed(self, *, removed: AbstractSet[int], put: Mapping[int, Source]) -> "Sources":
-        """Return those of the next generation: without *removed*, with those that were *put*."""
+        """Return the sources of the next generation: without *removed*, with *put* added or replaced."""
         known = self._known.copy()
         for source_id in removed:
             known.pop(source_id, None)
@@ -385,7 +384,7 @@ class Sources(Mapping[int, Source]):
 
     def _records(self) -> dict[int, Source]:
         if not self._made:
-            for source_id, found in self._known.items():  # no key comes or goes
+            for source_id, found in self._known.items():  # keys never change
                 if isinstance(found, tuple):
                     self._known[source_id] = source_of(found, self._place)
             self._made = True
@@ -393,10 +392,10 @@ class Sources(Mapping[int, Source]):
 
 
 def source_of(row: Sequence[Any], place: Path) -> Source:
-    """Return the record of a row of the database at *place*.
+    """Return the record for a row of the database at *place*.
 
     Raises:
-        IndexDamagedError: it has a value that cannot be there.
+        IndexDamagedError: a stored value is impossible.
     """
     try:
         return _made(row)
