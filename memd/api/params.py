@@ -1,4 +1,4 @@
-"""The parameters of every method, as structs; `convert` checks them, with exact places in its errors."""
+"""The parameters of every method, as structs; `convert` checks them and names the place of an error."""
 
 from collections.abc import Collection
 from functools import cache
@@ -12,23 +12,23 @@ from memd.errors import InvalidError
 from memd.records import PER_SOURCE
 
 DEFAULT_PAUSE_S = 3600.0  # arbitrary: a meeting, or a film
-MAX_PAUSE_S = 7 * 86_400.0  # arbitrary: a week; who wants no vectors at all sets provider = none
+MAX_PAUSE_S = 7 * 86_400.0  # arbitrary: a week; to have no vectors at all, set provider = none
 MAX_PATH_CHARS = 4096  # PATH_MAX of Linux
 MAX_NAME_BYTES = 255  # NAME_MAX of Linux: of a file or folder in a path
 # 64 KiB: far more than a prompt can want at once, far less than the wire's cap on answers.
 MAX_BUDGET_TOKENS = 65_536
 
-# Lua's {} arrives as an empty array: where a map is wanted it is one. Every other parameter is none.
+# Lua's {} arrives as an empty array, which is accepted for these parameters, the only maps.
 MAPS = frozenset({"weights", "source", "settings"})
 NOTES = frozenset({"supersedes", "related"})  # each of several notes: its path or id
 
 Share = Annotated[float, Meta(ge=0, le=1)]
-Globs = str | list[str]  # of paths, relative to the workspace's root; any will do
+Globs = str | list[str]  # of paths relative to the workspace's root; one match is enough
 Path = Annotated[str, Meta(min_length=1, max_length=MAX_PATH_CHARS)]
 
 
 class Params(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What any request may carry; rpc has already acted on the last two."""
+    """The parameters that every request accepts; rpc has already handled the last two."""
 
     workspace: Path | None = None
     agent: bool = False  # an agent reads the answer: private notes are left out, secrets masked
@@ -37,11 +37,11 @@ class Params(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class NoParams(Params, frozen=True, kw_only=True):
-    """No parameters of its own."""
+    """Only the common parameters."""
 
 
 class HelloParams(Params, frozen=True, kw_only=True):
-    """``memd.hello``: who calls."""
+    """``memd.hello``: the client's name, version and protocols."""
 
     client: str = ""
     version: str = ""
@@ -49,20 +49,20 @@ class HelloParams(Params, frozen=True, kw_only=True):
 
 
 class FilteredParams(Params, frozen=True, kw_only=True):
-    """How many hits, and which sources they may come from."""
+    """The number of hits, and filters on their sources."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
     per_source: Annotated[int, Meta(ge=1, le=1000)] = PER_SOURCE  # hits of one source, at most
     min_score: Share | None = None
     tag: str | list[str] = []
-    since: str | None = None  # a day or a span of days, as `since:` in a query takes it
+    since: str | None = None  # a day or a span of days, in the syntax of `since:` in a query
     until: str | None = None
-    sync: bool | Annotated[int, Meta(ge=1)] = False  # wait for what is saved; a number: so many ms at most
-    wait: bool = True  # for a model that loads, and the few vectors of a small first index: 2 s each at most
+    sync: bool | Annotated[int, Meta(ge=1)] = False  # wait for saved changes; a number: at most that many ms
+    wait: bool = True  # for a loading model, and for the few vectors of a small first index: at most 2 s each
 
 
 class QueryParams(FilteredParams, frozen=True, kw_only=True):
-    """A query, filters, and how to answer it."""
+    """A query with filters and search settings."""
 
     query: str
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
@@ -74,53 +74,53 @@ class SearchParams(QueryParams, frozen=True, kw_only=True):
     """``search``: ranked hits."""
 
     path: Globs = []
-    explain: bool = False  # say of each hit what made its score
-    prefix: bool = False  # the last word may go on: where no chunk has it, a term that begins so counts
+    explain: bool = False  # explain the score of each hit
+    prefix: bool = False  # the last word may be unfinished: if no chunk has it, complete it to a term
 
     @property
     def glob(self) -> Globs:
-        """What `path` is to a search, by the name that it has where `path` is a source."""
+        """`path`, under the name that other methods use because their `path` is a source."""
         return self.path
 
 
 class RecallParams(QueryParams, frozen=True, kw_only=True):
-    """``recall``: what is always known and what a search finds, within a budget."""
+    """``recall``: the core notes and the hits of a search, within a budget."""
 
     path: Globs = []
     budget_tokens: Annotated[int, Meta(ge=1, le=MAX_BUDGET_TOKENS)] = 2000
-    superseded: bool = False  # also notes that others say they supersede
+    superseded: bool = False  # include superseded notes
     format: Literal["markdown", "xml"] = "markdown"
-    core: bool = True  # the workspace's `core` first, but for what `path` keeps out; false: hits alone
-    nearest: bool = True  # also hits of which none is a good match; false: then the core alone
+    core: bool = True  # the core notes that `path` allows come first; false: only hits
+    nearest: bool = True  # include hits if none is a good match; false: then only the core
 
     @property
     def glob(self) -> Globs:
-        """As of SearchParams."""
+        """`path`, as in SearchParams."""
         return self.path
 
 
 class WhyParams(QueryParams, frozen=True, kw_only=True):
-    """``why``: what became of one source in a search."""
+    """``why``: the outcome of a search for one source."""
 
     path: Path  # of the source
-    line: Annotated[int, Meta(ge=1)] | None = None  # of it, to ask about what stands there
-    glob: Globs = []  # what is `path` to a search
+    line: Annotated[int, Meta(ge=1)] | None = None  # of the source, to ask about the chunks at that line
+    glob: Globs = []  # the `path` of a search
 
 
-AnyQuery = SearchParams | RecallParams | WhyParams  # what has a query
+AnyQuery = SearchParams | RecallParams | WhyParams  # parameters with a query
 
 
 class SimilarParams(FilteredParams, frozen=True, kw_only=True):
     """``similar``: a chunk, by its id or by path and line."""
 
     path: Path | None = None
-    line: Annotated[int, Meta(ge=1)] | None = None  # of path; its first chunk without
+    line: Annotated[int, Meta(ge=1)] | None = None  # of `path`; default: its first chunk
     id: Annotated[int, Meta(ge=1, le=2**63 - 1)] | None = None
-    glob: Globs = []  # what is `path` to a search
+    glob: Globs = []  # the `path` of a search
 
 
 class EntryOrigin(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who writes an entry."""
+    """The author of an entry."""
 
     origin: Literal["agent", "human"] = "agent"
     client: str = ""
@@ -128,26 +128,27 @@ class EntryOrigin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExtractMemoryParams(Params, frozen=True, kw_only=True):
-    """``extract_memory``: one fact to keep, or a new text for an entry that is kept."""
+    """``extract_memory``: a fact for a new entry, or a new text for an existing entry."""
 
     content: str
-    topic: str | None = None  # needed for a new entry in a file of its own; else it stays as it is
-    title: str | None = None  # as the topic
+    topic: str | None = None  # required for a new entry with its own file; otherwise unchanged by default
+    title: str | None = None  # required for a new entry; otherwise unchanged by default
     tags: list[str] | None = None
-    supersedes: str | list[str] | None = None  # notes in whose place it holds: paths, or ids of entries
+    supersedes: str | list[str] | None = None  # notes that it replaces: paths, or ids of entries
     related: str | list[str] | None = None  # notes that it links to: paths, or ids of entries
     update: Path | None = None  # id or path of the entry to revise
-    hash: str | None = None  # of the file to revise as `get` gave it; without: it is as memd wrote it last
+    hash: str | None = None  # expected hash of the file, from `get`; default: as memd last wrote it
     source: EntryOrigin = EntryOrigin()
-    # A person says so: also with what looks like a secret, or of an older memd's entry; refused to an agent.
+    # Accept text that looks like a secret, or an entry of an older memd; only for people, refused to an
+    # agent.
     force: bool = False
-    daily: bool = False  # append it to memory/<today>.md, which ages, in place of a file of its own
+    daily: bool = False  # append it to memory/<today>.md, which decays with age, instead of a new file
 
 
 class DebugParams(Params, frozen=True, kw_only=True):
-    """``debug``: what a bug report needs."""
+    """``debug``: facts for a bug report."""
 
-    lag_s: Annotated[float, Meta(ge=0, le=10)] = 0.2  # how long the loop's lag is measured
+    lag_s: Annotated[float, Meta(ge=0, le=10)] = 0.2  # duration of the measurement of the event loop's lag
 
 
 class ForgetParams(Params, frozen=True, kw_only=True):
@@ -157,18 +158,18 @@ class ForgetParams(Params, frozen=True, kw_only=True):
     id: Annotated[str, Meta(pattern="^[0-9a-f]{6,16}$")] | None = (
         None  # of an entry, in the place of its path
     )
-    force: bool = False  # a person says so: whatever the file holds by now
-    # Keep the file, of whomever it is, and leave it out of the index for good: memory/.memdignore names it.
+    force: bool = False  # also if the file was changed; only for people
+    # Keep the file, whoever wrote it, and exclude it from the index for good by a line in memory/.memdignore.
     keep_file: bool = False
-    source: EntryOrigin = EntryOrigin()  # who forgets it, for the journal
+    source: EntryOrigin = EntryOrigin()  # who asks, for the journal
 
 
 class JournalParams(Params, frozen=True, kw_only=True):
-    """``journal``: what was done with entries, the newest first."""
+    """``journal``: the actions on entries, newest first."""
 
-    client: str | None = None  # only what this client did; "agent", "human": who named none
-    conversation: str | None = None  # only what was done in this conversation
-    since: str | None = None  # a day, as `since` of a search
+    client: str | None = None  # only actions of this client; "agent", "human": without a client name
+    conversation: str | None = None  # only actions in this conversation
+    since: str | None = None  # a day, as in `since` of a search
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
 
 
@@ -188,39 +189,39 @@ class HistoryParams(Params, frozen=True, kw_only=True):
 
 
 class SourcesParams(Params, frozen=True, kw_only=True):
-    """``sources``: which files are indexed, a page at a time."""
+    """``sources``: a page of the indexed files."""
 
-    after: str = ""  # only paths behind this one in the order of code points: `next` of the page before
+    after: str = ""  # only paths after this one, by code points: `next` of the previous page
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
 class IndexParams(Params, frozen=True, kw_only=True):
-    """``index``: bring everything up to date."""
+    """``index``: bring the index up to date."""
 
     wait: bool = True
-    vectors: bool = True  # false: wait for words alone
+    vectors: bool = True  # false: wait only for words
     rebuild: bool = False
     purge: bool = False
 
 
 class SyncParams(Params, frozen=True, kw_only=True):
-    """``sync``: wait until what is saved is searchable."""
+    """``sync``: wait until saved changes are searchable."""
 
 
 class CheckParams(Params, frozen=True, kw_only=True):
-    """``check``: compare everything with everything."""
+    """``check``: check the consistency of an index."""
 
     repair: bool = False
 
 
 class PauseParams(Params, frozen=True, kw_only=True):
-    """``pause``: hold embedding, in every workspace."""
+    """``pause``: pause embedding in every workspace."""
 
     duration_s: Annotated[float, Meta(gt=0, le=MAX_PAUSE_S)] = DEFAULT_PAUSE_S  # from now on
 
 
 class SubscribeParams(Params, frozen=True, kw_only=True):
-    """``subscribe``: follow what happens in one workspace, or in all."""
+    """``subscribe``: receive the events of one workspace, or of all."""
 
 
 class WorkspaceAddParams(Params, frozen=True, kw_only=True):
@@ -228,13 +229,13 @@ class WorkspaceAddParams(Params, frozen=True, kw_only=True):
 
     path: Path
     force: bool = False
-    nested: bool = False  # also where the folder's notes leave the index of the workspace around it
+    nested: bool = False  # even if the folder's notes then leave the index of the enclosing workspace
 
 
 class WorkspaceRemoveParams(Params, frozen=True, kw_only=True):
     """``workspace.remove``: forget a workspace and delete its index."""
 
-    path: Path  # its root, also one that is gone; a path inside of one is refused
+    path: Path  # its root, which may be deleted; a path inside a workspace is refused
 
 
 class WorkspaceConfigureParams(Params, frozen=True, kw_only=True):
@@ -249,14 +250,14 @@ Kind = TypeVar("Kind", bound=Params)
 class ShutdownParams(Params, frozen=True, kw_only=True):
     """``shutdown``: stop the daemon."""
 
-    if_idle: bool = False  # only where it answers nobody, indexes nothing and holds nothing back
+    if_idle: bool = False  # only if it answers no request, indexes nothing and has no work pending
 
 
 def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
-    """Return checked parameters; where one may be left out, null is as good as nothing.
+    """Return checked parameters; null counts as absent for an optional parameter.
 
     Raises:
-        InvalidError: which parameter, what was expected, what came.
+        InvalidError: names the parameter, the expected value and the given one.
     """
     for key in params:
         if key not in kind.__struct_fields__:
@@ -269,7 +270,7 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
         fault, _, place = str(error).replace("`", "").rpartition(" - at ")
         if not fault:
             raise InvalidError(f"$: {place[0].lower()}{place[1:]}") from error
-        fault = fault.replace(" | null", "")  # absent is meant, and needs no word
+        fault = fault.replace(" | null", "")  # null means absent, and is not worth mentioning
         raise InvalidError(f"{place}: {fault[0].lower()}{fault[1:]}") from error
     for key in given.keys() & _of_paths(kind):
         _check_names(key, getattr(converted, key))
@@ -278,13 +279,13 @@ def convert(params: dict[str, Any], kind: type[Kind]) -> Kind:
 
 @cache
 def _of_paths(kind: type[Params]) -> frozenset[str]:
-    """Return the parameters that name files: paths, and those that take ids of entries as well."""
+    """Return the parameters that name files by path, or by path or entry id."""
     fields = msgspec.structs.fields(kind)
     return NOTES | {one.name for one in fields if Path in (one.type, *get_args(one.type))}
 
 
 def _check_names(key: str, paths: str | list[str] | None) -> None:
-    """Refuse a path with a name that no file can have, which the system calls an error of its own."""
+    """Reject a path with a component that is too long for any file, before a system call fails with it."""
     for path in [paths] if isinstance(paths, str) else paths or ():
         if any(len(name.encode(errors="replace")) > MAX_NAME_BYTES for name in path.split("/")):
             raise InvalidError(f"$.{key}: a name of more than {MAX_NAME_BYTES} bytes, which no file can have")
@@ -296,7 +297,7 @@ def _optional(kind: type[Params]) -> frozenset[str]:
 
 
 def _map(value: Any) -> Any:
-    """Return a parameter that is a map; all that is in one may be left out."""
+    """Return a map parameter without its null values; an empty list counts as a map."""
     if value == []:
         return {}
     return _without_null(value, value.keys()) if isinstance(value, dict) else value

@@ -1,8 +1,8 @@
 """The answer of every method, as structs.
 
-docs/protocol.md and the client's types (memctl/types.py) are made of these classes and of their comments.
-Keys are added, and none is removed or changes its meaning. A key that may be missing is UNSET here. Needs
-msgspec alone, as `params` and `methods` do: the client is made of them where memd is built.
+docs/protocol.md and the client's types (memctl/types.py) are generated from these classes and their comments.
+Keys may be added; no key is removed or changes its meaning. A key that may be missing is UNSET here. Imports
+only msgspec, as `params` and `methods` do, because the build of memd generates the client from them.
 """
 
 from typing import Literal
@@ -15,11 +15,11 @@ from memd.search.explanation import AnswerExplanation, Explained, Filter
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What every answer is, and every part of one."""
+    """The base of every answer and of its parts."""
 
 
 class TimedResult(Result, frozen=True, kw_only=True):
-    """An answer that says how long it took."""
+    """An answer with its duration."""
 
     took_ms: float = 0.0  # the dispatcher measures it
 
@@ -28,41 +28,41 @@ class TimedResult(Result, frozen=True, kw_only=True):
 
 
 class LeftSeconds(Result, frozen=True, kw_only=True):
-    """How long open work will take about."""
+    """The estimated time for pending work."""
 
-    words: float | None  # null: nothing is known yet
+    words: float | None  # null: not known yet
     vectors: float | None
 
 
 class IndexState(Result, frozen=True, kw_only=True):
-    """How fresh an answer is."""
+    """The freshness of an answer."""
 
     state: State
-    first: bool  # not everything has been searchable once
-    renewed: Renewal  # why, where it is not the first index: memd was updated, or the old one was damaged
-    first_words: bool  # not everything has been searchable by its words once
+    first: bool  # the first indexing is not complete
+    renewed: Renewal  # why the index is built again: memd was updated, or the old index was damaged
+    first_words: bool  # the first indexing of words is not complete
     pending: int  # files and vectors that are not searchable yet
     pending_files: int
     pending_vectors: int
     generation: int  # counts commits
     lag_ms: int  # age of the oldest change that is not searchable yet
-    embedded: float | None  # share of the chunks that the model reads that have a vector; null without one
+    embedded: float | None  # share of the chunks readable by the model with a vector; null without one
     left_s: LeftSeconds
 
 
 class SearchedResult(TimedResult, frozen=True, kw_only=True):
-    """How an answer was made from an index."""
+    """The common keys of answers from an index."""
 
     workspace: str  # its root
     mode: Mode  # the arms that answered
-    degraded: list[str]  # codes of what was missing
+    degraded: list[str]  # codes of what was unavailable
     index: IndexState
-    synced: bool | UnsetType = UNSET  # with `sync`: whether what was saved before is searchable
-    timings_ms: dict[str, float]  # step → how long it took; "keyword" may run beside "embed"
+    synced: bool | UnsetType = UNSET  # with `sync`: whether earlier saves are searchable
+    timings_ms: dict[str, float]  # step → duration; "keyword" may run in parallel with "embed"
 
 
 class Location(Result, frozen=True, kw_only=True):
-    """Some lines of a source."""
+    """A range of lines of a source."""
 
     path: str  # relative to the workspace
     start_line: int  # 1-based, inclusive
@@ -70,7 +70,7 @@ class Location(Result, frozen=True, kw_only=True):
 
 
 class ChunkLines(Result, frozen=True, kw_only=True):
-    """A chunk of a source that is known."""
+    """A chunk of a known source."""
 
     id: int
     start_line: int
@@ -79,14 +79,14 @@ class ChunkLines(Result, frozen=True, kw_only=True):
 
 
 class VectorEvidence(Result, frozen=True, kw_only=True):
-    """What the vector arm says of a hit."""
+    """The vector arm's rank and score of a hit."""
 
     rank: int | None
-    score: float | None  # null: it could not see the chunk
+    score: float | None  # null: it could not score the chunk
 
 
 class KeywordEvidence(Result, frozen=True, kw_only=True):
-    """What the keyword arm says of a hit."""
+    """The keyword arm's rank and score of a hit."""
 
     rank: int | None
     score: float | None
@@ -94,7 +94,7 @@ class KeywordEvidence(Result, frozen=True, kw_only=True):
 
 
 class ArmEvidence(Result, frozen=True, kw_only=True):
-    """What both arms say of a hit."""
+    """The ranks and scores of both arms."""
 
     vector: VectorEvidence
     keyword: KeywordEvidence
@@ -108,14 +108,14 @@ class UsedWeights(Result, frozen=True, kw_only=True):
 
 
 class HitSource(Result, frozen=True, kw_only=True):
-    """Who wrote a source."""
+    """The author of a source."""
 
     origin: str  # "human" or "agent"
     entry: str | UnsetType = UNSET  # of a daily entry: the id that `forget` takes
 
 
 class SearchHit(Result, frozen=True, kw_only=True):
-    """One place of an answer: its best chunk, with the chunks in front and behind where these match, too."""
+    """One hit of an answer: its best chunk, with the adjacent chunks if these match, too."""
 
     id: int  # of its best chunk
     path: str  # relative to the workspace
@@ -124,19 +124,19 @@ class SearchHit(Result, frozen=True, kw_only=True):
     heading: str  # the headings above it, outermost first, joined by " > "
     title: str
     snippet: str
-    score: float  # in [0, 1], the same meaning in every mode
+    score: float  # in [0, 1], with the same meaning in every mode
     arms: ArmEvidence
     weights: UsedWeights
-    decay: float  # what age leaves of the score, in (0, 1]
+    decay: float  # factor of the score by age, in (0, 1]
     date: str  # YYYY-MM-DD
-    date_of: DayOf  # what happened then: the file's name or its front matter says it, or its last change
+    date_of: DayOf  # the origin of the date: the file's name, its front matter or its last change
     tags: list[str]
     source: HitSource
     match_line: int
     match_column: int  # in bytes, from 1
     match_text: str  # that line
-    folded: list[Location]  # where nearly the same text stands
-    superseded_by: list[str]  # paths of the notes that hold in its place: the newest of its chain; else empty
+    folded: list[Location]  # locations of near-duplicates
+    superseded_by: list[str]  # paths of the newest notes that supersede it; empty if none do
     explanation: Explained | UnsetType = UNSET  # with `explain`
 
 
@@ -144,58 +144,58 @@ class SearchHit(Result, frozen=True, kw_only=True):
 
 
 class WithoutMinus(Result, frozen=True, kw_only=True):
-    """What a query finds if the words that it excludes are looked for."""
+    """The result of a query if its excluded words are searched instead."""
 
     hits: int
-    best: Location | None  # where the first of them is
+    best: Location | None  # location of the best hit
 
 
 class SearchResult(SearchedResult, frozen=True, kw_only=True):
     """Ranked hits."""
 
     hits: list[SearchHit]
-    confidence: Confidence  # how good the best match is
-    corrected: dict[str, str]  # words that nobody knows, as they were typed → what was looked for as well
-    forms: dict[str, list[str]]  # words → other forms of them that notes have, which were looked for as well
+    confidence: Confidence  # of the best match
+    corrected: dict[str, str]  # unknown words, as typed → the terms searched in addition
+    forms: dict[str, list[str]]  # words → their other forms in the notes, which were searched as well
     without: list[str]  # words and phrases that a minus excluded
-    without_minus: WithoutMinus | None  # null but where they are excluded and nothing is left
+    without_minus: WithoutMinus | None  # null unless words were excluded and no good match is left
     model_id: str | None  # of the query's vector
-    not_utf8: list[str]  # the first few sources that nothing is found in, for their text is not UTF-8
+    not_utf8: list[str]  # the first few sources that cannot be searched because they are not UTF-8
     explanation: AnswerExplanation | UnsetType = UNSET  # with `explain`
 
 
 class RecallSource(Location, frozen=True, kw_only=True):
-    """Lines that were sent."""
+    """Lines included in the text."""
 
     id: int
-    score: float | None  # null: of the core, which goes first whatever is asked
-    confidence: Confidence | None  # how good a match these lines are; null: of the core
+    score: float | None  # null: of the core, which comes first for any query
+    confidence: Confidence | None  # of the match; null: of the core
     date: str  # YYYY-MM-DD
     origin: str  # "human" or "agent"
-    superseded_by: list[str]  # as in a search
+    superseded_by: list[str]  # as in `search`
 
 
 class RecallOmission(RecallSource, frozen=True, kw_only=True):
-    """Lines that were left out."""
+    """Lines omitted from the text."""
 
     reason: str
 
 
 class RecallResult(SearchedResult, frozen=True, kw_only=True):
-    """What is known, as text for a prompt within a budget."""
+    """The core and the hits as text for a prompt, within a budget."""
 
-    text: str  # framed so that no text of a note can end its frame
+    text: str  # formatted so that a note's text cannot break out of its block
     format: Literal["markdown", "xml"]
-    tokens: int  # of all of `text`
+    tokens: int  # of the whole `text`
     budget_tokens: int
-    estimator: str  # how tokens are counted
+    estimator: str  # the formula of the token count
     sources: list[RecallSource]
     omitted: list[RecallOmission]
     confidence: Confidence
     corrected: dict[str, str]
-    forms: dict[str, list[str]]  # as in a search
-    without: list[str]  # as in a search
-    without_minus: WithoutMinus | None  # as in a search
+    forms: dict[str, list[str]]  # as in `search`
+    without: list[str]  # as in `search`
+    without_minus: WithoutMinus | None  # as in `search`
     model_id: str | None
 
 
@@ -203,22 +203,22 @@ class LinkOut(Result, frozen=True, kw_only=True):
     """A link of a note to another one."""
 
     kind: LinkKind  # [[in the text]], or the key of the front matter
-    target: str  # as it is written, without alias and heading
-    path: str | None  # of the note that is meant; null: none is called that, or of a key not one alone
+    target: str  # as written, without alias and heading
+    path: str | None  # of the target; null: no note has that name, or for a key several do
     line: int | None  # 1-based; null: in the front matter
 
 
 class LinkIn(Result, frozen=True, kw_only=True):
-    """A link of another note to one."""
+    """A link from another note."""
 
     kind: LinkKind  # as in `LinkOut`
-    path: str  # of the note that it stands in
+    path: str  # of the note that contains the link
     title: str
-    line: int | None  # the same
+    line: int | None  # as in `LinkOut`
 
 
 class NoteLinks(Result, frozen=True, kw_only=True):
-    """The links of a note, the first of each direction."""
+    """The first links of a note in each direction."""
 
     outgoing: list[LinkOut]
     outgoing_total: int
@@ -234,10 +234,10 @@ class NamedChunk(Location, frozen=True, kw_only=True):
 
 
 class SimilarResult(SearchedResult, frozen=True, kw_only=True):
-    """Chunks of other sources that are most like one."""
+    """The most similar chunks of other sources."""
 
     to: NamedChunk
-    superseded_by: list[str]  # as in a search, of the source of `to`
+    superseded_by: list[str]  # as in `search`, of the source of `to`
     links: NoteLinks  # of that source
     hits: list[SearchHit]
 
@@ -250,25 +250,25 @@ class LastHit(Result, frozen=True, kw_only=True):
 
 
 class WhyFacts(Result, frozen=True, kw_only=True):
-    """The values that the sentence of `why` quotes; docs/explaining.md says which stage has which."""
+    """The values in the sentence of `why`; docs/explaining.md lists them by stage."""
 
     reason: str | UnsetType = UNSET  # of not-a-source and not-indexed
     place: str | UnsetType = UNSET  # of not-a-source: the path, or the folder above it
-    rule: str | UnsetType = UNSET  # of not-a-source: the pattern that says so, and where it stands
-    close: list[str] | UnsetType = UNSET  # of missing: sources with such a name
-    date: str | UnsetType = UNSET  # of a source that is indexed, as all below
+    rule: str | UnsetType = UNSET  # of not-a-source: the pattern, and the place of its definition
+    close: list[str] | UnsetType = UNSET  # of missing: sources with a similar name
+    date: str | UnsetType = UNSET  # of an indexed source, as all below
     tags: list[str] | UnsetType = UNSET
     rank: int | UnsetType | None = UNSET  # among all hits
     limit: int | UnsetType = UNSET
     floor: float | UnsetType = UNSET  # min_score
-    filters: list[Filter] | UnsetType = UNSET  # that keep it out
-    vector_arm: str | UnsetType | None = UNSET  # why it had no say; null where it had
-    better: list[int] | UnsetType = UNSET  # ranks of its source's hits
+    filters: list[Filter] | UnsetType = UNSET  # that exclude it
+    vector_arm: str | UnsetType | None = UNSET  # why it did not run or was not used; null if it was used
+    better: list[int] | UnsetType = UNSET  # ranks of the hits of its source
     into: Location | UnsetType | None = UNSET  # the chunk that it is folded into, or shown with
     last: LastHit | UnsetType | None = UNSET
-    chunk: ChunkLines | UnsetType = UNSET  # that went furthest
+    chunk: ChunkLines | UnsetType = UNSET  # the chunk that got furthest
     explanation: Explained | UnsetType = UNSET  # of its scores
-    has: list[str] | UnsetType = UNSET  # terms of the query that stand in it
+    has: list[str] | UnsetType = UNSET  # terms of the query that occur in it
     lacks: list[str] | UnsetType = UNSET
 
 
@@ -276,18 +276,18 @@ class WhyResult(SearchedResult, frozen=True, kw_only=True):
     """The stage that dropped a source from an answer."""
 
     path: str  # relative to the workspace
-    line: int | None  # that was asked about
+    line: int | None  # of the request
     stage: str  # docs/explaining.md lists them
     text: str
     advice: str
     facts: WhyFacts
-    superseded_by: list[str]  # as in a search
-    confidence: Confidence | None  # of the answer; null where the source is not in it
-    corrected: dict[str, str]  # as in a search
+    superseded_by: list[str]  # as in `search`
+    confidence: Confidence | None  # of the answer; null if the source is not in it
+    corrected: dict[str, str]  # as in `search`
 
 
 class GetResult(Result, frozen=True, kw_only=True):
-    """A source or some of its lines."""
+    """A source or a range of its lines."""
 
     workspace: str
     path: str
@@ -298,7 +298,7 @@ class GetResult(Result, frozen=True, kw_only=True):
     lines: int  # of the whole source
     hash: str  # of the whole file
     text: str
-    superseded_by: list[str]  # as in a search
+    superseded_by: list[str]  # as in `search`
     links: NoteLinks  # of the whole source
 
 
@@ -309,21 +309,21 @@ class HistoryNote(Result, frozen=True, kw_only=True):
     title: str
     date: str  # YYYY-MM-DD
     date_of: DayOf
-    created: str | None  # as its front matter says; null where it says nothing
+    created: str | None  # from its front matter; null if missing there
     updated: str | None
     origin: str  # "human" or "agent"
-    supersedes: list[str]  # paths of those that it names itself
-    superseded_by: list[str]  # paths of those that name it themselves
+    supersedes: list[str]  # paths of the notes that it names directly
+    superseded_by: list[str]  # paths of the notes that name it directly
 
 
 class HistoryResult(TimedResult, frozen=True, kw_only=True):
-    """How it came to what a note says, and what became of that."""
+    """The notes that a note supersedes, and the notes that supersede it."""
 
     workspace: str
-    path: str  # of the note that was asked about
-    notes: list[HistoryNote]  # the oldest first; of very many the last ones
+    path: str  # of the requested note
+    notes: list[HistoryNote]  # oldest first; only the newest of very many
     notes_total: int
-    unresolved: list[str]  # what the note says it supersedes and no note, or no note alone, is called
+    unresolved: list[str]  # names in the note's `supersedes` that match no note, or several
 
 
 class SourceEntry(Result, frozen=True, kw_only=True):
@@ -341,20 +341,20 @@ class SourcesResult(Result, frozen=True, kw_only=True):
 
     workspace: str
     sources: list[SourceEntry]
-    next: str | None  # `after` of the next page; null where this is the last one
+    next: str | None  # `after` of the next page; null on the last page
 
 
 # extract_memory, forget
 
 
 class SimilarNote(Location, frozen=True, kw_only=True):
-    """A note or entry that may say the same."""
+    """A note or entry that may have the same content."""
 
     title: str
     score: float
-    by: list[Literal["meaning", "words"]]  # why it is named
-    words: list[str]  # that it shares with the entry, the first of them
-    date: str  # as in a search, with the next two
+    by: list[Literal["meaning", "words"]]  # the reasons
+    words: list[str]  # the first words that it shares with the entry
+    date: str  # as in `search`, with the next two
     date_of: DayOf
     source: HitSource
     superseded_by: list[str]
@@ -368,50 +368,50 @@ class ExtractMemoryResult(Result, frozen=True, kw_only=True):
     id: str
     created: str  # ISO 8601 with offset
     updated: str | None  # the same, of its last revision
-    hash: str  # of the file, for a revision that must not overwrite another one
-    indexed: bool  # it is searchable by words, and by meaning where there is a model
+    hash: str  # of the file, for a revision that must not overwrite another
+    indexed: bool  # it is searchable by words, and by meaning if there is a model
     similar: list[SimilarNote]
 
 
 class ForgetResult(TimedResult, frozen=True, kw_only=True):
-    """The entry that is gone, and where its words stand all the same."""
+    """The forgotten entry, and the places that still have its lines."""
 
     workspace: str
     path: str
     title: str
     forgotten: bool
-    indexed: bool  # the index holds no trace of it; false: a full disk keeps some, which answer no query
-    elsewhere: list[Location]  # other notes, archives and daily files that have lines of it; they are left
-    in_git: bool  # a git repository lists the file, and its history may have what it said
+    indexed: bool  # the index has no trace of it; false: a full disk keeps unused traces
+    elsewhere: list[Location]  # other notes, archives and daily files with lines of it, which are not changed
+    in_git: bool  # a git repository tracks the file, and its history may contain the entry
 
 
 class JournalRecord(Result, frozen=True, kw_only=True):
-    """What was done with one entry."""
+    """One action on an entry."""
 
     time: str  # ISO 8601 with offset
     action: Action
-    id: str  # of the entry; "" of a file that is none
-    hash: str  # of the file: after the action, or before it was gone; "" where nobody knew
-    origin: str  # "human" or "agent", as who did it said
+    id: str  # of the entry; "" for another file
+    hash: str  # of the file after the action, or before its deletion; "" if unknown
+    origin: str  # "human" or "agent", as the request stated
     client: str
     conversation: str
-    path: str | None  # null: there is no such entry any more
+    path: str | None  # null: the entry no longer exists
     title: str | None
 
 
 class JournalResult(TimedResult, frozen=True, kw_only=True):
-    """What was done with entries, the newest first."""
+    """The actions on entries, newest first."""
 
     workspace: str
     records: list[JournalRecord]
-    records_total: int  # how many there are; the newest are listed
+    records_total: int  # number of all records; the newest are listed
 
 
 # index, sync, check
 
 
 class IndexResult(TimedResult, frozen=True, kw_only=True):
-    """What the index holds."""
+    """The contents of the index."""
 
     workspace: str
     state: State
@@ -419,14 +419,14 @@ class IndexResult(TimedResult, frozen=True, kw_only=True):
     chunks: int
     vectors: int
     skipped: int
-    gone: int  # sources that left the disk and are kept for a while
+    gone: int  # deleted sources that the index still keeps
     purged: int
     changed: bool
-    paused_until: float | None  # unix seconds: vectors are missing until then; null where none wait for it
+    paused_until: float | None  # unix seconds: vectors are missing until then; null if none are pending
 
 
 class SyncResult(TimedResult, frozen=True, kw_only=True):
-    """Whether what was saved before the call is searchable."""
+    """Whether changes saved before the call are searchable."""
 
     workspace: str
     synced: bool
@@ -435,7 +435,7 @@ class SyncResult(TimedResult, frozen=True, kw_only=True):
 
 
 class CheckFinding(Result, frozen=True, kw_only=True):
-    """One thing that is not as it should be."""
+    """One inconsistency."""
 
     kind: str
     text: str
@@ -443,19 +443,19 @@ class CheckFinding(Result, frozen=True, kw_only=True):
 
 
 class CheckResult(TimedResult, frozen=True, kw_only=True):
-    """What a check found."""
+    """The findings of a check."""
 
     workspace: str
     ok: bool
     findings: list[CheckFinding]
-    checked: dict[str, int]  # what was compared → how many of them
+    checked: dict[str, int]  # kind of compared object → count
 
 
 # The daemon
 
 
 class ServerLimits(Result, frozen=True, kw_only=True):
-    """What a client may send and open."""
+    """The limits on requests, answers and connections."""
 
     request_bytes: int
     answer_bytes: int
@@ -467,20 +467,20 @@ class HelloResult(Result, frozen=True, kw_only=True):
     """Versions, features and limits."""
 
     protocol: int
-    api_level: int  # counts up with every key or method that is added
+    api_level: int  # rises with every added key or method
     api_compatible: int  # the oldest level whose clients still understand the answers
     features: list[str]
     server_version: str
-    instance_id: str  # another one after each start
+    instance_id: str  # different after each start
     pid: int
     limits: ServerLimits
     model_id: str | None
-    index_generation: int | None  # of the workspace that is meant; null where none is
-    degraded: list[str]  # codes of what is missing
+    index_generation: int | None  # of the workspace of the request; null without one
+    degraded: list[str]  # codes of what is unavailable
 
 
 class PingResult(Result, frozen=True, kw_only=True):
-    """Who is there."""
+    """The identity of the daemon."""
 
     pong: bool
     instance_id: str
@@ -503,31 +503,31 @@ class ServerStatus(Result, frozen=True, kw_only=True):
     pid: int
     instance_id: str
     uptime_s: float
-    memory_mb: float | None  # null where the system does not say
+    memory_mb: float | None  # null if the system does not report it
     models: list[ModelStatus]
     errors: list[str]
     sqlite: str
     onnxruntime: str
-    loop_lag_ms: float  # what every request waits, whatever it asks
-    paused_until: float | None  # unix seconds: when embedding goes on; null where it is not paused
+    loop_lag_ms: float  # added to the latency of every request
+    paused_until: float | None  # unix seconds: when embedding resumes; null if it is not paused
 
 
 class SkippedFile(Result, frozen=True, kw_only=True):
-    """A file that the patterns select and that is not indexed."""
+    """A file that matches the patterns but is not indexed."""
 
     path: str
     reason: str
 
 
 class SourceWarning(Result, frozen=True, kw_only=True):
-    """A file that is not indexed as it could be."""
+    """A file that is indexed with a defect."""
 
     path: str
     warning: str
 
 
 class ProbeOutcome(Result, frozen=True, kw_only=True):
-    """How the last `health` or `check` went."""
+    """The result of the last `health` or `check`."""
 
     ok: bool
     detail: str
@@ -535,7 +535,7 @@ class ProbeOutcome(Result, frozen=True, kw_only=True):
 
 
 class ModelChange(Result, frozen=True, kw_only=True):
-    """Another model's vectors, built beside the old ones."""
+    """The vectors of a new model, built while the old ones stay in use."""
 
     model_id: str
     done: int
@@ -543,7 +543,7 @@ class ModelChange(Result, frozen=True, kw_only=True):
 
 
 class WorkProgress(Result, frozen=True, kw_only=True):
-    """How far some work is."""
+    """The progress of a task."""
 
     stage: str
     done: int
@@ -551,11 +551,11 @@ class WorkProgress(Result, frozen=True, kw_only=True):
 
 
 class SidecarCounts(Result, frozen=True, kw_only=True):
-    """What was done with .vec files."""
+    """The numbers of .vec files read, written and ignored."""
 
     read: int
     written: int
-    ignored: dict[str, int]  # reason → how many
+    ignored: dict[str, int]  # reason → number
 
 
 class WorkspaceSummary(Result, frozen=True, kw_only=True):
@@ -563,13 +563,13 @@ class WorkspaceSummary(Result, frozen=True, kw_only=True):
 
     root: str
     state: Literal[State, "error"]  # error: it cannot be opened
-    sources: int | UnsetType = UNSET  # of one that is open
+    sources: int | UnsetType = UNSET  # of an open workspace
     chunks: int | UnsetType = UNSET
-    errors: list[str] | UnsetType = UNSET  # newest last; of one that is not open: why
+    errors: list[str] | UnsetType = UNSET  # newest last; of a workspace that is not open: the reason
 
 
 class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
-    """All that is known of one workspace; of one that is not open `root`, `state` and `errors` alone."""
+    """The status of a workspace; if it is not open, only `root`, `state` and `errors`."""
 
     first: bool | UnsetType = UNSET  # this and the next two as in `IndexState`
     renewed: Renewal | UnsetType = UNSET
@@ -581,32 +581,32 @@ class WorkspaceStatus(WorkspaceSummary, frozen=True, kw_only=True):
     lag_ms: int | UnsetType = UNSET
     embedded: float | UnsetType | None = UNSET
     left_s: LeftSeconds | UnsetType = UNSET
-    vectors: int | UnsetType = UNSET  # chunks that the vector arm can see
-    unreadable: int | UnsetType = UNSET  # chunks that it never will: in a script that the model does not read
-    beyond: int | UnsetType = UNSET  # chunks beyond the first 1,500 of a note: they get no vector, either
+    vectors: int | UnsetType = UNSET  # chunks with a vector
+    unreadable: int | UnsetType = UNSET  # chunks in a script that the model cannot read, which get no vector
+    beyond: int | UnsetType = UNSET  # chunks after the first 1,500 of a note, which get no vector, either
     skipped: list[SkippedFile] | UnsetType = UNSET  # the first of them
     skipped_total: int | UnsetType = UNSET
     warnings: list[SourceWarning] | UnsetType = UNSET  # the first of them
     warnings_total: int | UnsetType = UNSET
     copies: list[str] | UnsetType = UNSET  # conflict copies of sync programs, the first of them
     copies_total: int | UnsetType = UNSET
-    templates: list[str] | UnsetType = UNSET  # folders of templates of Obsidian vaults, which are left out
+    templates: list[str] | UnsetType = UNSET  # template folders of Obsidian vaults, which are not indexed
     last_scan: float | UnsetType | None = UNSET  # unix seconds
     last_index: float | UnsetType | None = UNSET  # unix seconds: when everything was searchable
     last_health: ProbeOutcome | UnsetType | None = UNSET
     model_id: str | UnsetType = UNSET  # of the vectors in the index
     provider: str | UnsetType = UNSET
     last_check: ProbeOutcome | UnsetType | None = UNSET
-    watching: str | UnsetType = UNSET  # by which means changes are heard of
-    gone: int | UnsetType = UNSET  # sources that left the disk and are kept for a while
-    held: str | UnsetType = UNSET  # why they are kept for longer
+    watching: str | UnsetType = UNSET  # the mechanism that detects changes
+    gone: int | UnsetType = UNSET  # deleted sources that the index still keeps
+    held: str | UnsetType = UNSET  # why they are kept longer
     building: ModelChange | UnsetType | None = UNSET
     rebuilding: WorkProgress | UnsetType | None = UNSET
-    sidecars: SidecarCounts | UnsetType | None = UNSET  # null where they are off
+    sidecars: SidecarCounts | UnsetType | None = UNSET  # null if they are turned off
     damaged_rows: int | UnsetType = UNSET
     size_bytes: int | UnsetType = UNSET  # of the index
-    set_aside: list[str] | UnsetType = UNSET  # folders of older indexes, with what notes said then
-    degraded: list[str] | UnsetType = UNSET  # codes of what is not as it should be
+    set_aside: list[str] | UnsetType = UNSET  # folders of older indexes, which contain older texts of notes
+    degraded: list[str] | UnsetType = UNSET  # codes of current problems
 
 
 class StatusResult(Result, frozen=True, kw_only=True):
@@ -617,7 +617,7 @@ class StatusResult(Result, frozen=True, kw_only=True):
 
 
 class HealthCheck(Result, frozen=True, kw_only=True):
-    """How the search in one workspace went."""
+    """The result of the test search in one workspace."""
 
     name: str  # the workspace's root
     ok: bool
@@ -625,14 +625,14 @@ class HealthCheck(Result, frozen=True, kw_only=True):
 
 
 class HealthResult(Result, frozen=True, kw_only=True):
-    """How a real search in each workspace went."""
+    """The results of a test search in each workspace."""
 
     ok: bool
     checks: list[HealthCheck]
 
 
 class LoopLag(Result, frozen=True, kw_only=True):
-    """By how much the event loop came late, in milliseconds."""
+    """The lag of the event loop, in milliseconds."""
 
     p50: float
     p99: float
@@ -640,7 +640,7 @@ class LoopLag(Result, frozen=True, kw_only=True):
 
 
 class RecentRequest(Result, frozen=True, kw_only=True):
-    """How one request went."""
+    """The outcome of one request."""
 
     at: float  # unix seconds
     method: str
@@ -650,11 +650,11 @@ class RecentRequest(Result, frozen=True, kw_only=True):
 
 
 class WatchedBatch(Result, frozen=True, kw_only=True):
-    """What the watcher said of one workspace."""
+    """A batch of changes reported by the watcher of a workspace."""
 
     at: float  # unix seconds
     workspace: str
-    paths: list[str] | UnsetType = UNSET  # some; where one workspace is asked about
+    paths: list[str] | UnsetType = UNSET  # some of them, if the request names a workspace
     count: int  # of paths
     rescan: bool
     overflow: bool
@@ -662,7 +662,7 @@ class WatchedBatch(Result, frozen=True, kw_only=True):
 
 
 class DebugResult(Result, frozen=True, kw_only=True):
-    """What somebody who looks for a mistake wants to know."""
+    """Facts for debugging."""
 
     version: str
     python: str
@@ -672,49 +672,49 @@ class DebugResult(Result, frozen=True, kw_only=True):
     telemetry_disabled: bool
     pid: int
     threads: list[str]
-    descriptors: int | None  # null where the system does not say
+    descriptors: int | None  # null if the system does not report it
     loop_lag_ms: LoopLag
-    requests: list[RecentRequest]  # the newest last
+    requests: list[RecentRequest]  # newest last
     watched: list[WatchedBatch]
 
 
 class SubscribeResult(Result, frozen=True, kw_only=True):
-    """What is followed from now on."""
+    """The workspaces whose events are sent from now on."""
 
     subscribed: bool
     workspaces: list[str]
 
 
 class PauseResult(Result, frozen=True, kw_only=True):
-    """Embedding is held."""
+    """Embedding is paused."""
 
     paused_until: float  # unix seconds
 
 
 class ResumeResult(Result, frozen=True, kw_only=True):
-    """Embedding goes on."""
+    """Embedding resumes."""
 
-    resumed: bool  # false: it was not held
+    resumed: bool  # false: it was not paused
 
 
 class ShutdownResult(Result, frozen=True, kw_only=True):
-    """The daemon ends."""
+    """The daemon stops."""
 
-    stopping: bool  # false: it is not idle, and goes on
+    stopping: bool  # false: it is not idle, and continues to run
 
 
 # workspace.*
 
 
 class WorkspaceAddResult(Result, frozen=True, kw_only=True):
-    """A workspace, looked through."""
+    """An added workspace, after its first scan."""
 
     root: str
     config: str  # path of its configuration
-    created: bool  # that file is new
+    created: bool  # whether that file is new
     sources: int
     skipped: int
-    within: list[str]  # roots of the workspaces around it
+    within: list[str]  # roots of the enclosing workspaces
 
 
 class WorkspaceListResult(Result, frozen=True, kw_only=True):
@@ -724,14 +724,14 @@ class WorkspaceListResult(Result, frozen=True, kw_only=True):
 
 
 class WorkspaceRemoveResult(Result, frozen=True, kw_only=True):
-    """A workspace that is none any more."""
+    """A removed workspace."""
 
     root: str
     removed: bool
 
 
 class WorkspaceConfigureResult(Result, frozen=True, kw_only=True):
-    """The settings that hold now."""
+    """The settings now in effect."""
 
     root: str
     config: WorkspaceConfig
