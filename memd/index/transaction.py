@@ -1,11 +1,11 @@
-"""One write transaction of an index, and the staging of a source that is too large for one.
+"""Write transactions of an index, and the staging of sources that are too large for one transaction.
 
-A transaction keeps what it changes, so that the next snapshot needs no reading back.
+A transaction records its changes, so that the next snapshot is derived without reading them back.
 
-The chunks of a large source are staged before it: stored in slices, each a commit of which queries see
-nothing. Until all are there they belong to a source of its own that counts as gone; one short commit lets it
-take the place of what was known of the path. So queries see the old text until they see the new one, whole,
-and a kill between two slices leaves waste, which the next start removes. Saves go between two slices.
+The chunks of a large source are staged: stored in slices, each in a commit that is invisible to queries.
+Until all are stored they belong to a temporary source that counts as gone; one short commit then replaces the
+old version at the path. So queries see the old text until the complete new one is available, and a kill
+between two slices leaves only waste, which the next start removes. Saves can run between two slices.
 """
 
 import time
@@ -18,8 +18,8 @@ from memd.index.source_rows import NewSource
 from memd.index.writer import Writer
 from memd.records import FileStamp, Source
 
-STAGED_CHUNKS = 1_000  # more go in slices: a commit of so many takes 30 to 60 ms
-CHUNKS_AT_ONCE = 100  # between two looks at the clock: 3 to 5 ms
+STAGED_CHUNKS = 1_000  # larger sources are staged: a commit of this many takes 30 to 60 ms
+CHUNKS_AT_ONCE = 100  # between two checks of the time: 3 to 5 ms
 WASTE_CHUNKS = 2_000  # deleted in one commit: 15 to 30 ms
 
 
@@ -30,38 +30,38 @@ class Staged:
     new: NewSource
     source_id: int
     first_chunk: int
-    stored: int = 0  # of its chunks, from the front
+    stored: int = 0  # number of chunks stored so far
 
 
 class Transaction:
-    """What one transaction changes. Valid inside of the block of `Index.changes`."""
+    """The changes of one transaction. Valid inside the block of `Index.changes`."""
 
     def __init__(self, writer: Writer, matrices: Matrices) -> None:
         self._writer = writer
         self._matrices = matrices
         self._ledger = matrices.ledger
         self.sources_put: dict[int, Source] = {}
-        self.sources_removed: set[int] = set()  # before those are put
-        self.removed: set[int] = set()  # chunks that the snapshot has
+        self.sources_removed: set[int] = set()  # applied before `sources_put`
+        self.removed: set[int] = set()  # chunks of the last snapshot
         self.added: dict[int, tuple[int, int, int, int]] = {}  # chunk → (itself, source, row or -1, length)
         self.embedded: dict[int, int] = {}  # chunk → row
-        # First of the ids of chunks that were staged; 0: none were. What was read of words beside them may
-        # lack them.
+        # Lowest id of a staged chunk, 0 if there is none. Postings that were read meanwhile may lack these
+        # chunks.
         self.late_from = 0
-        self.names: set[str] = set()  # of the sources that come or go
-        self.supersedes = False  # whether one of them says that it supersedes another
+        self.names: set[str] = set()  # of added and removed sources
+        self.supersedes = False  # whether one of them supersedes another source
 
     @property
     def visible(self) -> bool:
-        """Whether a query can see the difference."""
+        """Whether the changes are visible to queries."""
         return bool(self.sources_put or self.sources_removed or self.embedded)
 
     def put(self, new: NewSource, staged: Staged | None = None) -> None:
-        """Insert a source with its chunks, or replace all that is known of it.
+        """Insert a source with its chunks, or replace the one at its path.
 
         Args:
             new: the source.
-            staged: where its chunks are stored already, all of them.
+            staged: its staging, if all chunks are stored already.
         """
         self._replace(new.path, renewed=staged is not None)
         if staged is None:
@@ -77,15 +77,15 @@ class Transaction:
         self.sources_put[source.id] = source
 
     def touch(self, path: str, stamp: FileStamp) -> None:
-        """Note that a source's bytes are the same under a new stamp."""
+        """Record a new stamp for a source with unchanged bytes."""
         self._writer.put_stamp(path, stamp)
 
     def remove(self, path: str, at_s: int) -> None:
-        """Take a source out of every answer; it is kept on the disk until it is purged.
+        """Remove a source from all answers; it stays on the disk until it is purged.
 
         Args:
-            path: where there is no live source nothing happens.
-            at_s: since when it is gone, in unix seconds.
+            path: without a live source there, nothing happens.
+            at_s: time of its disappearance, in unix seconds.
         """
         known = self._writer.source(path)
         if known is None or not known[1]:
@@ -100,11 +100,11 @@ class Transaction:
         self.sources_removed.add(source_id)
 
     def restore(self, path: str, stamp: FileStamp) -> None:
-        """Bring a source that is gone back as it was: the same bytes are there again.
+        """Make a gone source live again: its file is back with the same bytes.
 
         Args:
-            path: where there is no source that is gone nothing happens.
-            stamp: of the file that is there now.
+            path: without a gone source there, nothing happens.
+            stamp: of the present file.
         """
         known = self._writer.source(path)
         if known is None or known[1]:
@@ -117,10 +117,10 @@ class Transaction:
         self.sources_put[source_id] = self._writer.source_of(source_id)
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
-        """Store vectors by the hash of their text, and give them to the chunks that wait for them.
+        """Store vectors by the hash of their text, and assign them to the waiting chunks.
 
         Raises:
-            ModelMismatchError: the index wants vectors of another model.
+            ModelMismatchError: the target matrix is for another model.
         """
         target = self._matrices.target
         if target is None or target.model_id != model_id:
@@ -140,9 +140,9 @@ class Transaction:
                 self.embedded.update((chunk_id, row) for chunk_id in served)
 
     def _replace(self, path: str, *, renewed: bool) -> None:
-        """Take the chunks of what is known of a path away.
+        """Remove the old chunks of a path.
 
-        Where they are many, or the source is *renewed* under another id, it is deleted later, in slices.
+        If there are many, or the source is *renewed* under another id, they are deleted later, in slices.
         """
         known = self._writer.source(path)
         if known is None:
@@ -162,7 +162,7 @@ class Transaction:
             self._kill(chunks)
 
     def _note_names(self, source_id: int) -> None:
-        """Note what of a source can change who supersedes whom."""
+        """Record the names and links of a source that can affect which source supersedes which."""
         self.names |= self._writer.names(source_id)
         self.supersedes = self.supersedes or self._writer.supersedes(source_id)
 
@@ -182,15 +182,15 @@ class Transaction:
 
 
 def begin_staging(writer: Writer, new: NewSource) -> Staged:
-    """Begin to store a source, inside a transaction."""
+    """Create the temporary source, inside a transaction."""
     return Staged(new, *writer.stage(new))
 
 
 def stage_some(writer: Writer, staged: Staged, budget_s: float) -> bool:
-    """Store some of its chunks, at least CHUNKS_AT_ONCE, inside a transaction, for about so long.
+    """Store chunks, at least CHUNKS_AT_ONCE, for about *budget_s*, inside a transaction.
 
     Returns:
-        Whether all are stored.
+        Whether all chunks are stored.
     """
     stop = time.monotonic() + budget_s
     chunks = staged.new.chunks

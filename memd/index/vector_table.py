@@ -1,9 +1,8 @@
-"""The SQL of vectors: which row of which matrix has the vector of which text, and which chunks have none.
+"""The SQL of vectors: the rows of the matrices, the texts they belong to, and the chunks without vectors.
 
-Every statement about matrices, their rows and the chunks without one: those that wait for it, those in a
-script that the model does not read, and those beyond the first ones of a long source. The *target* is the
-matrix that new vectors go to: the one that is being built, else the active one. Those that change something
-are called inside a transaction.
+A chunk without a vector waits for it, is in a script that the model does not read, or is beyond the first
+chunks of a long source. The *target* is the matrix that receives new vectors: the one being built, otherwise
+the active one. Methods that change something are called inside a transaction.
 """
 
 import json
@@ -19,22 +18,22 @@ from memd.index.database import Store
 
 SLICE_ROWS = 5_000  # deleted in one commit: some 20 ms of the writing thread
 
-PART = 8  # values of a hash's first byte that are read at once: of a million chunks 30,000
+PART = 8  # values of a hash's first byte read at once: 30,000 of a million chunks
 
 MAX_DIM = 65_536  # arbitrary; models have up to 4,096
 
-# Whether the model of the matrix ?1 reads one of the scripts of a chunk.
+# Whether the model of matrix ?1 reads one of the scripts of a chunk.
 READ = """
     (chunks.scripts = '' OR (SELECT matrices.scripts FROM matrices WHERE number = ?1) IS NULL OR EXISTS
         (SELECT 1 FROM json_each((SELECT matrices.scripts FROM matrices WHERE number = ?1))
         WHERE instr(' ' || chunks.scripts || ' ', ' ' || value || ' ')))
 """
-EMBEDDED = f"({READ} AND NOT chunks.beyond)"  # whether it is to have a vector there
+EMBEDDED = f"({READ} AND NOT chunks.beyond)"  # whether a chunk should have a vector there
 WITHOUT = (
     ("waiting", EMBEDDED),
     ("unreadable", f"NOT {READ}"),
     ("beyond", f"({READ} AND chunks.beyond)"),
-)  # of the chunks without a vector, where which are
+)  # table → condition for chunks without a vector
 
 NewRow = tuple[int, bytes, int]  # row, hash, CRC-32
 LiveChunk = tuple[int, int, int, int]  # chunk, source, row or -1, length in terms
@@ -42,17 +41,17 @@ LiveChunk = tuple[int, int, int, int]  # chunk, source, row or -1, length in ter
 
 @dataclass(frozen=True, slots=True)
 class MatrixFacts:
-    """What SQLite says of one matrix."""
+    """The row of one matrix in the table `matrices`."""
 
     number: int
     model_id: str
     dim: int
     next_row: int
-    scripts: str | None  # JSON list of those that the model reads; None: all
+    scripts: str | None  # JSON list of the scripts that the model reads; None: all
 
 
 class VectorTable:
-    """The table of contents of the matrices."""
+    """The tables `matrices` and `vectors`, and those of chunks without a vector."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -74,18 +73,18 @@ class VectorTable:
         return facts
 
     def add_matrix(self, facts: MatrixFacts) -> None:
-        """Record a matrix whose file is there."""
+        """Record a matrix whose file exists."""
         self._store.run(
             "INSERT INTO matrices VALUES (?, ?, ?, ?, ?)",
             (facts.number, facts.model_id, facts.dim, facts.next_row, facts.scripts),
         )
 
     def set_next_row(self, matrix: int, next_row: int) -> None:
-        """Record that rows below *next_row* have been written."""
+        """Record the number of the next row to be written."""
         self._store.run("UPDATE matrices SET next_row = ? WHERE number = ?", (next_row, matrix))
 
     def set_scripts(self, matrix: int, scripts: str | None) -> None:
-        """Record which scripts the model of a matrix reads, and forget the rows of texts in others."""
+        """Record the scripts that the model of a matrix reads; drop the rows of texts in others."""
         self._store.run("UPDATE matrices SET scripts = ? WHERE number = ?", (scripts, matrix))
         self._store.run(
             f"""
@@ -96,20 +95,20 @@ class VectorTable:
         )
 
     def drop_matrix(self, matrix: int) -> None:
-        """Forget a matrix that has no rows any more."""
+        """Delete the record of a matrix without rows."""
         self._store.run("DELETE FROM matrices WHERE number = ?", (matrix,))
 
     # Rows
 
     def crcs(self, matrix: int) -> list[tuple[int, int]]:
-        """Return (row, CRC-32) of every row, by row."""
+        """Return (row, CRC-32) of every row, sorted by row."""
         found = self._store.run("SELECT row, crc FROM vectors WHERE matrix = ? ORDER BY row", (matrix,))
         if found and set(map(type, chain.from_iterable(found))) != {int}:
             raise IndexDamagedError(f"rows of the matrix {matrix} have values of wrong types")
         return cast("list[tuple[int, int]]", found)
 
     def row_of(self, matrix: int, digest: bytes) -> int:
-        """Return the row of a text's vector, -1 where there is none."""
+        """Return the row of a text's vector, -1 if it has none."""
         found = self._store.run("SELECT row FROM vectors WHERE matrix = ? AND hash = ?", (matrix, digest))
         return int(found[0][0]) if found else -1
 
@@ -121,7 +120,7 @@ class VectorTable:
         )
 
     def drop_rows(self, matrix: int, rows: Iterable[int]) -> int:
-        """Forget rows, so that their texts are embedded again; return how many texts. `refill` follows."""
+        """Drop rows, so that their texts are embedded again; return how many. `refill` must follow."""
         dropped = self._store.run(
             "DELETE FROM vectors WHERE matrix = ? AND row IN (SELECT value FROM json_each(?)) RETURNING row",
             (matrix, json.dumps(list(rows))),
@@ -129,7 +128,7 @@ class VectorTable:
         return len(dropped)
 
     def drop_some_rows(self, matrix: int) -> bool:
-        """Forget a part of a matrix's rows; False when none is left."""
+        """Drop a slice of a matrix's rows; return False when none is left."""
         self._store.run(
             """
             DELETE FROM vectors WHERE (matrix, hash) IN
@@ -140,11 +139,11 @@ class VectorTable:
         return self.has_rows(matrix)
 
     def has_rows(self, matrix: int) -> bool:
-        """Tell whether a matrix has any row."""
+        """Return whether a matrix has any row."""
         return bool(self._store.run("SELECT 1 FROM vectors WHERE matrix = ? LIMIT 1", (matrix,)))
 
     def used_count(self, matrix: int) -> int:
-        """Return how many rows hold the vector of a chunk that is there, live or gone."""
+        """Return how many rows belong to existing chunks, live or gone."""
         [[count]] = self._store.run(
             """
             SELECT count(*) FROM vectors
@@ -155,7 +154,7 @@ class VectorTable:
         return int(count)
 
     def rows_to_copy(self, matrix: int, to: int, *, after: bytes, limit: int) -> list[NewRow]:
-        """Return used rows that the matrix *to* does not have yet, by hash, of hashes beyond *after*."""
+        """Return used rows that the matrix *to* lacks, sorted by hash, with hashes above *after*."""
         found = self._store.run(
             """
             SELECT row, hash, crc FROM vectors AS old
@@ -171,7 +170,7 @@ class VectorTable:
     # Chunks
 
     def live_chunks(self, first: int, end: int, matrix: int | None) -> list[LiveChunk]:
-        """Return those of live sources with an id from *first* on and before *end*."""
+        """Return the chunks of live sources with ids from *first* up to, excluding, *end*."""
         found = self._store.run(
             """
             SELECT chunks.id, source, ifnull(row, -1), length FROM chunks
@@ -184,12 +183,12 @@ class VectorTable:
         return cast("list[LiveChunk]", found)
 
     def rows_by_chunk(self, matrix: int | None) -> "array[int]":
-        """Return the row in *matrix*, or -1, at the place of each chunk's id, live or not.
+        """Return the row in *matrix*, or -1, indexed by chunk id, for live and other chunks.
 
-        Read in parts, by the first bits of the hashes: each tuple takes 100 bytes, all of a million 100 MB.
+        Reads in parts by the first byte of the hash: tuples take 100 bytes each, 100 MB for a million chunks.
         """
         rows = array("i", [-1]) * (self.newest_chunk() + 1)
-        # Below and above everything, also what a flipped bit makes of a hash.
+        # Bounds that include any value, also a hash of wrong type or length.
         edges = [-math.inf, *(bytes([first]) for first in range(PART, 256, PART)), b"\xff" * 17]
         for least, below in pairwise(edges):
             found = self._store.run(
@@ -216,12 +215,12 @@ class VectorTable:
         return [row[0] for row in found]
 
     def newest_chunk(self) -> int:
-        """Return the highest id that a chunk was ever given."""
+        """Return the highest chunk id ever used."""
         found = self._store.run("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
         return found[0][0] if found else 0
 
     def has_chunks_beyond(self, newest: int) -> bool:
-        """Tell whether some chunk has an id that was never given."""
+        """Return whether a chunk has an id that was never assigned."""
         return bool(self._store.run("SELECT 1 FROM chunks WHERE id > ? OR id <= 0 LIMIT 1", (newest,)))
 
     def chunks_with_rows(self, source: int, matrix: int | None) -> list[LiveChunk]:
@@ -238,7 +237,7 @@ class VectorTable:
     # Waiting
 
     def wait(self, source: int, target: int | None) -> None:
-        """Note of the chunks of a source without a vector in *target* whether they wait for one."""
+        """Record, for each chunk of a source without a vector in *target*, whether and why it has none."""
         for table, condition in WITHOUT:
             self._store.run(
                 f"""
@@ -250,16 +249,16 @@ class VectorTable:
             )
 
     def wait_no_more(self, source: int) -> None:
-        """Note that the chunks of a source do not: it is gone."""
+        """Remove these records for the chunks of a source that is gone."""
         for table, _ in WITHOUT:
             self._store.run(
                 f"DELETE FROM {table} WHERE chunk IN (SELECT id FROM chunks WHERE source = ?)", (source,)
             )
 
     def served(self, digest: bytes) -> list[int]:
-        """Note that a text has its vector now; return the chunks that get it.
+        """Record that a text has a vector now; return the chunks that use it.
 
-        A chunk beyond the first ones of a long source gets it, too, where another one waited for it.
+        A chunk beyond the first ones of a long source gets it, too, if another chunk has the same text.
         """
         return [
             chunk[0]
@@ -271,7 +270,7 @@ class VectorTable:
         ]
 
     def refill(self, target: int | None) -> None:
-        """Find out anew which chunks have no vector in *target*, and which of them wait for one."""
+        """Compute again which chunks have no vector in *target*, and why."""
         for table, condition in WITHOUT:
             self._store.run(f"DELETE FROM {table}")
             self._store.run(
@@ -284,7 +283,7 @@ class VectorTable:
             )
 
     def waiting_count(self) -> int:
-        """Return how many chunks wait."""
+        """Return the number of waiting chunks."""
         return int(self._store.run("SELECT count(*) FROM waiting")[0][0])
 
     def unreadable_count(self) -> int:
@@ -316,7 +315,7 @@ class VectorTable:
         return found
 
     def waiting_after(self, chunk: int, limit: int) -> list[tuple[int, bytes]]:
-        """Return (id, hash of the text) of up to *limit* chunks that wait, those after *chunk*, by id."""
+        """Return (id, text hash) of up to *limit* waiting chunks with ids above *chunk*, sorted by id."""
         found = self._store.run(
             """
             SELECT chunk, hash FROM waiting JOIN chunks ON id = chunk
@@ -327,7 +326,7 @@ class VectorTable:
         return [(int(row[0]), row[1]) for row in found]
 
     def only_waits_for(self, refused: Iterable[bytes]) -> bool:
-        """Tell whether no chunk waits but those of texts that the model does not take."""
+        """Return whether all waiting chunks have texts in *refused*, which the model rejects."""
         known = set(refused)
         found = self._store.run(
             "SELECT DISTINCT hash FROM waiting JOIN chunks ON id = chunk LIMIT ?", (len(known) + 1,)
@@ -337,9 +336,9 @@ class VectorTable:
     # Sources, for sidecars
 
     def waiting_sources(self, chunks: int, target: int | None) -> dict[int, list[tuple[bytes, bool]]]:
-        """Return, of the sources of the newest *chunks* that wait, each chunk's (hash, whether it waits).
+        """Return {source: [(hash, whether it waits)]} for the sources of the newest waiting *chunks*.
 
-        Without those that are to have no vector.
+        Chunks that should have no vector are left out.
         """
         rows = self._store.run(
             f"""
@@ -361,7 +360,7 @@ class VectorTable:
         return cast("list[tuple[int, bytes]]", found)
 
     def source_rows(self, source: int, matrix: int) -> list[tuple[bytes, int, int]]:
-        """Return (hash, row of *matrix* or -1, CRC-32 or -1) of those of a source that are to have a row."""
+        """Return (hash, row in *matrix* or -1, CRC-32 or -1) of the chunks that should have vectors."""
         found = self._store.run(
             f"""
             SELECT chunks.hash, ifnull(row, -1), ifnull(crc, -1) FROM chunks
@@ -373,9 +372,9 @@ class VectorTable:
         return cast("list[tuple[bytes, int, int]]", found)
 
     def chunk_hashes(self, target: int | None) -> list[tuple[int, bytes]]:
-        """Return (source, hash) of every chunk that is to have a vector in *target*, by source and id.
+        """Return (source, hash) of every chunk that should have a vector in *target*, by source and id.
 
-        Of sources that are gone, too.
+        Includes gone sources.
         """
         found = self._store.run(
             f"SELECT source, hash FROM chunks WHERE {EMBEDDED} ORDER BY source, id", (target,)

@@ -1,9 +1,8 @@
-"""The matrix file: append-only rows of float32, mapped read-only; the cosines of its rows with a query.
+"""The matrix file: append-only float32 rows, memory-mapped read-only; cosines of its rows with a query.
 
-Invariants: rows are written and made durable before SQLite names them; a row is never written twice; a
-mapped file is never truncated (that would be SIGBUS for every reader). So an unnamed row is garbage and a
-named row is what its CRC says, whenever the power goes. Rows and query vectors have length 1, so a cosine is
-a product.
+Invariants: rows are durable before SQLite refers to them; a row is never overwritten; a mapped file is never
+truncated (readers would get SIGBUS). So whenever the power fails, a row without a reference is garbage, and a
+referenced row matches its CRC. Rows and query vectors have length 1, so a cosine is a dot product.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FLOAT_BYTES = 4
-CAPACITY_STEP_BYTES = 8 * 1024 * 1024  # a new mapping for every 5,000 rows of 384 dimensions, not for each
-SLAB_BYTES = 1024 * 1024  # read at once; fits into a core's cache, so each byte comes from memory once
-SLAB_ROWS = 1_024  # gathered at once; 1.5 MB of 384 dimensions stay in a core's cache until they are used
+CAPACITY_STEP_BYTES = 8 * 1024 * 1024  # a new mapping per 5,000 rows of 384 dimensions
+SLAB_BYTES = 1024 * 1024  # read at once; fits into a core's cache
+SLAB_ROWS = 1_024  # gathered at once; 1.5 MB for 384 dimensions fit into a core's cache
 _NO_FILE = frozenset({errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENXIO})  # gone; a link, folder or pipe
 
 Ids: TypeAlias = "NDArray[np.int64]"
@@ -44,11 +43,11 @@ class Rows:
     buffer: mmap.mmap | bytes
     count: int
     dim: int
-    # CRC-32 of each row, 0 while it is not known; all views of a matrix share it, and it grows with that
+    # CRC-32 of each row, 0 while unknown; shared by all views of a matrix, and grows with it
     crcs: array[int] = field(repr=False, compare=False)
 
     def damaged(self, rows: Iterable[int]) -> list[int]:
-        """Return which of the *rows* have other bytes than were written, in order; -1 stands for no row."""
+        """Return the *rows* that differ from what was written, sorted; -1 (no row) is ignored."""
         size = self.dim * FLOAT_BYTES
         crcs, crc32 = self.crcs, zlib.crc32
         with memoryview(self.buffer) as block:  # 0.4 µs a row
@@ -59,10 +58,10 @@ class Rows:
             ]
 
     def learn(self, crcs: Iterable[tuple[int, int]]) -> list[int]:
-        """Note what the database says of rows: (row, CRC-32). For any thread.
+        """Record the checksums (row, CRC-32) that the database has. For any thread.
 
         Returns:
-            The rows that are none of these, or of which it has said something else before.
+            The rows that do not exist, or whose recorded checksum differs.
         """
         wrong = []
         for row, crc in crcs:
@@ -74,7 +73,7 @@ class Rows:
 
 
 def no_crcs(rows: int) -> array[int]:
-    """Return room for the checksums of so many rows, none of which is known."""
+    """Return an array of unknown checksums for *rows* rows."""
     return array("I", bytes(4 * rows))
 
 
@@ -82,20 +81,20 @@ NO_ROWS = Rows(b"", 0, 0, no_crcs(0))
 
 
 class Matrix:
-    """One file of vectors. Only the writing thread uses it; what `rows` returns is for all."""
+    """One file of vectors. For the writing thread; the result of `rows` is for any thread."""
 
     def __init__(self, path: Path, *, dim: int, failure: Failure) -> None:
-        """Open the file at *path*; `use` says how many of its rows are in use.
+        """Open the file at *path*; `use` sets how many of its rows are in use.
 
         Raises:
-            FileNotFoundError: it is not there, or it is no file.
+            FileNotFoundError: it does not exist, or is not a regular file.
             StorageError: it cannot be opened.
         """
         self.path = path
         self.dim = dim
         self._row_bytes = dim * FLOAT_BYTES
         self._rows = 0
-        self._crcs = no_crcs(0)  # 0: not known. Readers look up rows that are there while it grows
+        self._crcs = no_crcs(0)  # 0: unknown. Readers use it while it grows
         self._failure = failure
         self._map: mmap.mmap | bytes = b""
         try:
@@ -107,10 +106,10 @@ class Matrix:
 
     @classmethod
     def create(cls, path: Path, *, dim: int, failure: Failure) -> Matrix:
-        """Make a new file, durable with its name.
+        """Create a new file; its name is durable on return.
 
         Raises:
-            FileExistsError: something is in the way; it is left as it is.
+            FileExistsError: the path exists; it is left unchanged.
         """
         try:
             fsio.close(fsio.create(path))
@@ -130,33 +129,33 @@ class Matrix:
 
     @property
     def room(self) -> int:
-        """For how many rows the file is long enough."""
+        """The number of rows that fit into the file's present size."""
         return fsio.size(self._fd) // self._row_bytes
 
     def use(self, rows: int) -> None:
-        """Say that the first *rows* are in use, at most as many as there is room for."""
+        """Set the number of rows in use, at most `room`."""
         assert rows <= self.room
         self._rows = rows
         self._know(())
 
     @property
     def count(self) -> int:
-        """How many rows are in use, garbage included."""
+        """The number of rows in use, including garbage."""
         return self._rows
 
     @property
     def rows(self) -> Rows:
-        """What is readable now. The mapping is made anew only when the file has outgrown it."""
+        """The readable rows. The file is mapped again only when it has outgrown the mapping."""
         needed = self._rows * self._row_bytes
         if len(self._map) < needed:
             self._map = mmap.mmap(self._fd, fsio.size(self._fd), prot=mmap.PROT_READ)
         return Rows(self._map, self._rows, self.dim, self._crcs)
 
     def append(self, vectors: Sequence[bytes]) -> list[tuple[int, int]]:
-        """Write rows and make them durable; return (row, CRC-32) of each.
+        """Write rows and sync them; return (row, CRC-32) of each.
 
         Raises:
-            NoSpaceError: nothing was added; the rows before are untouched.
+            NoSpaceError: the disk is full; nothing was added.
             StorageError: the device failed.
         """
         self._failure.check()
@@ -176,15 +175,15 @@ class Matrix:
         return crcs
 
     def read(self, row: int) -> bytes:
-        """Return the bytes of one row, fewer where the file has not got them."""
+        """Return the bytes of one row, fewer if the file is too short."""
         block = bytearray(self._row_bytes)
         return bytes(block[: self._read(memoryview(block), row)])
 
     def damaged(self, crcs: Iterable[tuple[int, int]]) -> list[int]:
-        """Return the rows that are missing or do not have the CRC-32 that SQLite recorded.
+        """Return the rows that are missing or do not match their CRC-32.
 
         Args:
-            crcs: (row, CRC-32), by row: the file is read once, from front to back.
+            crcs: (row, CRC-32), sorted by row: the file is read once, sequentially.
         """
         bad = []
         size = self._row_bytes
@@ -201,13 +200,13 @@ class Matrix:
         return bad
 
     def close(self) -> None:
-        """Close the file; mappings in use stay valid until they are let go."""
+        """Close the file; mappings stay valid while they are referenced."""
         if self._fd >= 0:
             fsio.close(self._fd)
             self._fd = -1
 
     def remove(self) -> None:
-        """Close the file and delete it; mappings in use keep its bytes."""
+        """Close and delete the file; existing mappings keep its data."""
         self.close()
         _remove_leftover(self.path)
 
@@ -223,7 +222,7 @@ class Matrix:
     def _sync(self) -> None:
         try:
             fsio.sync(self._fd)
-        except OSError as error:  # also for want of space: what is lost now is lost without a trace
+        except OSError as error:  # also a full disk: dirty pages may be lost without another error
             raise self._failure.keep(StorageError(f"{self.path}: {error.strerror or error}")) from error
 
     def _read(self, into: memoryview, row: int) -> int:
@@ -243,13 +242,13 @@ class Matrix:
 
 
 def cosines(matrix: Any, rows: int, dim: int, query_vec: bytes, first: int = 0) -> Scores:
-    """Return the cosine with the query of each row from *first* on: a product of unit vectors."""
+    """Return the cosine of the query with each row from *first* on."""
     return _table(matrix, rows, dim)[first:] @ np.frombuffer(query_vec, np.float32)
 
 
 def by_chunk(row_scores: Scores, columns: Columns) -> Scores:
-    """Return each chunk's score from its row's; -1 where it has no row."""
-    with_none = np.empty(len(row_scores) + 1, np.float32)  # the row -1 is the last one
+    """Return each chunk's score, taken from its row; -1 if it has no row."""
+    with_none = np.empty(len(row_scores) + 1, np.float32)  # index -1 is the last entry
     with_none[:-1] = row_scores
     with_none[-1] = -1
     return with_none[columns.row]
@@ -258,10 +257,10 @@ def by_chunk(row_scores: Scores, columns: Columns) -> Scores:
 def cosines_at(
     matrix: Any, rows: int, dim: int, query_vec: bytes, *, columns: Columns, ids: Sequence[int] | Ids
 ) -> Scores:
-    """Return the cosines of a few chunks, each the same whichever others are asked for; -1 without a row.
+    """Return the cosines of a few chunks; -1 without a row. A result does not depend on the other chunks.
 
-    Not by BLAS, whose last digit depends on where in a block a row stands, and which wakes a thread of
-    every core for what one does in a millisecond.
+    Not by BLAS, whose last digit depends on the position of a row in its block, and which wakes a thread on
+    every core for a millisecond of work.
     """
     asked, places = np.unique(columns.row[np.asarray(ids, np.int64)], return_inverse=True)
     table, query = _table(matrix, rows, dim), np.frombuffer(query_vec, np.float32)
@@ -269,18 +268,18 @@ def cosines_at(
     slab = np.empty((min(SLAB_ROWS, len(asked)), dim), np.float32)
     for start in range(int(np.count_nonzero(asked < 0)), len(asked), SLAB_ROWS):
         part = asked[start : start + SLAB_ROWS]
-        gathered = np.take(table, part, axis=0, out=slab[: len(part)], mode="clip")  # else it is buffered
+        gathered = np.take(table, part, axis=0, out=slab[: len(part)], mode="clip")  # otherwise buffered
         np.einsum("ij,j->i", gathered, query, out=found[start : start + len(part)])
     return found[places]
 
 
 def ids_of(mask: Mask) -> Ids:
-    """Return the ids under *mask*, in order."""
+    """Return the ids under *mask*, ascending."""
     return np.flatnonzero(mask)
 
 
 def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:
-    """Return the *limit* ids of the highest *scores* above 0, best first, ties by id."""
+    """Return the ids with the *limit* highest *scores* above 0, best first, ties by id."""
     if len(ids) > limit:
         least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         chosen = scores >= least
@@ -291,13 +290,13 @@ def best_of(ids: Ids, scores: Scores, limit: int) -> Ids:
 
 
 def with_newest(ids: Ids, row_scores: Scores, columns: Columns, mask: Mask, *, first: int, limit: int) -> Ids:
-    """Return *ids* and the *limit* best chunks under *mask* whose rows have *row_scores*, from *first* on."""
+    """Return *ids* and the *limit* best chunks under *mask* among rows from *first* on (*row_scores*)."""
     newer = np.flatnonzero(mask & (columns.row >= first))
     return np.concatenate([ids, best_of(newer, row_scores[columns.row[newer] - first], limit)])
 
 
 def _remove_leftover(path: Path) -> None:
-    with suppress(OSError):  # a name that stays is removed at the next start
+    with suppress(OSError):  # a file that remains is removed at the next start
         fsio.remove(path)
 
 

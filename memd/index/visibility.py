@@ -1,10 +1,10 @@
-"""Visibility: what agents may see of an index, and its texts without secrets.
+"""Visibility: the part of an index that agents may see, and its texts with secrets masked.
 
-A note that is kept from agents (`private: true`, or a pattern of `agents_ignore`) is, in the snapshot that
-this makes, as one that is gone: no search, filter, count or correction of a word rests on it. So it is left
-out before every cut, and nothing that a request says brings it back.
+A note kept from agents (`private: true`, or a pattern of `agents_ignore`) is missing from the snapshot made
+here, as if it were gone: it affects no search, filter, count or spelling correction. So it is excluded before
+any limit applies, and no request can reveal it.
 
-For any thread. It is told how secrets are found; it must not know who asks.
+For any thread. The detection of secrets is passed in, since this module must not depend on the API.
 """
 
 import re
@@ -20,15 +20,15 @@ from memd.lru import LruCache
 from memd.sources.ignore import Patterns, UnusableError
 from memd.sources.privacy import is_private
 
-Spans = Sequence[tuple[int, int, str]]  # [start, end) in characters and what is put there, in order
+Spans = Sequence[tuple[int, int, str]]  # [start, end) in characters and the replacement, sorted
 FindSecrets = Callable[[str], Spans]
 
 PRIVATE = "SELECT id FROM sources WHERE private"
-PATHS_KEPT = 1_000_000  # of which is remembered whether a pattern names them: 100 bytes each
-MAX_REMEMBERED_CHARS = 200  # of a title, heading or tag: what was masked of one is remembered
+PATHS_KEPT = 1_000_000  # for which the match with a pattern is cached: 100 bytes each
+MAX_REMEMBERED_CHARS = 200  # titles, headings and tags up to this length are cached when masked
 NAMES_KEPT = 10_000
-# A chunk may have a part of a secret whose beginning or end stands in another one: a key of many lines, or a
-# token in a line too long for one chunk, which is cut inside of a word only where that is so long.
+# A secret may extend over several chunks: a key of many lines, or a token in a line that is longer than a
+# chunk. Such a line is cut inside a word only if the word is at least this long.
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{40,}")
 KEY_LINE_CHARS = 40
 CUT_WORD_CHARS = 100
@@ -38,30 +38,30 @@ class Visibility:
     """What the agents of one workspace may see."""
 
     def __init__(self, patterns: Patterns, find_secrets: FindSecrets) -> None:
-        """Take the patterns of `agents_ignore` and what finds secrets in a text."""
+        """Take the patterns of `agents_ignore` and the function that finds secrets in a text."""
         self._patterns = patterns
         self._find = find_secrets
         self._named: LruCache[str, bool] = LruCache(PATHS_KEPT)
         self._masked: LruCache[str, str] = LruCache(NAMES_KEPT)
-        self._lock = threading.Lock()  # protects _last: two readers would make the same snapshot
+        self._lock = threading.Lock()  # protects _last, so that two readers do not make the same snapshot
         self._last: tuple[Snapshot, Snapshot] | None = (
-            None  # the one that was asked about, what is seen of it
+            None  # the snapshot that was asked for last, its visible part
         )
 
     def keeps(self, path: str, text: str) -> bool:
-        """Tell whether a note with this *text*, which may be newer than the index, is kept from agents."""
+        """Return whether a note with this *text* (possibly newer than the index) is kept from agents."""
         return self._is_named(path) or is_private(text)
 
     def of(self, snapshot: Snapshot, reader: Reader) -> Snapshot:
-        """Return what is seen of *snapshot*; *reader* is in a transaction of its generation."""
+        """Return the visible part of *snapshot*; *reader* is in a transaction of its generation."""
         with self._lock:
             if self._last is None or self._last[0] is not snapshot:
                 self._last = snapshot, self._seen(snapshot, reader)
             return self._last[1]
 
     def shown(self, chunks: Mapping[int, StoredChunk], reader: Reader) -> dict[int, StoredChunk]:
-        """Return chunks with what stands in the place of their secrets; lines keep their numbers."""
-        # All at once: fifty chunks are looked through in the time of three, and mostly none has a secret.
+        """Return chunks with their secrets replaced; line numbers do not change."""
+        # One joined text: fifty chunks are scanned in the time of three, and usually none has a secret.
         texts = (text for chunk in chunks.values() for text in (chunk.text, chunk.heading))
         if not self._find("\n\n".join(texts)) and not any(map(_may_be_cut, chunks.values())):
             return dict(chunks)
@@ -78,7 +78,7 @@ class Visibility:
         return found
 
     def masked(self, text: str) -> str:
-        """Return a text with what stands in the place of its secrets; every line keeps its number."""
+        """Return a text with its secrets replaced; line numbers do not change."""
         if len(text) > MAX_REMEMBERED_CHARS:
             return _replaced(text, self._find(text))
         known = self._masked.get(text)
@@ -92,7 +92,7 @@ class Visibility:
         if not kept:
             return snapshot
         found = snapshot.supersession
-        if found.names:  # what is kept has names that other notes may have, too
+        if found.names:  # names of hidden notes may also belong to others
             found = supersession(reader.each, lambda source: source not in kept)
         return snapshot.without(kept, found)
 
@@ -108,14 +108,14 @@ class Visibility:
         if named is None:
             try:
                 named = self._patterns.selects(path)
-            except UnusableError:  # what cannot be known is kept
+            except UnusableError:  # undecidable: hide it
                 named = True
             self._named.put(path, named)
         return named
 
 
 def _may_be_cut(chunk: StoredChunk) -> bool:
-    """Tell whether a chunk may have a part of a secret of which another one has the rest."""
+    """Return whether a chunk may contain only a part of a secret."""
     text = chunk.text
     end = text[-CUT_WORD_CHARS:]
     if chunk.start_byte or "-----END " in text or (len(end) == CUT_WORD_CHARS and len(end.split()) == 1):
@@ -125,7 +125,7 @@ def _may_be_cut(chunk: StoredChunk) -> bool:
 
 
 class _Whole:
-    """The text of a source, put together out of its chunks, which overlap by lines."""
+    """The text of a source, assembled from its chunks, which may overlap."""
 
     def __init__(self, chunks: Sequence[StoredChunk], find: FindSecrets) -> None:
         lines: dict[int, bytearray] = {}
@@ -141,12 +141,12 @@ class _Whole:
         for number in self._lines:
             self._starts.append(size)
             size += len(lines[number]) + 1
-        # Latin-1: a character for each byte, as the places of chunks are counted.
+        # Latin-1: one character per byte, as offsets of chunks are in bytes.
         self._text = b"\n".join(lines[number] for number in self._lines).decode("latin-1")
         self._spans = find(self._text)
 
     def text_of(self, chunk: StoredChunk) -> str:
-        """Return the text of one of its chunks without secrets, also those that begin in another one."""
+        """Return the text of a chunk with secrets replaced, including those that begin in another chunk."""
         start = self._starts[bisect_left(self._lines, chunk.start_line)] + chunk.start_byte
         end = start + len(chunk.text.encode(errors="replace"))
         cut = [(max(one[0], start) - start, min(one[1], end) - start, one[2])

@@ -1,12 +1,12 @@
 """The vocabulary of an index: its terms that are words of a language.
 
-It serves the correction of misspelled words, and the forms of a word: the terms that have its stem.
+It is used to correct misspelled words, and to find the forms of a word: the terms with the same stem.
 
-FTS5's table of terms walks through every place of each, half a second for 100,000 chunks. So it is read
-where nothing waits to be indexed, or by a query: at once where there are few chunks, else by a thread of its
-own. The terms are kept, 0.1 kB each. Of chunks that come later the texts are read.
+FTS5 computes its table of terms from all postings, half a second for 100,000 chunks. So it is read when
+indexing is idle, or by a query: directly in a small index, otherwise in a background thread. The terms are
+kept in memory, 0.1 kB each. For newer chunks the texts are read instead.
 
-It may name terms of chunks that are dead by now: whoever uses one asks the postings about it.
+It may contain terms of dead chunks only: users check the postings of a term.
 """
 
 import threading
@@ -27,24 +27,24 @@ from memd.text import paired
 
 log = structlog.get_logger()
 
-MIN_LETTERS = 3  # of a word that has forms; those that are corrected are longer
-MAX_LETTERS = 40  # arbitrary: what is longer is no word, as lines of base64
-# By their bytes terms with a digit in front come before all letters, and from here on are those of scripts
-# without spaces between words: more pairs of characters than there are words.
+MIN_LETTERS = 3  # of a word with forms; corrected words are longer
+MAX_LETTERS = 40  # arbitrary; longer terms are not words but e.g. lines of base64
+# In byte order, terms that begin with a digit come before FIRST, and terms of spaceless scripts from BEYOND
+# on: these are more pairs of characters than there are words.
 FIRST, BEYOND = "a", "\u3000"
-READ_AT_ONCE = 2_000  # of a statement: 10 ms, 50 where they stand in most chunks
-FEW_CHUNKS = 2_000  # whose terms a query reads by itself, at 6 µs a chunk
-FEW_NEW_CHUNKS = 100  # whose texts a query reads by itself, at 0.1 ms each
-# Of the chunks: while more are unread, all terms are read anew. As many words are rarely missed.
+READ_AT_ONCE = 2_000  # rows per statement: 10 ms, 50 ms if the terms occur in most chunks
+FEW_CHUNKS = 2_000  # up to this size a query reads all terms itself, at 6 µs per chunk
+FEW_NEW_CHUNKS = 100  # up to this number a query reads the texts itself, at 0.1 ms each
+# If more than this share of the chunks is unread, all terms are read again. Few words are missed below it.
 UNREAD_SHARE = 1 / 20
 
-# A form begins as its stem does, but perhaps for the stem's last letter ("happi", "happy"); so much of it is
-# looked up. What is longer by more is another word, with the stem in front: it would be stemmed for nothing.
+# A form begins like its stem, except perhaps for the stem's last letter ("happi", "happy"); terms with this
+# common beginning are examined. Much longer ones are other words, so they are not stemmed.
 FORM_START = 3
 FORM_MORE = 8
-FORMS_KEPT = 10_000  # words whose forms are known; 0.3 kB each
+FORMS_KEPT = 10_000  # words with cached forms, 0.3 kB each
 
-LAST_CHARACTER = "\U0010ffff"  # behind all that a term goes on with
+LAST_CHARACTER = "\U0010ffff"  # sorts after any character of a term
 
 READ_TERMS = "SELECT term, doc FROM temp.terms WHERE term > ? AND term < ? LIMIT ?"
 LAST = "SELECT ifnull(max(id), 0) FROM chunks"
@@ -55,31 +55,31 @@ UNREAD = """
 
 
 class Vocabulary:
-    """The vocabulary of one index. For any thread; `_lock` protects all that is kept."""
+    """The vocabulary of one index. For any thread; `_lock` protects the cached data."""
 
     def __init__(self, apart: Callable[[Callable[[], bool]], AbstractContextManager[Reader]]) -> None:
         """Read nothing yet.
 
         Args:
-            apart: hands out a reader that no query waits for, which ends what it runs once it is told to.
+            apart: opens a separate reader, which stops its statement when the given function returns True.
         """
         self._apart = apart
         self._lock = threading.Lock()
-        self._words: dict[int, dict[str, int]] = {}  # letters → term → in how many chunks it stands
-        self._ordered: list[str] | None = None  # all terms, once a word is to be completed
-        # (language, word) → how many terms were looked through, and those that are its forms
+        self._words: dict[int, dict[str, int]] = {}  # length → term → document frequency
+        self._ordered: list[str] | None = None  # all terms, sorted; made for the first completion
+        # (language, word) → number of terms examined, and the forms among them
         self._forms: LruCache[tuple[Language, str], tuple[int, tuple[str, ...]]] = LruCache(FORMS_KEPT)
-        self._last = 0  # all chunks up to this id were read
-        self._thread: threading.Thread | None = None  # that reads all terms
+        self._last = 0  # highest chunk id read
+        self._thread: threading.Thread | None = None  # reads all terms
         self._closed = False
 
     def read(self, reader: Reader, chunks: int, timeout_s: float | None) -> bool:
-        """Read what has not been read yet; tell whether that is all.
+        """Read unread chunks; return whether the vocabulary is complete.
 
         Args:
-            reader: of the query that asks, in its transaction.
-            chunks: of the index.
-            timeout_s: how long to wait where there is much, which goes on being read; None: to the end.
+            reader: of the current query, in its transaction.
+            chunks: number of chunks in the index.
+            timeout_s: how long to wait for the background thread, which continues afterwards; None: no limit.
 
         Raises:
             DeadlineError: the query's deadline passed.
@@ -101,21 +101,22 @@ class Vocabulary:
         return self._last >= last
 
     def words(self, letters: Iterable[int]) -> list[str]:
-        """Return the terms of any of those numbers of letters, as far as they were read."""
+        """Return the terms with one of these lengths, as far as they were read."""
         with self._lock:
             return list(chain.from_iterable(self._words.get(number, ()) for number in letters))
 
     def beginning_with(self, start: str, limit: int) -> list[str]:
-        """Return the most frequent of the longer terms that begin so, as far as they were read."""
+        """Return the most frequent longer terms with this prefix, as far as they were read."""
         with self._lock:
             found = [(-self._words[len(term)][term], term) for term in self._between(start) if term != start]
         return [term for _, term in nsmallest(limit, found)]
 
     def forms(self, word: str, language: Language) -> tuple[str, ...]:
-        """Return the other terms that have the stem of *word*, as far as they were read.
+        """Return the other terms with the stem of *word*, as far as they were read.
 
-        Snowball takes endings off, so they begin alike: some dozens are looked through, 20 µs each, once. In
-        the few languages where it takes beginnings off, too, forms with another one are not found.
+        Snowball removes suffixes, so forms have a common beginning: a few dozen terms are stemmed, 20 µs
+        each, once. In the few languages where it also removes prefixes, forms with another prefix are not
+        found.
         """
         stem = stemmer(language)
         wanted = stem(word)
@@ -124,7 +125,7 @@ class Vocabulary:
         with self._lock:
             near, kept = self._between(start), self._forms
         known = kept.get((language, word))
-        if known is None or known[0] != len(near):  # a term is never taken out
+        if known is None or known[0] != len(near):  # terms are never removed
             longest = len(wanted) + FORM_MORE
             found = (term for term in near if len(term) <= longest and term != word and stem(term) == wanted)
             known = len(near), tuple(found)
@@ -132,12 +133,12 @@ class Vocabulary:
         return known[1]
 
     def document_frequency(self, *terms: str) -> int:
-        """Return the sum over some terms of in how many chunks each stands, dead ones included."""
+        """Return the sum of the document frequencies of some terms, dead chunks included."""
         with self._lock:
             return sum(self._words.get(len(term), {}).get(term, 0) for term in terms)
 
     def close(self) -> None:
-        """End what is being read, and wait for that."""
+        """Stop the background thread and wait for it."""
         with self._lock:
             self._closed = True
             thread = self._thread
@@ -145,14 +146,14 @@ class Vocabulary:
             thread.join()
 
     def _between(self, start: str) -> list[str]:
-        """Return all terms that begin so, in order. For who holds the lock."""
+        """Return all terms with this prefix, sorted. The caller holds the lock."""
         if self._ordered is None:
             self._ordered = sorted(chain.from_iterable(self._words.values()))
         first, end = (bisect_left(self._ordered, one) for one in (start, start + LAST_CHARACTER))
         return self._ordered[first:end]
 
     def _start(self) -> None:
-        """Read all terms in a thread, if none does."""
+        """Start the background thread, unless it runs."""
         if self._thread is None and not self._closed:
             self._thread = threading.Thread(target=self._read_apart, name="memd-vocabulary", daemon=True)
             self._thread.start()
@@ -161,7 +162,7 @@ class Vocabulary:
         try:
             with self._apart(lambda: self._closed) as reader:
                 words, last = _all(reader)
-            # Here, and not by the query that is the first to complete a word: 60 ms for 100,000 chunks.
+            # Sorted here rather than by the first query that needs it: 60 ms for 100,000 chunks.
             ordered = sorted(chain.from_iterable(words.values()))
             with self._lock:
                 self._words, self._last, self._ordered = words, last, ordered
@@ -173,7 +174,7 @@ class Vocabulary:
                 self._thread = None
 
     def _read_new(self, reader: Reader) -> None:
-        """Read the texts of the next few chunks."""
+        """Read the texts of the next unread chunks."""
         for number, path, read in list(reader.each(UNREAD, (self._last, FEW_NEW_CHUNKS))):
             text = paired(searchable(read, path, first=True))
             for term in set(reader.indexed_terms(text)):
@@ -186,7 +187,7 @@ class Vocabulary:
 
 
 def _all(reader: Reader) -> tuple[dict[int, dict[str, int]], int]:
-    """Return all words by their number of letters, and up to which chunk."""
+    """Return all words by length, and the highest chunk id covered."""
     words: dict[int, dict[str, int]] = {}
     last, term = _number(reader, LAST), FIRST
     while found := list(reader.each(READ_TERMS, (term, BEYOND, READ_AT_ONCE))):
