@@ -1,5 +1,6 @@
 """`memctl init`: make a folder searchable."""
 
+import json
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -52,6 +53,7 @@ def run(args: Namespace) -> int:
                 raise
             answer = _added(client, {**params, "nested": True})
         index = {} if args.json else _index_soon(client, answer["root"])
+        languages = [] if args.json else _proposed_languages(client, answer["root"])
     if args.json:
         common.print_json(answer)
         return exits.OK
@@ -64,6 +66,12 @@ def run(args: Namespace) -> int:
         print(
             f"model:  {share} % of these notes are in a script or language that the model does not read: "
             "only words find them. Set a multilingual model with provider and model in that file"
+        )
+    if languages:
+        named = json.dumps(languages, separators=(",", ":"))
+        print(
+            f"words:  these notes are in {', '.join(map(str.capitalize, languages))}. To find words in all "
+            f"their forms: memctl workspaces configure -w {quote(root)} {quote(f'languages={named}')}"
         )
     if answer["created"]:
         print(f"next:   cd {quote(root)} && memctl search WORD…")
@@ -103,6 +111,16 @@ def _knows_its_model(known: dict[str, Any]) -> bool:
     """Return whether memd knows which scripts the model reads, or that there is no model."""
     is_failed = {"model-failed", "numpy-missing"} & set(known.get("degraded") or ())
     return bool(known.get("provider") in {None, "none"} or known.get("model_id") or is_failed)
+
+
+def _proposed_languages(client: Client, root: str) -> list[str]:
+    """Return the languages of the notes if the configuration lacks one of them, otherwise []."""
+    try:
+        shown = client.call("workspace.configure", {"workspace": root}, timeout_s=common.SEARCH_TIMEOUT_S)
+    except RpcError:  # the timeout: a proposal is not worth a longer wait
+        return []
+    found, named = shown["languages_found"], shown["config"]["languages"]
+    return found if named and not set(found) <= set(named) else []
 
 
 def _progress(index: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from memd.config import WorkspaceConfig
+from memd.languages import Language
 from memd.records import Action, Confidence, DayOf, LinkKind, Mode, Renewal, State
 from memd.search.explanation import AnswerExplanation, Explained, Filter
 
@@ -735,3 +736,5 @@ class WorkspaceConfigureResult(Result, frozen=True, kw_only=True):
 
     root: str
     config: WorkspaceConfig
+    # Languages that a twentieth of the chunks or more are in, the most frequent first; [] without numpy.
+    languages_found: list[Language]

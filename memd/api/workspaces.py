@@ -24,9 +24,11 @@ from memd.api.results import (
 from memd.api.status import counts, not_open
 from memd.errors import ConfigError, InvalidError, MemdError, NestedError
 from memd.index.snapshot import View
+from memd.languages import Language
 from memd.registry import root_for
 from memd.rpc.context import Call
 from memd.search.keyword import phrase_expression
+from memd.search.word_forms import languages_of
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -86,7 +88,13 @@ async def configure(
         except ConfigError as error:
             raise InvalidError(f"$.settings: {error}; nothing was changed") from error
     opened = await workspaces.find(str(root))
-    return WorkspaceConfigureResult(root=str(root), config=opened.config)
+    found = await workspaces.read(_languages_of, opened, call)
+    return WorkspaceConfigureResult(root=str(root), config=opened.config, languages_found=found)
+
+
+def _languages_of(opened: OpenWorkspace, call: Call) -> list[Language]:
+    with opened.view(call.is_over, agent=False) as view:
+        return list(languages_of(view))
 
 
 async def list_all(workspaces: Workspaces, asked: NoParams, _call: Call) -> WorkspaceListResult:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memd.index.columns import HAS_NUMPY
+from memd.index.columns import DEAD, HAS_NUMPY
 from memd.index.postings import Postings, listed, united, up_to
 from memd.index.snapshot import View
 from memd.languages import FUNCTION_WORDS, Language, spoken
@@ -64,6 +64,29 @@ def with_forms(view: View, query: Query, languages: Sequence[Language]) -> tuple
     found = {term: _forms(view, term, language) for term in list(asked)[:MAX_WORDS]}
     forms = {term: its for term, its in found.items() if its}
     return replace(query, forms=forms, language=language), True
+
+
+def languages_of(view: View) -> tuple[Language, ...]:
+    """Return the languages that at least SPOKEN_SHARE of the chunks are in, the most frequent first.
+
+    Reads the whole vocabulary, which takes half a second for 100,000 chunks.
+
+    Raises:
+        DeadlineError: the view's deadline passed.
+    """
+    count = view.snapshot.columns.count
+    if not (HAS_NUMPY and count):
+        return ()
+    view.vocabulary.read(view.reader, count, None)
+    frequency = view.vocabulary.document_frequency
+    candidates = [one for one, words in FUNCTION_WORDS.items() if frequency(*words) >= SPOKEN_SHARE * count]
+    if not candidates:
+        return ()
+    signs = np.stack([_signs(view, FUNCTION_WORDS[one]) for one in candidates])
+    is_told = (signs.max(axis=0) >= SIGNS) & (view.snapshot.columns.source != DEAD)
+    chunks = np.bincount(signs.argmax(axis=0)[is_told], minlength=len(candidates))
+    ranked = sorted(zip(chunks.tolist(), candidates, strict=True), reverse=True)
+    return tuple(language for number, language in ranked if number >= SPOKEN_SHARE * count)
 
 
 def postings_of_forms(view: View, term: str, forms: tuple[str, ...], language: Language) -> Postings:

@@ -46,8 +46,8 @@ def test_words_answer_at_once_and_meaning_when_one_pauses(live):
     """One answer each, in this order; by meaning a note is found that has none of the words."""
 
     async def script(searched, found):
-        searched.ask("immunization")
-        await meant(found, "immunization")
+        searched.ask("flu jab")
+        await meant(found, "flu jab")
 
     words, meaning = (one for one in live(script) if one.typed)
     assert (words.by_meaning, meaning.by_meaning) == (False, True)

@@ -13,7 +13,7 @@ from memd.search.keyword import K1, B, KeywordArm, bm25_of_sources, keyword_arm
 from memd.search.query import Query, parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
-from memd.search.word_forms import FEW_CHUNKS, with_forms
+from memd.search.word_forms import FEW_CHUNKS, languages_of, with_forms
 
 ENGLISH: tuple[Language, ...] = ("english",)
 MEDICAL = {
@@ -61,6 +61,11 @@ def bm25(notes: Notes, path: str, text: str, languages: Sequence[Language] = ENG
     [chunk] = (notes.index.snapshot.columns.source == source.id).nonzero()[0].tolist()
     [score] = arm_of(notes, text, languages).scores_of([chunk])
     return score
+
+
+def languages_of_notes(notes: Notes) -> tuple[Language, ...]:
+    with notes.index.view() as view:
+        return languages_of(view)
 
 
 def test_a_note_is_found_by_another_form_of_a_word(notes):
@@ -167,3 +172,15 @@ def test_a_common_word_has_no_forms(notes):
     assert forms(notes, "inhibits") == {"inhibits": ("inhibition",)}
     notes.save({"more.md": "another drug inhibits growth\n"}, embed=False)
     assert forms(notes, "inhibits") == {}
+
+
+def test_the_languages_of_the_notes_are_known_by_their_function_words(notes):
+    """The most frequent first; a few words of another language are none."""
+    german = {f"de{number}.md": "Die Mieter haben den Hof nicht geputzt\n" for number in range(4)}
+    english = {f"en{number}.md": "The tenants have not cleaned the yard\n" for number in range(3)}
+    names = {"name.md": "Los Angeles, La Paz, Vincent van Gogh\n"}
+    assert languages_of_notes(notes) == ()
+    notes.save(names, embed=False)
+    assert languages_of_notes(notes) == ()
+    notes.save(german | english, embed=False)
+    assert languages_of_notes(notes) == ("german", "english")
