@@ -1,4 +1,4 @@
-"""The dispatcher: finds a method's handler, checks the parameters, calls, times and converts."""
+"""The dispatcher: checks a request's parameters, calls the handler of its method and packs the answer."""
 
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -22,7 +22,7 @@ class ShutDown(Protocol):
     """Ends the daemon."""
 
     def __call__(self, *, if_idle: bool) -> bool:
-        """End it, or, *if_idle*, only where nothing is under way; tell whether it ends."""
+        """End the daemon, with *if_idle* only if nothing is under way; return whether it ends."""
 
 
 def _handler(method: Method) -> Handler:
@@ -55,9 +55,9 @@ class Dispatcher:
         result = await self._answered(name, wanted, call)
         if isinstance(result, TimedResult):
             result = msgspec.structs.replace(result, took_ms=call.age_ms())
-        # The thread that found much has packed it already.
+        # Handlers with large answers pack them in their own thread.
         answer = result if isinstance(result, Packed) else packed(result)
-        if wanted.agent or name == "recall":  # that is text for a prompt, whoever asks
+        if wanted.agent or name == "recall":  # its text is for a prompt, whoever asks
             return await self._workspaces.read(masked_answer, answer)
         return answer
 

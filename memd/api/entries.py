@@ -1,9 +1,8 @@
 """The methods that change entries: `extract_memory` and `forget`.
 
-Both write the file first. `extract_memory` answers when the entry is on the disk: a scan, a full state disk
-or a stop can only delay its indexing. `forget` deletes only what memd wrote, a file or a block of a daily
-one: a person's own notes are deleted by that person, and `index --purge` removes what the index keeps of
-them.
+Both change the file first. `extract_memory` answers when the entry is on the disk: a scan, a full state disk
+or a stop can only delay its indexing. `forget` deletes only entries that memd wrote, a file or a block of a
+daily file: people delete their own notes themselves, and `index --purge` removes the traces from the index.
 """
 
 import asyncio
@@ -51,10 +50,10 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-# For words and vector of a fact just written: 0.1 s where nothing else is done, and an agent waits.
+# For indexing and embedding a new entry while an agent waits: takes 0.1 s on an idle daemon.
 INDEX_TIMEOUT_S = 5.0
 ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
-NEEDED = ("topic", "title")  # of a new entry; of a daily one the last
+NEEDED = ("topic", "title")  # for a new entry; for a daily entry only the last
 NOT_DAILY = ("update", "hash", "supersedes", "related")
 PERHAPS = "the entry may be written all the same: look before you try again"
 
@@ -64,10 +63,11 @@ async def extract_memory(
 ) -> ExtractMemoryResult:
     """``extract_memory``: write one entry, durable when the reply comes; `indexed`: it is searchable, too.
 
-    With `update` a new text takes the place of an entry's, which keeps path and id: MEMD_CHANGED where the
-    file is not as memd wrote it last, or, with `hash`, not as the caller has seen it. What it `supersedes`
-    ranks behind it. Searchable is by words and meaning; `similar` names up to five notes that are most like
-    it then. Else the index lags, and follows by itself: the entry must not be written again.
+    `update` replaces the text of an entry, which keeps its path and id. The error MEMD_CHANGED means that the
+    file differs from memd's last version or, with `hash`, from the version that the caller has seen. Notes
+    that it `supersedes` rank after it. If `indexed` is true, the entry is searchable by words and meaning,
+    and `similar` names up to five of the most similar notes. Otherwise the index follows by itself: the entry
+    must not be written again.
     """
     if asked.force and asked.source.origin != "human":
         raise InvalidError(
@@ -86,19 +86,19 @@ async def extract_memory(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One request that changes entries: the workspace, and the names that its journal gets."""
+    """A request that changes entries: its workspace, and the author for the journal."""
 
     workspaces: Workspaces
     root: Path
     call: Call
     journal_path: Path
-    origin: dict[str, str]  # who asks, as an entry says it
+    origin: dict[str, str]  # the author, in the form stored in entries
 
     @classmethod
     async def begin(
         cls, workspaces: Workspaces, asked: ExtractMemoryParams | ForgetParams, call: Call
     ) -> Self:
-        """Find the workspace of a request. Raises WorkspaceError: there is none."""
+        """Find the workspace of a request. Raises WorkspaceError if there is none."""
         root = await workspaces.root_of(asked.workspace)
         origin = {
             "origin": asked.source.origin,
@@ -112,7 +112,7 @@ class Change:
         return await self.workspaces.folders.run(self.root, function)
 
     def record(self, action: Action, entry_id: str, digest: str) -> None:
-        """Add to the journal what was just done; for *function* of `write`."""
+        """Record an action in the journal; to be called in the *function* of `write`."""
         now = datetime.now().astimezone()
         journal.record(
             self.journal_path, action, entry_id=entry_id, digest=digest, origin=self.origin, now=now
@@ -151,7 +151,7 @@ async def _extract(change: Change, asked: ExtractMemoryParams) -> ExtractMemoryR
 def _written(
     opened: OpenWorkspace, asked: ExtractMemoryParams, origin: dict[str, str]
 ) -> tuple[Written, Sequence[str]]:
-    """Write or revise the entry; return also the paths of what it supersedes. In a folder's thread."""
+    """Write or revise the entry; also return the paths that it supersedes. Runs in the folder's thread."""
     root, agent = opened.workspace.root, asked.agent
     now = datetime.now().astimezone()
     if asked.daily:
@@ -212,21 +212,21 @@ def _each(given: str | Sequence[str]) -> Sequence[str]:
 def _noted(opened: OpenWorkspace, named: str, place: str, *, agent: bool) -> str:
     """Return the path of a note that a request names by its path or by the id of an entry.
 
-    On the disk and not in the index, which may lag behind what was written a moment ago.
+    The disk is checked rather than the index, which may lag behind recent changes.
     """
     root = opened.workspace.root
     is_id = ENTRY_ID.fullmatch(named) is not None
     path = _entry_of(opened, named, agent=agent) if is_id else below(root, named)
     if not is_id and (path is None or "\0" in path):
         raise InvalidError(f"{place}: {named!r} is not in the workspace {root}")
-    is_any = place == "$.update" and not agent  # a person is told why no entry can be there
+    is_any = place == "$.update" and not agent  # a person gets the reason why the path cannot be an entry
     if path is None or (not is_any and on_disk(opened, path, agent=agent) is None):
         raise NotFoundError(f"{place}: there is no note {path or named} in {root}; memctl search names paths")
     return path
 
 
 def _entry_of(opened: OpenWorkspace, entry_id: str, *, agent: bool) -> str | None:
-    """Return the path of the entry with an id; None where an agent asks and may know of none."""
+    """Return the path of the entry with an id; None if it is hidden from the agent that asks."""
     root = opened.workspace.root
     if not agent:
         return find_entry(root, entry_id)
@@ -238,7 +238,7 @@ def _entry_of(opened: OpenWorkspace, entry_id: str, *, agent: bool) -> str | Non
 async def _indexed(
     workspaces: Workspaces, root: Path, written: Written, give_up: float, *, agent: bool
 ) -> list[SimilarNote] | None:
-    """Index an entry; return what is like it, None where it is not wholly searchable by *give_up*."""
+    """Index an entry; return similar notes, or None if it is not fully searchable by *give_up*."""
 
     async def index(opened: OpenWorkspace) -> list[SimilarNote] | None:
         try:
@@ -257,7 +257,7 @@ BLOCK_GONE = (
     "with memctl index --purge"
 )
 KEPT_PERHAPS = "the note may be left out of the index all the same: look before you try again"
-# True through a stop and a kill: what is gone from the folder is purged after KEEP_GONE_S of housekeeping.
+# Holds even after a kill: housekeeping purges deleted sources after KEEP_GONE_S.
 FILE_GONE = (
     "the entry's file is deleted. What the index holds of it answers no query and goes within a day, or at "
     "once with memctl index --purge"
@@ -265,12 +265,12 @@ FILE_GONE = (
 
 
 async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> ForgetResult:
-    """``forget``: delete an entry; when the reply comes no file of memd's holds a word of it.
+    """``forget``: delete an entry; when the reply comes, no file of memd contains any of its text.
 
-    An entry that was changed since memd wrote it is kept, unless `force` says that it is meant; a daily one
-    is kept all the same, since nothing says where it ends by now. With
-    `keep_file` the file stays, of whomever it is, and is not indexed again: memory/.memdignore names it.
-    Other places that have lines of it are named in the answer, and left.
+    An entry that was changed after memd wrote it is kept, unless `force` is set; a changed daily entry is
+    always kept, because its end is unknown. With `keep_file` the file stays, whoever wrote it, and is
+    excluded from the index by memory/.memdignore. The answer names other places that have lines of the entry;
+    they are not changed.
     """
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
@@ -299,11 +299,11 @@ async def forget(workspaces: Workspaces, asked: ForgetParams, call: Call) -> For
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a note before it is forgotten."""
+    """The facts about a note, collected before it is forgotten."""
 
     path: str
     is_block: bool  # of a daily file, which stays
-    title: str  # as the index has it, else the file's name
+    title: str  # from the index, otherwise the file's name
     is_indexed: bool
     entry_id: str
     hash: str
@@ -328,7 +328,7 @@ async def _known(workspaces: Workspaces, opened: OpenWorkspace, asked: ForgetPar
 
 
 def _meant(opened: OpenWorkspace, asked: ForgetParams) -> str:
-    """Return the path of what a request names; an agent names nothing that is kept from it."""
+    """Return the path that a request names; an error for an agent if the note is hidden from it."""
     root = opened.workspace.root
     if asked.id is None:
         path = below(root, asked.path or "")
@@ -348,7 +348,7 @@ def _seen(
 ) -> tuple[str, list[Location], tuple[str, bytes] | None]:
     """Return a note's title, the other places of its lines, its id and its hash, as the index has them.
 
-    By a reading connection: the writing one may wait for seconds, and nothing is deleted yet.
+    Uses a reading connection: the writing one may be busy for seconds, and nothing is deleted yet.
     """
     with opened.view(call.is_over, agent=asked.agent) as view:
         source = view.snapshot.source_at(path)
@@ -358,7 +358,7 @@ def _seen(
 
 
 async def _delete(change: Change, known: _Known, *, force: bool) -> bool:
-    """Delete a file or a block of one, and its traces; False where the index keeps some for now."""
+    """Delete an entry and its traces; False if the index keeps some traces for now."""
 
     def delete() -> None:
         if known.is_block:
@@ -375,7 +375,7 @@ async def _delete(change: Change, known: _Known, *, force: bool) -> bool:
     change.call.outlives(BLOCK_GONE if known.is_block else FILE_GONE)
 
     async def clean(opened: OpenWorkspace) -> None:
-        await opened.sync.index_loop.index_now(known.path)  # so what is gone leaves every answer
+        await opened.sync.index_loop.index_now(known.path)  # removes the deleted text from all answers
         maintenance = opened.sync.maintenance
         await (maintenance.erase_now if known.is_block else maintenance.purge_now)(known.path)
 
@@ -383,7 +383,7 @@ async def _delete(change: Change, known: _Known, *, force: bool) -> bool:
 
 
 async def _unindex(change: Change, known: _Known) -> bool:
-    """Leave a file out of the index for good, and delete its traces there; False as `_delete`."""
+    """Exclude a file from the index for good, and delete its traces; returns the same as `_delete`."""
     if not known.is_indexed:
         raise unknown(known.path, change.root)
     await change.write(lambda: ignore_file(change.root, known.path))
@@ -404,7 +404,7 @@ async def _unindex(change: Change, known: _Known) -> bool:
 
 
 async def _cleaned(change: Change, clean: Callable[[OpenWorkspace], Awaitable[None]]) -> bool:
-    """Have the traces of what is forgotten removed; False where a full disk, or worse, keeps some for now."""
+    """Remove the traces of a forgotten note; False if an error, like a full disk, keeps some for now."""
     try:
         await change.workspaces.clean(change.root, clean)
     except InvalidError:

@@ -1,7 +1,7 @@
 """``get`` and ``sources``: a source, some of its lines, the chunk of a hit; the list of all sources.
 
-An agent must not learn whether a note is kept from it or does not exist. So whatever it names and may not
-know of is one error, made of the path alone.
+An agent must not learn whether a note is hidden from it or does not exist. So both cases give the same error,
+which contains only the requested path.
 """
 
 import heapq
@@ -24,13 +24,13 @@ from memd.sources.scan import Rules, look, read_source
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-MAX_LINKS = 50  # of each direction that an answer names; arbitrary: an agent reads all of them
+MAX_LINKS = 50  # per direction in an answer; arbitrary: an agent reads all of them
 
 
 async def get(
     workspaces: Workspaces, opened: OpenWorkspace, asked: GetParams, call: Call
 ) -> Packed[GetResult]:
-    """``get``: a source, some of its lines, or the chunk of a hit, from the file as it is now."""
+    """``get``: a source, some of its lines, or the chunk of a hit, read from the current file."""
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
     return await workspaces.read(_get, opened, asked, call)
@@ -68,7 +68,7 @@ def _get(opened: OpenWorkspace, asked: GetParams, call: Call) -> Packed[GetResul
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What is asked for, as far as the index knows."""
+    """The requested lines, according to the index."""
 
     source: Source
     start: int  # line
@@ -78,27 +78,27 @@ class _Place:
 
 
 def _for_agent(opened: OpenWorkspace, found: SourceText, asked: GetParams) -> str:
-    """Return the text without secrets; it may be private by now, and the index not know that yet."""
+    """Return the text with secrets masked; an error if it became private after it was indexed."""
     if opened.visible_to_agents.keeps(found.path, found.text):
         raise unknown_chunk(asked.id) if asked.id else unknown(asked.path or "", opened.workspace.root)
     return opened.visible_to_agents.masked(found.text)
 
 
 def _named(view: View, root: Path, name: str, *, agent: bool) -> Source:
-    """Return the source that is at a path, else the one that has it as its title."""
+    """Return the source with the path *name*, otherwise the source with that title."""
     try:
         return source_of(view, root, name)
     except NotFoundError as error:
         if source := titled(view, name):
             return source
-        # An agent gets one error for what there is not and what is kept from it.
+        # An agent gets the same error for missing and for hidden notes.
         if agent or not (paths := near_paths(view, name)):
             raise
         raise NotFoundError(f"{error}; near it are {', '.join(paths)}") from None
 
 
 def _place(opened: OpenWorkspace, asked: GetParams, call: Call) -> _Place:
-    """Return source and lines of what is asked for; only what is indexed can be had."""
+    """Return the requested source and lines; only indexed sources are available."""
     with opened.view(call.is_over, agent=asked.agent) as view:
         if asked.id is not None:
             chunk = chunk_of(view, asked.id)
@@ -124,7 +124,7 @@ def chunk_of(view: View, chunk_id: int) -> StoredChunk:
 
 
 def unknown_chunk(chunk_id: int) -> NotFoundError:
-    """Return the error of an id that no chunk has, or none that may be seen."""
+    """Return the error for the id of a missing or hidden chunk."""
     return NotFoundError(f"there is no chunk {chunk_id} (any more): search again")
 
 
@@ -142,16 +142,16 @@ def source_of(view: View, root: Path, path: str) -> Source:
 
 
 def titled(view: View, title: str) -> Source | None:
-    """Return the live source that alone has a title, as it is shown and in any case."""
+    """Return the live source with a shown title, regardless of case, if only one has it."""
     wanted = title.casefold()
     found = [one.id for one in view.snapshot.sources.values() if one.title.casefold() == wanted]
     shown = view.source(found[0]) if len(found) == 1 else None
-    # A secret in a title is masked: it must not be confirmed by the note that it names.
+    # Secrets in titles are masked; finding the note by its title must not confirm a secret.
     return shown if shown is not None and shown.title.casefold() == wanted else None
 
 
 def unknown(path: str, root: Path) -> NotFoundError:
-    """Return the error of a path that is no source, or none that may be seen: it tells nothing of which."""
+    """Return the error for the path of a missing or hidden source; it is the same for both."""
     named = below(root, path) or path
     return NotFoundError(
         f"{named} is not an indexed source of {root}; memctl why says which rule or state it is"
@@ -159,9 +159,9 @@ def unknown(path: str, root: Path) -> NotFoundError:
 
 
 def on_disk(opened: OpenWorkspace, path: str, *, agent: bool) -> SourceText | None:
-    """Return the source at *path*, relative to the root, as it is now; None where none is that may be seen.
+    """Return the source at *path*, relative to the root, from the current file; None if missing or hidden.
 
-    The index may lag behind what was written a moment ago.
+    The index may lag behind recent changes.
     """
     rules = Rules.load(opened.workspace.root, opened.config.sources, opened.config.ignore)
     found = look(opened.workspace.root, path, rules, now_ns=time.time_ns())
@@ -171,7 +171,7 @@ def on_disk(opened: OpenWorkspace, path: str, *, agent: bool) -> SourceText | No
 
 
 def is_known(opened: OpenWorkspace, path: str) -> bool:
-    """Tell whether an agent may know of a path: on the disk or, where nothing has that name, in the index."""
+    """Return whether an agent may know of a path: on the disk or, if it is missing there, in the index."""
     if os.path.lexists(opened.workspace.root / path):
         return on_disk(opened, path, agent=True) is not None
     with opened.view(lambda: False, agent=True) as view:
@@ -179,7 +179,7 @@ def is_known(opened: OpenWorkspace, path: str) -> bool:
 
 
 def below(root: Path, path: str) -> str | None:
-    """Return a path relative to *root*, whichever way it was given; None where it is outside."""
+    """Return an absolute or relative path relative to *root*; None if it is outside."""
     if "\0" in path:
         return path  # no file has such a name
     full = Path(os.path.normpath(root / path))
@@ -190,7 +190,7 @@ def below(root: Path, path: str) -> str | None:
 
 
 def note_links(view: View, source: Source) -> NoteLinks:
-    """Return the links of a live source, those of the front matter first, and those of others to it."""
+    """Return the links of a live source, front matter first, and the links of other sources to it."""
     sources = view.snapshot.sources
     outgoing = list(links_out(view.reader.each, source.id, source.path, sources.__contains__))
     incoming = list(links_in(view.reader.each, source.id, sources.__contains__))
@@ -221,14 +221,14 @@ def note_links(view: View, source: Source) -> NoteLinks:
 async def sources(
     workspaces: Workspaces, opened: OpenWorkspace, asked: SourcesParams, call: Call
 ) -> Packed[SourcesResult]:
-    """``sources``: which files are indexed, by path; a page, and where the next one begins."""
+    """``sources``: a page of the indexed files, sorted by path, and the start of the next page."""
     return await workspaces.read(_sources, opened, asked, call)
 
 
 def _sources(opened: OpenWorkspace, asked: SourcesParams, call: Call) -> Packed[SourcesResult]:
     with opened.view(call.is_over, agent=asked.agent) as view:
         behind = (source for source in view.snapshot.sources.values() if source.path > asked.after)
-        # One more than is asked for says whether there is another page.
+        # One more than requested shows whether there is another page.
         page = heapq.nsmallest(asked.limit + 1, behind, key=lambda source: source.path)
         shown = [view.source(source.id) for source in page[: asked.limit]]
     return packed(

@@ -1,4 +1,4 @@
-"""Parts of answers, made of the records of a search."""
+"""Conversion of search records into parts of answers."""
 
 from typing import Any, TypeVar
 
@@ -20,11 +20,11 @@ from memd.search import search
 from memd.search.explanation import Explained
 from memd.search.ranking import Candidate
 
-SCORE_DIGITS = 6  # float32 is not exact beyond that
+SCORE_DIGITS = 6  # float32 has no more exact digits
 
 
 def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) -> SearchHit:
-    """Return one hit."""
+    """Convert a hit to its form in the answer."""
     candidate, source, passage, shown = found.candidate, found.source, found.passage, found.snippet
     return SearchHit(
         id=candidate.id,
@@ -55,17 +55,17 @@ def search_hit(found: search.Hit, explanation: Explained | UnsetType = UNSET) ->
 
 
 def hit_source(found: search.Hit) -> HitSource:
-    """Return who wrote a hit: of a daily file not the same for all."""
+    """Return the author of a hit; the entries of a daily file may have different authors."""
     return HitSource(origin=found.chunk.origin or found.source.origin, entry=found.chunk.entry or UNSET)
 
 
 def location(where: search.Place) -> Location:
-    """Return where a chunk stands."""
+    """Return the location of a chunk."""
     return Location(path=where.path, start_line=where.start_line, end_line=where.end_line)
 
 
 def chunk_lines(stored: StoredChunk) -> ChunkLines:
-    """Return which chunk of a known source is meant."""
+    """Return the id, lines and heading of a chunk."""
     return ChunkLines(
         id=stored.id, start_line=stored.start_line, end_line=stored.end_line, heading=stored.heading
     )
@@ -86,7 +86,7 @@ Facts = TypeVar("Facts")
 
 
 def rounded_record(facts: Facts) -> Facts:
-    """Return a record of the search with numbers that are rounded as scores."""
+    """Return a record of the search with its numbers rounded like scores."""
     return msgspec.convert(_all_rounded(msgspec.to_builtins(facts)), type(facts))
 
 
@@ -99,5 +99,5 @@ def _all_rounded(value: Any) -> Any:
 
 
 def rounded(score: float | None) -> float | None:
-    """Return a score as it travels."""
+    """Round a score for the answer; None stays None."""
     return None if score is None else round(score, SCORE_DIGITS)

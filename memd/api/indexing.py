@@ -1,6 +1,6 @@
-"""``index``, ``sync``, ``check``, ``pause`` and ``resume``: bring an index up to date, hold or compare it.
+"""``index``, ``sync``, ``check``, ``pause`` and ``resume``: update and check an index, or pause embedding.
 
-A pause holds embedding in every workspace; words are indexed at once all the same.
+A pause stops embedding in every workspace; words are still indexed at once.
 """
 
 import asyncio
@@ -16,17 +16,17 @@ from memd.workspace.open import OpenWorkspace
 from memd.workspace.sync import REPORT_EVERY_S, Report
 from memd.workspace.workspaces import Workspaces
 
-SYNC_DEFAULT_MS = 60_000  # of `sync`, as facebook/watchman waits
-REPLY_S = 0.05  # of a client's own timeout, kept for the way back
-SEE = "and `memctl status` shows how far it is"  # whoever gave up waiting
+SYNC_DEFAULT_MS = 60_000  # of `sync`, as in facebook/watchman
+REPLY_S = 0.05  # part of a client's timeout reserved for sending the reply
+SEE = "and `memctl status` shows how far it is"  # for clients that stopped waiting
 
 
 async def sync(workspaces: Workspaces, asked: SyncParams, _: Call) -> SyncResult:
-    """``sync``: wait until what was saved before the call is searchable by its words."""
+    """``sync``: wait until changes saved before the call are searchable by words."""
     give_up = time.monotonic() + (asked.timeout_ms or SYNC_DEFAULT_MS) / 1000 - REPLY_S
 
     async def synced(opened: OpenWorkspace) -> SyncResult:
-        reached = await opened.sync.synced(give_up - time.monotonic())  # less where it was reopened meanwhile
+        reached = await opened.sync.synced(give_up - time.monotonic())  # less after a reopening
         return SyncResult(
             workspace=str(opened.workspace.root),
             synced=reached,
@@ -38,9 +38,9 @@ async def sync(workspaces: Workspaces, asked: SyncParams, _: Call) -> SyncResult
 
 
 async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> IndexResult:
-    """``index``: compare the folder with the index, and wait until all of it is searchable.
+    """``index``: compare the folder with the index, and wait until everything is searchable.
 
-    With ``vectors`` false until its words are.
+    With ``vectors`` false, wait only for words.
     """
     root = await workspaces.root_of(asked.workspace)
     call.outlives(f"indexing goes on, {SEE}" + ("; nothing is purged yet" if asked.purge else ""))
@@ -79,7 +79,7 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
 
 
 async def _purged(workspaces: Workspaces, opened: OpenWorkspace) -> int:
-    """Delete every trace of what is gone, older indexes as a whole; return how many sources it was."""
+    """Delete all traces of deleted sources, and older indexes; return the number of sources."""
     purged = await opened.sync.maintenance.purge_now()
     await workspaces.apart(opened.aside.delete)
     return purged
@@ -88,7 +88,7 @@ async def _purged(workspaces: Workspaces, opened: OpenWorkspace) -> int:
 async def _followed(
     work: asyncio.Task[None], progress: Callable[[], Fields | None], report: Report | None
 ) -> None:
-    """Wait for *work*, which goes on without us; *report* hears how far it is."""
+    """Wait for *work*, which continues if the wait is cancelled; pass its progress to *report*."""
     while not work.done():
         if report is not None and (known := progress()) is not None:
             report(known)
@@ -97,7 +97,7 @@ async def _followed(
 
 
 async def check(workspaces: Workspaces, opened: OpenWorkspace, asked: CheckParams, call: Call) -> CheckResult:
-    """``check``: compare database, matrix, full text, sidecars and folder; mend what differs if asked to."""
+    """``check``: compare database, matrix, full text, sidecars and folder; repair differences on request."""
     checking = WorkspaceCheck(
         opened,
         apart=workspaces.apart,
@@ -115,7 +115,7 @@ async def check(workspaces: Workspaces, opened: OpenWorkspace, asked: CheckParam
 
 
 async def pause(workspaces: Workspaces, asked: PauseParams, _call: Call) -> PauseResult:
-    """``pause``: embed nothing for so long, unless somebody resumes it."""
+    """``pause``: embed nothing for a time, or until `resume`."""
     workspaces.pause.hold(asked.duration_s)
     until = workspaces.pause.until
     assert until is not None
@@ -123,5 +123,5 @@ async def pause(workspaces: Workspaces, asked: PauseParams, _call: Call) -> Paus
 
 
 async def resume(workspaces: Workspaces, _asked: NoParams, _call: Call) -> ResumeResult:
-    """``resume``: embed what waits."""
+    """``resume``: end a pause and embed pending chunks."""
     return ResumeResult(resumed=workspaces.pause.end())

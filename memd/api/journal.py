@@ -1,4 +1,4 @@
-"""``journal`` and ``history``: who wrote, revised, superseded and forgot what, and when."""
+"""``journal`` and ``history``: the actions on entries, and the chain of notes that supersede each other."""
 
 import heapq
 import json
@@ -17,7 +17,7 @@ from memd.rpc.context import Call, Packed, packed
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-MAX_NOTES = 1000  # of a history that are listed, the newest; arbitrary
+MAX_NOTES = 1000  # newest notes listed in a history; arbitrary
 
 
 _FRONT = "SELECT id, front_matter FROM sources WHERE id IN (SELECT value FROM json_each(?))"
@@ -26,7 +26,7 @@ _FRONT = "SELECT id, front_matter FROM sources WHERE id IN (SELECT value FROM js
 async def journal(
     workspaces: Workspaces, opened: OpenWorkspace, asked: JournalParams, call: Call
 ) -> Packed[JournalResult]:
-    """``journal``: what was done with entries, the newest first; what each is called is looked up now."""
+    """``journal``: the actions on entries, newest first, with the entries' current paths and titles."""
     return await workspaces.read(_journal, opened, asked, call)
 
 
@@ -55,7 +55,7 @@ def _journal(opened: OpenWorkspace, asked: JournalParams, call: Call) -> Packed[
 
 
 def _named(view: View, ids: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return the path and the title of entries that are there: files, or blocks of daily logs."""
+    """Return the paths and titles of existing entries: files, or blocks of daily logs."""
     daily = view.daily_entries(ids)
     named = {name: (view.source(one.source).path, one.heading) for name, one in daily.items()}
     files = {name: (one.path, view.source(one.id).title) for name, one in view.entries(ids).items()}
@@ -63,7 +63,7 @@ def _named(view: View, ids: Collection[str]) -> dict[str, tuple[str, str]]:
 
 
 def _is_wanted(one: Record, asked: JournalParams, since: date | None) -> bool:
-    # Where no client is named, memctl shows the origin in its place.
+    # For a record without a client, memctl shows the origin.
     if asked.client is not None and (one.client or one.origin) != asked.client:
         return False
     if asked.conversation is not None and one.conversation != asked.conversation:
@@ -72,7 +72,7 @@ def _is_wanted(one: Record, asked: JournalParams, since: date | None) -> bool:
 
 
 def _day(time: str) -> date:
-    """Return the day of a record on this machine's calendar; of one that has none the first there is."""
+    """Return a record's day in local time; date.min if the record has no valid time."""
     try:
         return datetime.fromisoformat(time).astimezone().date()
     except (ValueError, OverflowError):
@@ -82,9 +82,9 @@ def _day(time: str) -> date:
 async def history(
     workspaces: Workspaces, opened: OpenWorkspace, asked: HistoryParams, call: Call
 ) -> Packed[HistoryResult]:
-    """``history``: a note with all that it supersedes and all that supersedes it, oldest first.
+    """``history``: a note with all notes that it supersedes and all that supersede it, oldest first.
 
-    Notes that supersede each other in a circle stand together, by day.
+    Notes that supersede each other in a circle are sorted by day.
     """
     return await workspaces.read(_history, opened, asked, call)
 
@@ -109,10 +109,10 @@ def _history(opened: OpenWorkspace, asked: HistoryParams, call: Call) -> Packed[
 
 
 def _by_day(snapshot: Snapshot, chain: list[int]) -> list[int]:
-    """Return a chain by day, but none before what it supersedes; those of a circle by day alone."""
+    """Sort a chain by day, each note after those it supersedes; notes of a circle by day only."""
     sources, supersession = snapshot.sources, snapshot.supersession
     over: dict[int, list[int]] = {one: [] for one in chain}
-    waits = dict.fromkeys(chain, 0)  # source → how many that it supersedes are not placed yet
+    waits = dict.fromkeys(chain, 0)  # source → number of superseded sources not placed yet
     step_of = {one: supersession.step(one) for one in chain}
     circles: dict[int, list[int]] = {}
     for one, step in step_of.items():
@@ -136,7 +136,7 @@ def _by_day(snapshot: Snapshot, chain: list[int]) -> list[int]:
 
 
 def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
-    """Return what is told of each note of a chain."""
+    """Return the answer's record for each note of a chain."""
     sources = view.snapshot.sources
     older: dict[int, list[str]] = {one: [] for one in listed}
     newer: dict[int, list[str]] = {one: [] for one in listed}
@@ -162,7 +162,7 @@ def _notes(view: View, listed: list[int]) -> list[HistoryNote]:
 
 
 def _times(view: View, ids: Collection[int]) -> dict[int, tuple[str | None, str | None]]:
-    """Return what the front matter says of when each note was written and revised."""
+    """Return `created` and `updated` from each note's front matter."""
     found = {}
     for number, raw in view.reader.each(_FRONT, (json.dumps(list(ids)),)):
         front = json.loads(raw)

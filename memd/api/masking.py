@@ -1,6 +1,6 @@
-"""Masking of secrets where an agent's answer leaves: once, over every text that may come from a note.
+"""Masking of secrets in answers to agents: once, over every text that may come from a note.
 
-What was masked before stays as it is. In a reading thread: an answer may hold megabytes.
+Text that is masked already does not change. Run it in a reading thread: an answer may hold megabytes.
 """
 
 from typing import Any
@@ -9,8 +9,8 @@ from memctl import protocol
 from memd.entries.secrets import find_secrets, mask
 from memd.rpc.context import Packed
 
-# The keys whose texts pass: names of files and folders, by which an agent asks again (a token in the name of
-# a file stays), and what memd makes itself. Texts below any other key are masked.
+# The keys whose texts are not masked: names of files and folders, which an agent uses in later requests (a
+# token in a file's name stays), and values that memd makes itself. Texts under any other key are masked.
 PASSES = frozenset({
     "path", "root", "workspace", "workspaces", "within", "config", "close", "place", "not_utf8",
     "superseded_by", "supersedes", "next", "paths", "id", "entry", "hash", "model_id", "conversation",
@@ -20,9 +20,9 @@ PASSES = frozenset({
 
 
 def masked_answer(answer: Packed[Any]) -> Packed[Any]:
-    """Return an answer, which is a map, with what stands in the place of its secrets."""
+    """Return an answer, which is a map, with its secrets masked."""
     told = protocol.unpack_value(answer.result)
-    # All at once: a hundred short texts are looked through in the time of one, and mostly none has a secret.
+    # One search over all texts: it takes the time of a single text, and usually finds no secret.
     if not find_secrets("\n".join(_texts(told))):
         return answer
     return Packed(protocol.pack_value(_masked(told)))

@@ -1,7 +1,7 @@
-"""The methods of the protocol: what each takes, what it answers, and how long it may take.
+"""The methods of the protocol, with their parameters, results and deadlines.
 
-The dispatcher, docs/protocol.md and the clients are made from this table. Each handler's first line says what
-its method does. Needs msgspec alone.
+The dispatcher, docs/protocol.md and the clients are derived from this table. The first line of a handler's
+docstring describes its method. Imports only msgspec.
 """
 
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from memd.api import params, results
 class Method(NamedTuple):
     """One method of the protocol."""
 
-    handler: str  # its module in memd.api, and the function there
+    handler: str  # module in memd.api, and function
     params: type[params.Params]
     result: type[results.Result]
-    deadline_s: float | None  # None: as long as it takes, with progress on request
-    opened: bool = False  # the handler gets the workspace of the request; once more where it was reopened
+    deadline_s: float | None  # None: no deadline, with progress on request
+    opened: bool = False  # the handler gets the open workspace; called again if it was reopened
 
 
 METHODS: dict[str, Method] = {
@@ -53,13 +53,13 @@ METHODS: dict[str, Method] = {
         "workspaces.configure", params.WorkspaceConfigureParams, results.WorkspaceConfigureResult, 30.0
     ),
 }
-# What they tell of a whole index, of its files and settings, tells of the notes that are kept from agents.
+# Their answers cover a whole index with its files and settings, including notes that are hidden from agents.
 FOR_PEOPLE = frozenset(
     {"check", "debug", "index", "subscribe", "workspace.add", "workspace.configure", "workspace.remove"}
 )
-SHUTDOWN = "shutdown"  # of the process and not of its workspaces, so `Dispatcher` has it from outside
+SHUTDOWN = "shutdown"  # it concerns the process, not the workspaces, so `Dispatcher` gets it as an argument
 
 
 def deadline_s(method: str) -> float | None:
-    """Return how long a method may take; unknown ones are answered at once."""
+    """Return a method's deadline in seconds; 1 for an unknown method, which fails at once."""
     return METHODS[method].deadline_s if method in METHODS else 1.0

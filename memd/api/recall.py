@@ -1,4 +1,4 @@
-"""``recall``: what is always known and what a search finds, as text for a prompt."""
+"""``recall``: the core notes and the hits of a search, as text for a prompt."""
 
 import functools
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ from memd.search.snippet import Passage, beginning, section
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-# In front of what a prompt gets, by the confidence of the answer.
+# Remarks before the hits, by the confidence of the answer.
 PREFACES: dict[Confidence, str] = {
     "strong": "",
     "weak": "Weak match: these notes may be beside the point.",
     "none": "No good match: these are only the nearest notes.",
 }
 RECALL_HITS = 50  # candidates for a prompt, at most
-PIECE_TOKENS = 50  # as short pieces are: a small budget needs no more candidates than have room in it
-LEAST_HITS = 10  # some of them say what is sent already
+PIECE_TOKENS = 50  # length of a short piece: a small budget needs no more candidates than fit into it
+LEAST_HITS = 10  # some of them repeat text that is sent already
 
 
 async def recall(
     workspaces: Workspaces, opened: OpenWorkspace, asked: RecallParams, call: Call
 ) -> Packed[RecallResult]:
-    """``recall``: what is always known and what a search finds, within a budget of tokens."""
+    """``recall``: the core notes and the hits of a search, within a budget of tokens."""
     if asked.limit is None:
         enough = min(max(asked.budget_tokens // PIECE_TOKENS, LEAST_HITS), RECALL_HITS)
         asked = structs.replace(asked, limit=enough)
@@ -47,7 +47,7 @@ async def recall(
 
 
 def _recall(opened: OpenWorkspace, asked: RecallParams, call: Call, fresh: Freshness) -> Packed[RecallResult]:
-    with opened.view(call.is_over, agent=True) as view:  # it is for a prompt
+    with opened.view(call.is_over, agent=True) as view:  # the text is for a prompt
         answer = answered(view, opened, asked, call)
         instead = without_minus(view, opened, asked, call, answer)
         with opened.threads.turn():
@@ -78,9 +78,9 @@ def _piece(view: View, hit: Hit, answer: Confidence) -> Piece:
 
 
 def _core(view: View, paths: Sequence[str], budget_tokens: int, request: PreparedQuery) -> list[Piece]:
-    """Return the beginnings of the workspace's core notes at *paths*, whatever is asked of when and what.
+    """Return the beginnings of the workspace's core notes at *paths*, independently of dates, tags and words.
 
-    A filter of paths holds for them, too: who may see a folder alone must not be shown what stands above it.
+    Path filters apply to them, too: a client that may see only one folder must not get notes outside it.
     """
     places = [one.matcher() for one in request.query.filters if one.name == "path"]
     ids = view.reader.source_ids(paths)
@@ -99,7 +99,7 @@ def _core(view: View, paths: Sequence[str], budget_tokens: int, request: Prepare
 
 
 def _result(fitted: Recalled, asked: RecallParams, made: dict[str, Any]) -> RecallResult:
-    """Return what `recall` sends; *made*: how the answer was made."""
+    """Return the answer of `recall`; *made*: the keys that it shares with `search`."""
     return RecallResult(
         text=fitted.text,
         format=asked.format,

@@ -1,6 +1,7 @@
-"""``search``: ranked hits; also what every method that asks a question of an index needs, as ``recall`` does.
+"""``search``, and the steps that it shares with the other methods that query an index, like ``recall``.
 
-`wait_for` runs on the event loop, before the one hop of a request into a reading thread; all else runs there.
+`wait_for` runs on the event loop, before the request's single switch to a reading thread; the rest runs
+there.
 """
 
 from __future__ import annotations
@@ -51,16 +52,16 @@ from memd.workspace.workspaces import Workspaces
 
 MAX_EXPLAINED = 100  # hits; each brings a table of the query's words
 
-# A query's vector is worth this much waiting; then the answer comes from the keyword arm.
+# The longest wait for a query's vector; after it, the answer comes from the keyword arm.
 EMBED_TIMEOUT_S = 0.5
-EMBEDDING_PAUSED = "embedding-paused"  # chunks wait for vectors because somebody wants it so
-MODEL_WAIT_S = 2.0  # for a model that loads: the shipped one takes half a second
-VOCABULARY_LOADING = "vocabulary-loading"  # until it is read, words go uncorrected and without forms
-LOADING_POLL_S = 0.01  # it is loaded by a thread that knows no loop
-# A first index of so few chunks is waited for, too: the shipped model embeds them in about that time.
+EMBEDDING_PAUSED = "embedding-paused"  # chunks wait for vectors because of `pause`
+MODEL_WAIT_S = 2.0  # for a loading model: the shipped one takes half a second
+VOCABULARY_LOADING = "vocabulary-loading"  # until it is read, words have no corrections or forms
+LOADING_POLL_S = 0.01  # the loading thread cannot signal the event loop
+# A first index of up to this size is waited for, too: the shipped model embeds it in about that time.
 FEW_VECTORS = 160
-SYNC_TIMEOUT_S = 4.0  # how long a search waits for what was just saved, unless it says otherwise
-ANSWER_S = 0.5  # of the deadline, kept for the answer itself
+SYNC_TIMEOUT_S = 4.0  # default wait of a search with `sync` for recent saves
+ANSWER_S = 0.5  # part of the deadline reserved for the answer itself
 
 
 async def search(
@@ -95,7 +96,7 @@ def _search(opened: OpenWorkspace, asked: SearchParams, call: Call, fresh: Fresh
     return packed(
         SearchResult(
             hits=hits,
-            # Notes that nobody can find; to an agent none, as whether these are private is not known.
+            # Notes that cannot be found; none for an agent, because whether they are private is unknown.
             not_utf8=[] if asked.agent else list(fresh.known.not_utf8),
             explanation=explanation,
             without_minus=instead,
@@ -113,7 +114,7 @@ def answered(view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call) -> 
 
 
 def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fields:
-    """Return the keys that the answers to `search` and `recall` share, but for `without_minus`."""
+    """Return the keys that the answers to `search` and `recall` share, except `without_minus`."""
     query = answer.prepared.query
     return {
         "confidence": answer.confidence,
@@ -128,7 +129,7 @@ def query_frame(opened: OpenWorkspace, answer: Answer, fresh: Freshness) -> Fiel
 def without_minus(
     view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call, answer: Answer
 ) -> WithoutMinus | None:
-    """Return what the query finds if what it excludes is looked for; None where there is no need to ask."""
+    """Search the excluded words instead; None if the query excludes none or has a good match."""
     if not answer.prepared.query.excluded or _answers(answer):
         return None
     prepared, judged = _prepared(view, opened, asked, call, lambda _: False)
@@ -144,25 +145,25 @@ def without_minus(
 
 
 def _answers(answer: Answer) -> bool:
-    """Return whether there is a hit that may answer: where none is a good match, there is nothing."""
+    """Return whether an answer has hits with a confidence other than none."""
     return bool(answer.hits) and answer.confidence != "none"
 
 
 def _prepared(
     view: View, opened: OpenWorkspace, asked: AnyQuery, call: Call, excludes: Excludes
 ) -> tuple[PreparedQuery, Judgement | None]:
-    """Prepare a query: its words are looked up, and judged, while the model embeds its text."""
+    """Prepare a query: its words are looked up and scored while the model embeds its text."""
     with opened.threads.turn():
         plain = parsed(opened, asked, call.is_over, excludes)
         plain = replace(plain, timings_ms={"wait": call.age_ms()})
-        if plain.mode == "keyword":  # there is nothing to do beside it
+        if plain.mode == "keyword":  # nothing to run in parallel
             spelling, judged = begin(view, plain, opened.tokenizer)
             return respelled(opened, embedded(opened, plain), spelling), judged
         begun = opened.threads.beside(begin, view, plain, opened.tokenizer)
     try:
         prepared = embedded(opened, plain)
     finally:
-        # Whatever the model does: a view must not end while another thread reads it.
+        # Even after an error of the model: a view must not end while another thread reads it.
         spelling, judged = begun()
     return respelled(opened, prepared, spelling), judged
 
@@ -173,25 +174,25 @@ Excludes = Callable[[str], bool]
 
 
 class Askable(Protocol):
-    """What a question is put to: an open workspace, or the temporary index of a measurement."""
+    """An index that can be queried: of an open workspace, or a temporary one of a measurement."""
 
     workspace: Workspace
     config: WorkspaceConfig
     index: Index
-    tokenizer: Tokenizer  # of its chunks: the model's, or the shipped one in its place
+    tokenizer: Tokenizer  # the model's, or the shipped one as a substitute
     embedding: EmbeddingQueue | None
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How fresh an index is before it is searched: an answer never claims more than its view contains."""
+    """The freshness of an index before a search: an answer never claims more than its view contains."""
 
     known: SyncState
-    synced: bool | UnsetType  # whether earlier saves are searchable; UNSET where the request did not wait
+    synced: bool | UnsetType  # whether earlier saves are searchable; UNSET if the request did not wait
 
 
 async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Call) -> Freshness:
-    """Wait for what was saved, if that is asked for, and for a model that loads."""
+    """Wait for saved changes, if the request says so, and for a loading model."""
     synced = await wait_for_sync(opened, question, call, vectors=question.mode == "vector")
     if question.wait and question.mode != "keyword":
         await wait_for_model(opened, call)
@@ -199,23 +200,23 @@ async def wait_for(opened: OpenWorkspace, question: params.QueryParams, call: Ca
 
 
 def excludes_in(view: View) -> Excludes:
-    """Return whether a minus is an operator, by the notes: what one has with its minus is looked for."""
+    """Return a test: a minus is an operator unless a note contains the word with its minus."""
     return lambda typed: not stands_literally(view, typed)
 
 
 def parsed(
     opened: Askable, asked: AnyQuery | SimilarParams, expired: Expired, excludes: Excludes = lambda _: True
 ) -> PreparedQuery:
-    """Parse what was typed, and decide how it is answered; the query has no vector yet, see `embedded`.
+    """Parse the query and resolve all settings; the query has no vector yet, see `embedded`.
 
     Args:
-        opened: whose index will be asked.
-        asked: what was typed, if anything, and how to answer it; else the workspace's settings hold.
-        expired: whether nobody waits for the answer.
-        excludes: whether the minus of a word is an operator, as `query.parse` asks.
+        opened: the workspace whose index will be searched.
+        asked: the request; the workspace's settings apply where it has none.
+        expired: whether the request is over.
+        excludes: whether the minus of a word is an operator, as for `query.parse`.
 
     Raises:
-        InvalidError: a pattern of paths cannot be used, or a day is none.
+        InvalidError: a path pattern is unusable, or a date is invalid.
     """
     config, today = opened.config, datetime.now().astimezone().date()
     typed = None if isinstance(asked, SimilarParams) else asked
@@ -253,17 +254,17 @@ def _filtered(query: Query, asked: AnyQuery | SimilarParams, today: date) -> Que
         }
         query = restricted(query, given)
     for condition in query.filters:
-        condition.matcher()  # before anything is waited for
+        condition.matcher()  # report invalid values before any wait
     return query
 
 
 def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> PreparedQuery:
-    """Return *prepared* with the words that were *found*; the model reads those, too."""
+    """Return *prepared* with the corrections and forms *found*; the corrected text is embedded, too."""
     query, vector = corrected(prepared.query, found.corrected), None
     query = replace(query, forms=found.forms, language=found.language)
     if query.corrected and prepared.query_vec is not None:
         other = embedded(opened, replace(prepared, query=query))
-        if other.model_id == prepared.model_id:  # else the text as it was typed is left
+        if other.model_id == prepared.model_id:  # otherwise only the typed text counts
             vector = other.query_vec
     codes = () if found.is_complete else (VOCABULARY_LOADING,)
     return replace(
@@ -276,7 +277,7 @@ def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> Prep
 
 
 def day(key: str, text: str | None, today: date) -> date | None:
-    """Return the day that a parameter stands for, as behind a colon of a query; "" is as good as none."""
+    """Return the day that a parameter means, parsed as in a query; None for an empty one."""
     if not text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The method `similar`; also the list of notes that a new entry is like."""
+"""The method `similar`; also the notes that are similar to a new entry."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ from memd.search.similar import similar as most_similar
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-ENTRY_NOTES = 5  # that an agent is told of: enough to see a repetition, few enough to read
+ENTRY_NOTES = 5  # named to an agent: enough to notice a repetition, few enough to read
 ENTRY_CHUNKS = 20  # of them: a long note may have several
 # Cosine from which a note is worth a look: below, two notes on one subject say different things. Arbitrary;
 # docs/confidence.md calls a score of as much strong.
@@ -43,7 +43,7 @@ VECTOR_POLL_S = 0.02  # a vector takes about 30 ms
 async def similar(
     workspaces: Workspaces, opened: OpenWorkspace, asked: SimilarParams, call: Call
 ) -> Packed[SimilarResult]:
-    """``similar``: the chunks of other sources that are most like one, by its id or by path and line."""
+    """``similar``: the chunks of other sources most similar to a chunk, given by id or by path and line."""
     if (asked.path is None) == (asked.id is None):
         raise InvalidError("$: expected either path or id")
     if asked.line is not None and asked.path is None:
@@ -57,7 +57,7 @@ async def similar(
 async def similar_to_entry(
     workspaces: Workspaces, opened: OpenWorkspace, entry: Written, give_up: float, *, agent: bool
 ) -> list[SimilarNote] | None:
-    """Return which notes an entry is like; None where it does not have its vector by *give_up*.
+    """Return the notes similar to an entry; None if the entry has no vector by *give_up*.
 
     *agent*: one reads it, and is not told of private notes.
     """

@@ -1,4 +1,4 @@
-"""``status``, ``health``, ``debug`` and what else is answered from memory while all else is busy."""
+"""``status``, ``health``, ``debug`` and other methods about the state of the daemon."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ FEATURES = (
     "sync", "subscribe", "check", "purge", "explain", "why", "similar", "forget", "debug", "pause",
     "history", "update",
 )  # fmt: skip
-LAG_PROBE_S = 0.01  # as `debug` looks, once; status promises to answer at once
+LAG_PROBE_S = 0.01  # a single probe of the kind that `debug` repeats, because status must answer at once
 SHOWN = 100  # files named one by one; `skipped_total` and `warnings_total` count all
 STARTED = time.monotonic()
 
@@ -87,7 +87,7 @@ async def hello(workspaces: Workspaces, asked: HelloParams, call: Call) -> Hello
 
 
 async def _generation(workspaces: Workspaces, path: str | None) -> int | None:
-    """Return that of the workspace that is meant; None where none or one of several is, or it is not open."""
+    """Return the generation of the requested workspace; None if it is ambiguous, unknown or not open."""
     try:
         root = await workspaces.root_of(path)
     except WorkspaceError:
@@ -98,12 +98,12 @@ async def _generation(workspaces: Workspaces, path: str | None) -> int | None:
 
 
 async def ping(workspaces: Workspaces, _asked: NoParams, _call: Call) -> PingResult:
-    """``ping``: who is there."""
+    """``ping``: the identity of the daemon."""
     return PingResult(pong=True, instance_id=workspaces.instance_id, pid=os.getpid())
 
 
 async def status(workspaces: Workspaces, asked: NoParams, _: Call) -> StatusResult:
-    """``status``: the server, and each workspace or the one that is named."""
+    """``status``: the server, and the named workspace or all of them."""
     chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
     others = [] if asked.workspace else not_open(workspaces, WorkspaceStatus)
     told = [_for_agent(one) if asked.agent else _workspace(workspaces, one) for one in chosen]
@@ -116,7 +116,7 @@ Summary = TypeVar("Summary", bound=WorkspaceSummary)
 
 
 def not_open(workspaces: Workspaces, kind: type[Summary]) -> list[Summary]:
-    """Return what is known of the workspaces that do not answer: why, or that they are just being opened."""
+    """Return the status of workspaces that are not open: their error, or that they are starting."""
     opened = {one.workspace.root for one in workspaces.opened}
     faults = workspaces.faults
     return [
@@ -129,7 +129,7 @@ def not_open(workspaces: Workspaces, kind: type[Summary]) -> list[Summary]:
 
 
 def _for_agent(opened: OpenWorkspace) -> WorkspaceStatus:
-    """Return what an agent is told of one workspace: no count and no name, which tell of kept notes, too."""
+    """Return a workspace's status for an agent, without counts and names, which include hidden notes."""
     return WorkspaceStatus(
         root=str(opened.workspace.root),
         state=opened.sync.state,
@@ -140,7 +140,7 @@ def _for_agent(opened: OpenWorkspace) -> WorkspaceStatus:
 
 
 def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus:
-    """Return all that is known of one workspace."""
+    """Return the full status of one workspace."""
     sync = opened.sync
     skipped = sorted(sync.scanner.skipped.items())
     warnings = sorted(sync.index_loop.warnings.items())
@@ -183,10 +183,10 @@ def _workspace(workspaces: Workspaces, opened: OpenWorkspace) -> WorkspaceStatus
 
 
 def _degraded(opened: OpenWorkspace) -> list[str]:
-    """Return the code of everything that is not as it should be."""
+    """Return the codes of all current problems."""
     vectors = opened.sync.vectors
     trouble = _trouble(opened.embedding) if opened.embedding is not None else None
-    is_failing = vectors.failing and vectors.pending and not trouble  # the model is there; it is tried again
+    is_failing = vectors.failing and vectors.pending and not trouble  # the model works; embedding is retried
     codes = [
         *LACKING,
         trouble,
@@ -207,7 +207,7 @@ def _sidecars(sync: WorkspaceSync) -> SidecarCounts | None:
 
 
 def counts(opened: OpenWorkspace) -> Fields:
-    """Return how much the index of one workspace holds."""
+    """Return the numbers of sources and chunks in a workspace's index."""
     snapshot = opened.index.snapshot
     return {"sources": len(snapshot.sources), "chunks": snapshot.columns.count}
 
@@ -237,14 +237,14 @@ def _server(workspaces: Workspaces, *, loop_lag_ms: float) -> ServerStatus:
 
 
 async def _loop_lag_ms() -> float:
-    """Return by how much the event loop comes late now: what every request waits, whatever it asks."""
+    """Measure the event loop's current lag, which delays every request."""
     began = time.perf_counter()
     await asyncio.sleep(LAG_PROBE_S)
     return round(max(0.0, time.perf_counter() - began - LAG_PROBE_S) * 1000, 2)
 
 
 def memory_mb() -> float | None:
-    """Return the resident memory of this process; None where the system does not say (macOS)."""
+    """Return the resident memory of this process; None if the system does not report it (macOS)."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -253,17 +253,17 @@ def memory_mb() -> float | None:
 
 
 def _trouble(queue: EmbeddingQueue) -> str | None:
-    """Return the code of why a model gives no vectors now, None where it does."""
+    """Return the code of the reason why a model gives no vectors now, None if it does."""
     return {"ready": None, "loading": "model-loading"}.get(queue.state, queue.reason)
 
 
-PROBE_S = 0.01  # between two looks at the loop's clock
+PROBE_S = 0.01  # between two measurements of the loop's lag
 
 
 async def debug(workspaces: Workspaces, asked: DebugParams, _: Call) -> DebugResult:
-    """``debug``: what somebody who looks for a mistake wants to know. Quotes no note.
+    """``debug``: facts for debugging, without text of notes.
 
-    Paths are named where one workspace is asked about, and only its own.
+    Paths are included only if the request names a workspace, and only that workspace's.
     """
     root = str(await workspaces.root_of(asked.workspace)) if asked.workspace else None
     lags_ms = await _lags_ms(asked.lag_s)
@@ -284,14 +284,14 @@ async def debug(workspaces: Workspaces, asked: DebugParams, _: Call) -> DebugRes
 
 
 def _watched(root: str | None) -> list[Fields]:
-    """Return what the watcher said of one workspace, or how much it said of each."""
+    """Return the watcher's batches of one workspace, or of all workspaces without paths."""
     if root is not None:
         return [batch for batch in diagnostics.WATCHED if batch["workspace"] == root]
     return [{key: fact for key, fact in batch.items() if key != "paths"} for batch in diagnostics.WATCHED]
 
 
 async def _lags_ms(seconds: float) -> list[float]:
-    """Return, in order, by how many milliseconds the loop came late, measured for so long."""
+    """Return the event loop's lags in milliseconds, ascending, measured for *seconds*."""
     lags = [0.0]
     stop = time.perf_counter() + seconds
     while (began := time.perf_counter()) < stop:
@@ -305,7 +305,7 @@ def _share(ordered: list[float], share: float) -> float:
 
 
 def _descriptors() -> int | None:
-    """Return how many file descriptors are open; None where the system does not say."""
+    """Return how many file descriptors are open; None if the system does not report it."""
     folder = Path("/dev/fd" if sys.platform == "darwin" else "/proc/self/fd")
     try:
         return len(list(folder.iterdir()))
@@ -314,7 +314,7 @@ def _descriptors() -> int | None:
 
 
 async def subscribe(workspaces: Workspaces, asked: SubscribeParams, call: Call) -> SubscribeResult:
-    """``subscribe``: from now on this connection gets the events of one workspace, or of all."""
+    """``subscribe``: send the events of one workspace, or of all, on this connection from now on."""
     root = str(await workspaces.root_of(asked.workspace)) if asked.workspace else None
     call.follow(lambda listener: workspaces.feed.listen(listener, root))
     roots = [root] if root else [str(one) for one in workspaces.roots]
@@ -336,7 +336,7 @@ async def _health_of(workspaces: Workspaces, root: str, call: Call) -> HealthChe
         made = await workspaces.read(_probed, opened, probe, call, fresh)
         took_ms = sum(made["timings_ms"].values()) - made["timings_ms"]["wait"]
         detail = ", ".join([f"answered in {took_ms:.1f} ms", *made["degraded"]])
-        ok = not set(made["degraded"]) - {EMBEDDING_PAUSED}  # somebody wants it so: nothing is broken
+        ok = not set(made["degraded"]) - {EMBEDDING_PAUSED}  # a pause is intended, not a fault
         opened.last_health = {"ok": ok, "detail": detail, "at": time.time()}
         return HealthCheck(name=root, ok=ok, detail=detail)
 

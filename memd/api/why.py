@@ -94,7 +94,7 @@ _RANKED_LOW = frozenset({"outside-pools", "below-floor", "outranked"})
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What index and disk know of a path."""
+    """The facts about a path from the index and the disk."""
 
     asked: PreparedQuery
     path: str | None  # relative to the root; None: it is outside, and nobody looked
@@ -111,7 +111,7 @@ class _Seen:
 
 
 async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams, call: Call) -> WhyResult:
-    """``why``: which stage dropped a source that a search did not return."""
+    """``why``: the stage that dropped a source from a search."""
     fresh = await wait_for(opened, question, call)
     seen = await workspaces.read(_look, opened, question, call)
     stage = "outside" if seen.path is None else "missing" if seen.is_kept else ""
@@ -151,7 +151,7 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
 
 
 def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
-    """Walk what is indexed through the search; look at the disk where that does not return it."""
+    """Follow an indexed source through the search; check the disk if the search does not return it."""
     root = opened.workspace.root
     path = below(root, question.path)
     with opened.view(call.is_over, agent=question.agent) as view:
@@ -217,7 +217,7 @@ def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
 
 
 def _reason(opened: OpenWorkspace, seen: _Seen) -> str:
-    """Return why a source is not indexed, or not as it is now."""
+    """Return why a source is not indexed, or why its index is outdated."""
     sync, path = opened.sync, seen.path or ""
     if sync.scanner.skipped.get(path) == "failed":
         return "failed"
@@ -244,7 +244,7 @@ def _plain_name(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is known of a source that was asked about."""
+    """The facts about the requested source."""
 
     stage: str  # a key of STAGES
     root: str
@@ -441,7 +441,7 @@ def _shown(finding: Diagnosis) -> str:
 
 
 def _place(finding: Diagnosis) -> str:
-    """Return the source with the lines of the chunk that is meant."""
+    """Return the path with the lines of the relevant chunk."""
     chunk = finding.verdict.chunk if finding.verdict else None
     return f"{finding.path}:{chunk.start_line}-{chunk.end_line}" if chunk else finding.path
 

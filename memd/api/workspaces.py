@@ -77,7 +77,7 @@ async def remove(workspaces: Workspaces, asked: WorkspaceRemoveParams, call: Cal
 async def configure(
     workspaces: Workspaces, asked: WorkspaceConfigureParams, call: Call
 ) -> WorkspaceConfigureResult:
-    """``workspace.configure``: replace settings in config.toml, or show what they are."""
+    """``workspace.configure``: replace settings in config.toml, or show them."""
     root = await workspaces.root_of(asked.workspace)
     if not isinstance(asked.settings, UnsetType) and asked.settings:
         try:
@@ -98,7 +98,7 @@ def _languages_of(opened: OpenWorkspace, call: Call) -> list[Language]:
 
 
 async def list_all(workspaces: Workspaces, asked: NoParams, _call: Call) -> WorkspaceListResult:
-    """``workspace.list``: the registered roots; an agent is told of no counts, as in `status`."""
+    """``workspace.list``: the registered roots; without counts for an agent, as in `status`."""
     opened = [
         WorkspaceSummary(
             root=str(one.workspace.root),
@@ -147,7 +147,7 @@ async def _configure(workspaces: Workspaces, root: Path, changed: dict[str, Any]
 
 
 def elsewhere(view: View, path: str, entry: str = "") -> list[Location]:
-    """Return where lines of a note, or of its daily *entry*, stand elsewhere, by path and line."""
+    """Return the other places with lines of a note, or of its daily *entry*, by path and line."""
     source = view.snapshot.source_at(path)
     if source is None:
         return []
@@ -168,7 +168,7 @@ def elsewhere(view: View, path: str, entry: str = "") -> list[Location]:
 
 
 def is_in_git(root: Path, path: str) -> bool:
-    """Tell whether a git repository around *root* lists the file: then its history has what it said.
+    """Return whether an enclosing git repository tracks the file, so that its history has the text.
 
     Its index is read as bytes: git itself runs programs that the configuration of a repository names.
     """
