@@ -1,7 +1,7 @@
-"""Languages: the stems of their words, by Snowball, and which language a text is in, by its function words.
+"""Languages: Snowball stemming, and recognition of a text's language by its function words.
 
-Words are terms as FTS5 makes them: in lower case, Latin letters without accents. Two words with one stem are
-forms of one word; the stem itself is no word. For any thread.
+Words are terms as FTS5 makes them: in lower case, Latin letters without accents. Words with the same stem are
+forms of one word; a stem need not be a word. For any thread.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Literal, cast
 
-# Those of Snowball, without the older versions of two of them.
+# Snowball's languages, without older variants of two of them.
 Language = Literal[
     "arabic", "armenian", "basque", "catalan", "czech", "danish", "dutch", "english", "esperanto", "estonian",
     "finnish", "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian",
@@ -21,9 +21,9 @@ Language = Literal[
     "sesotho", "spanish", "swedish", "tamil", "turkish", "yiddish",
 ]  # fmt: skip
 
-# Words that nearly every sentence of a language has some of. Of the other languages none that English has,
-# too ("die", "per"); what stands in two lists says nothing between those. Three letters at least: the
-# vocabulary of an index has no shorter words. A language without a list is never recognised.
+# Words of which nearly every sentence of a language contains some. Lists of other languages have no English
+# words ("die", "per"); a word in two lists does not distinguish these. At least three letters: the vocabulary
+# of an index has no shorter words. A language without a list is never recognised.
 _TABLE = """
     catalan: amb aquest aquesta dels els molt nosaltres pero perque quan quina quines tambe
     czech: ale byla bylo jako jeho jsem jsme jsou kdyz ktera ktere ktery nebo proc protoze
@@ -59,11 +59,11 @@ FUNCTION_WORDS = {cast("Language", language): frozenset(words.split()) for langu
 
 
 def spoken(words: Collection[str], languages: Sequence[Language]) -> Language | None:
-    """Return which of some languages a query is in, None where it is recognisably in another one.
+    """Return which of *languages* a query is in, None if it is recognisably in another language.
 
     Args:
-        words: of the query, as terms.
-        languages: that it may be in; the first one where nothing tells.
+        words: terms of the query.
+        languages: candidates; the first one is returned if nothing distinguishes them.
     """
     signs = {language: len(own.intersection(words)) for language, own in FUNCTION_WORDS.items()}
     most = max(signs.values())
@@ -72,8 +72,8 @@ def spoken(words: Collection[str], languages: Sequence[Language]) -> Language | 
 
 @cache
 def stemmer(language: Language) -> Callable[[str], str]:
-    """Return what makes the stem of a word."""
-    # The package itself imports its stemmers of all languages: 0.1 s of processor and 8 MB.
+    """Return the stemming function of a language."""
+    # Importing the package itself would load the stemmers of all languages: 0.1 s of processor time and 8 MB.
     package = "snowballstemmer"
     if package not in sys.modules:
         spec = importlib.util.find_spec(package)
@@ -81,7 +81,7 @@ def stemmer(language: Language) -> Callable[[str], str]:
         sys.modules[package] = importlib.util.module_from_spec(spec)
     module = import_module(f"{package}.{language}_stemmer")
     one = getattr(module, f"{language.capitalize()}Stemmer")()
-    lock = threading.Lock()  # of its cursor
+    lock = threading.Lock()  # the stemmer keeps its state in attributes
 
     def stem(word: str) -> str:
         with lock:

@@ -1,12 +1,12 @@
-"""The matrices of an index: the active one, the one that is built for another model; their compaction.
+"""The matrices of an index: the active one, the one being built for another model, and their compaction.
 
-Opening them reads no row: files that nothing names are removed, and what a file has lost at its end is
-embedded again. Whether a row is what SQLite says is looked at when a hit rests on it, and by a scrub.
+Opening them reads no row: files without a record are removed, and rows lost at the end of a file are embedded
+again. Rows are compared with their checksums when a result uses them, and by the scrub.
 
-Compaction takes what is not needed any more off the disk, a slice at a time, between saves. The rows that
-some chunk still needs are copied into a new matrix beside the old one, which answers meanwhile; one commit
-puts the copy in its place. Until then the copy is waste that the next start would remove. Then full-text
-search drops the words of deleted chunks: until its segments are merged, the words stay in them.
+Compaction removes unneeded data from the disk, in slices between saves. The rows that chunks still use are
+copied into a new matrix while the old one answers; one commit then replaces it. Until then the copy is waste
+that a start would remove. Finally the full-text segments are merged, since they contain the words of deleted
+chunks until then.
 """
 
 import json
@@ -31,17 +31,17 @@ from memd.index.writer import Writer
 log = structlog.get_logger()
 
 FILE_NAME = re.compile(r"vectors\.\d{1,18}\.f32")
-# A row of garbage costs a query as much time as a row that counts: up to a third more is let pass, and in
-# small matrices more, since nobody sees those microseconds.
+# A garbage row costs a query as much time as a used one: up to a third more is tolerated, and in small
+# matrices more, as this takes only microseconds.
 GARBAGE_SHARE = 1 / 4
 GARBAGE_ROWS = 4_096
-COPIED_ROWS = 512  # between two looks at the clock: a commit and two fsyncs, some 5 ms
+COPIED_ROWS = 512  # between two checks of the time: a commit and two fsyncs, some 5 ms
 MERGED_PAGES = 64  # of a full-text table in one commit: a few ms
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A matrix that is open."""
+    """An open matrix."""
 
     number: int
     model_id: str
@@ -49,14 +49,14 @@ class Held:
 
 
 class Matrices:
-    """The open matrices of one index. For the writing thread; `rows` is for all."""
+    """The open matrices of one index. For the writing thread; `rows` is for any thread."""
 
     def __init__(self, folder: Path, store: Store) -> None:
         self.ledger = VectorTable(store)
         self.columns = ColumnTable(store, self.ledger)
         self.active: Held | None = None
         self.building: Held | None = None
-        self.damaged_rows = 0  # found and forgotten since it was opened
+        self.damaged_rows = 0  # found and dropped since opening
         self._folder = folder
         self._store = store
         try:
@@ -67,21 +67,21 @@ class Matrices:
 
     @property
     def target(self) -> Held | None:
-        """Where new vectors go."""
+        """The matrix that receives new vectors."""
         return self.building or self.active
 
     @property
     def rows(self) -> Rows:
-        """What a query reads."""
+        """The rows that queries read."""
         return self.active.file.rows if self.active is not None else NO_ROWS
 
     def begin(self, model_id: str, dim: int, scripts: frozenset[str] | None) -> list[Held]:
-        """Make *model_id* the target: at once where there is nothing yet, else beside the active one.
+        """Make *model_id* the target: at once if there are no vectors yet, otherwise beside the active one.
 
-        *scripts* are those that it reads; texts in others get no vector. None: it reads all.
+        Texts in scripts other than *scripts* get no vector; None: the model reads all.
 
         Returns:
-            Those that are not needed any more; `retire` follows.
+            Matrices that are no longer needed, for `retire`.
         """
         known = None if scripts is None else json.dumps(sorted(scripts))
         if _is_of(self.active, model_id, dim):
@@ -103,7 +103,7 @@ class Matrices:
         return [one for one in left if one is not None]
 
     def finish(self) -> list[Held]:
-        """Let the one that was built answer; return the old one, for `retire`."""
+        """Make the matrix that was built the active one; return the old one, for `retire`."""
         old, new = self.active, self.building
         assert old is not None
         assert new is not None
@@ -116,7 +116,7 @@ class Matrices:
         return [old]
 
     def replace(self, old: Held, new: Held) -> None:
-        """Put a copy that has every row that is needed in the place of *old*, which is waste then."""
+        """Replace *old* by a copy with all needed rows; *old* is waste then."""
         is_active = old is self.active
         with self._store.transaction():
             self._store.set("active" if is_active else "building", new.number)
@@ -130,7 +130,7 @@ class Matrices:
 
     @contextmanager
     def created(self, model_id: str, dim: int, scripts: str | None) -> Iterator[Held]:
-        """Make a new matrix, in a transaction with what the block does; nothing is left where that fails."""
+        """Create a matrix in one transaction with the block; if that fails, its file is removed."""
         made = self._create_file(model_id, dim)
         try:
             with self._store.transaction():
@@ -141,14 +141,14 @@ class Matrices:
             raise
 
     def retire(self, matrices: Iterable[Held]) -> None:
-        """Delete matrices that nothing names any more; after a crash the next start does."""
+        """Delete matrices that are no longer in use; after a crash the next start does it."""
         for one in matrices:
             one.file.remove()
         for _ in self.drop_waste():
             pass
 
     def drop_waste(self) -> Iterator[None]:
-        """Forget the rows of matrices that are neither active nor building, in small commits."""
+        """Delete the records of unused matrices and their rows, in small commits."""
         for number in self.ledger.matrices().keys() - self._named():
             more = True
             while more:
@@ -159,10 +159,10 @@ class Matrices:
                 yield
 
     def forget_rows(self, matrix: int, rows: Sequence[int]) -> int:
-        """Drop rows that are not what they should be, so that their texts are embedded again.
+        """Drop damaged rows, so that their texts are embedded again.
 
         Returns:
-            How many; those that were dropped before do not count.
+            How many, without those dropped before.
         """
         with self._store.transaction():
             chunks = self.ledger.chunks_at(matrix, rows) if matrix == self._store.number("active") else []
@@ -175,23 +175,23 @@ class Matrices:
         return dropped
 
     def look_through(self) -> None:
-        """Compare every row with its checksum, now: what SQLite says of some cannot be."""
+        """Compare every row with its checksum now, since the database has impossible values."""
         for held in (self.active, self.building):
             if held is not None:
                 self._look_through(held)
 
     def refill_waiting(self) -> None:
-        """Find out anew, inside a transaction, which chunks have no vector, and which of them wait."""
+        """Compute again, inside a transaction, which chunks have no vector and which of them wait."""
         self.ledger.refill(self._store.number("building") or self._store.number("active"))
 
     def close(self) -> None:
-        """Close the files; mappings in use stay valid until they are let go."""
+        """Close the files; mappings stay valid while they are referenced."""
         for one in (self.active, self.building):
             if one is not None:
                 one.file.close()
 
     def _create_file(self, model_id: str, dim: int) -> Held:
-        """Make the file of the next number that is free; one that is in the way stays as it is."""
+        """Create the file with the next free number; existing files are left unchanged."""
         number = max(self.ledger.matrices(), default=0) + 1
         while True:
             path = self._folder / matrix_name(number)
@@ -201,7 +201,7 @@ class Matrices:
                 number += 1
 
     def _set_scripts(self, held: Held | None, scripts: str | None) -> None:
-        """Decide anew which texts get a vector, where the model is said to read other scripts than before."""
+        """Set the model's scripts; if they changed, compute again which texts get a vector."""
         assert held is not None
         if self.ledger.matrices()[held.number].scripts != scripts:
             with self._store.transaction():
@@ -248,12 +248,12 @@ class Matrices:
         held = Held(facts.number, facts.model_id, matrix)
         if 0 <= facts.next_row <= matrix.room:
             matrix.use(facts.next_row)
-        else:  # the file has lost its end
+        else:  # the file was truncated
             self._look_through(held)
         return held
 
     def _look_through(self, held: Held) -> None:
-        """Compare every row with its checksum, now; drop those that are not what they should be."""
+        """Compare every row with its checksum; drop the damaged ones."""
         crcs = self.ledger.crcs(held.number)
         bad = held.file.damaged(crcs)
         lost = set(bad)
@@ -266,7 +266,7 @@ class Matrices:
         held.file.use(next_row)
 
     def _renewed(self, facts: MatrixFacts, key: str) -> Held:
-        """Begin again with an empty file."""
+        """Replace a lost file by an empty one."""
         self.damaged_rows += len(self.ledger.crcs(facts.number))
         with self.created(facts.model_id, facts.dim, facts.scripts) as made:
             self._store.set(key, made.number)
@@ -275,7 +275,7 @@ class Matrices:
             self._store.count_generation_up()
         for _ in self.drop_waste():
             pass
-        self._remove_strays(self._named())  # what stands in its place
+        self._remove_strays(self._named())  # whatever has taken the lost file's name
         return made
 
     def _remove_strays(self, named: set[int]) -> None:
@@ -283,38 +283,38 @@ class Matrices:
         for path in self._folder.iterdir():
             if FILE_NAME.fullmatch(path.name) and path.name not in ours:
                 log.warning("stray_matrix_removed")
-                with suppress(OSError):  # a folder of that name is none of ours
+                with suppress(OSError):  # a folder of that name is not memd's
                     fsio.remove(path)
 
 
 def matrix_name(number: int) -> str:
-    """Return the name of a matrix's file."""
+    """Return the file name of a matrix."""
     return f"vectors.{number}.f32"
 
 
 def is_worth_it(garbage: int, rows: int) -> bool:
-    """Tell whether a matrix with so much garbage should be compacted."""
+    """Return whether a matrix with *garbage* unused rows should be compacted."""
     return garbage >= GARBAGE_ROWS and garbage > rows * GARBAGE_SHARE
 
 
 class Compaction:
-    """One compaction, in steps. A model that changes meanwhile ends it."""
+    """One compaction, in steps. A change of the model abandons it."""
 
     def __init__(self, writer: Writer, matrices: Matrices, *, publish: Callable[[], None]) -> None:
         self._writer = writer
         self._matrices = matrices
         self._ledger = matrices.ledger
         self._publish = publish
-        self._copy: Held | None = None  # what is being filled
+        self._copy: Held | None = None  # the matrix being filled
         self._steps = self._all_steps()
 
     def step(self, budget_s: float) -> bool:
-        """Go on for about so long; True when all is done."""
+        """Work for about *budget_s*; return True when everything is done."""
         stop = time.monotonic() + budget_s
         return all(time.monotonic() <= stop for _ in self._steps)
 
     def abandon(self) -> None:
-        """Give up; what was copied is deleted."""
+        """Abandon the compaction and delete the copy."""
         self._steps = iter(())
         if self._copy is not None:
             with suppress(MemdError):  # a full disk: the next start does it
@@ -340,7 +340,7 @@ class Compaction:
                 after = rows[-1][1]
                 yield
             elif not after:
-                break  # a look from the first hash on: also texts that came back behind us are there
+                break  # a whole pass found nothing: texts that returned meanwhile are copied, too
             else:
                 after = b""
         self._matrices.replace(old, copy)
@@ -363,14 +363,14 @@ class Compaction:
             self._ledger.set_next_row(copy.number, copy.file.count)
 
     def _forget(self, held: Held, rows: list[int]) -> None:
-        """Drop rows that the disk has changed, so that their texts are embedded again."""
+        """Drop damaged rows, so that their texts are embedded again."""
         log.warning("rows_damaged", rows=len(rows))
         self._matrices.forget_rows(held.number, rows)
         self._publish()
 
     def _merged(self) -> Iterator[None]:
         for table in ("words", "trigrams"):
-            is_merged, pages = False, -MERGED_PAGES  # negative: begin with all segments, whatever their size
+            is_merged, pages = False, -MERGED_PAGES  # negative: merge all segments, whatever their size
             while not is_merged:
                 with self._writer.transaction():
                     is_merged = self._writer.merge_full_text(table, pages)

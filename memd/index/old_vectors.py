@@ -1,8 +1,7 @@
-"""The vectors of indexes that other releases of memd made: a text that one knows needs no model again.
+"""Vectors of indexes from other releases of memd, reused so that known texts are not embedded again.
 
-Of such an index two tables are read and the rows that they name; where they are not as expected, nothing is
-taken. All is read when it is opened: its folder may be deleted meanwhile, with what is forgotten. For the
-writing thread.
+Only two tables of an old index and the rows they refer to are read; unexpected content is skipped. Everything
+is read on opening, since the folder may be deleted afterwards. For the writing thread.
 """
 
 import zlib
@@ -19,7 +18,7 @@ from memd.index.index import Index
 from memd.index.matrices import matrix_name
 from memd.index.vectors import FLOAT_BYTES, Matrix, Rows
 
-LOOKED_FOR = 1024  # chunks in one commit, 1.5 MiB of the shipped model: some 50 ms
+LOOKED_FOR = 1024  # per commit, 1.5 MiB with the shipped model: some 50 ms
 MATRICES = "SELECT number FROM matrices WHERE model_id = ? AND dim = ?"
 VECTORS = "SELECT hash, row, crc FROM vectors WHERE matrix = ?"
 
@@ -30,17 +29,17 @@ class OldVectors:
     """The vectors of one model, by the hash of the text that the model read."""
 
     def __init__(self, folders: Iterable[Path], database: str, *, model_id: str, dim: int) -> None:
-        """Look through indexes.
+        """Read the old indexes.
 
         Args:
-            folders: of the indexes; where two know a text, the first one counts.
+            folders: of the indexes; if several have a text, the first one is used.
             database: name of the database in each.
-            model_id: whose vectors are wanted.
+            model_id: model of the wanted vectors.
             dim: of its vectors.
         """
-        self.seen = 0  # the highest id of a chunk that was looked for
+        self.seen = 0  # highest chunk id that was looked up
         self._row_bytes = dim * FLOAT_BYTES
-        self._places: dict[bytes, tuple[Rows, int, int]] = {}  # hash of a text → where its vector is, its CRC
+        self._places: dict[bytes, tuple[Rows, int, int]] = {}  # text hash → rows, row, CRC-32
         for folder in folders:
             try:
                 self._read(folder, folder / database, model_id, dim)
@@ -48,7 +47,7 @@ class OldVectors:
                 log.warning("old_vectors_not_usable", error=type(error).__name__)
 
     def of(self, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the row bytes of those texts whose vector is here and sound."""
+        """Return {hash: row bytes} for the texts with an intact vector."""
         found: dict[bytes, bytes] = {}
         for digest in hashes:
             if place := self._places.get(digest):
@@ -71,7 +70,7 @@ class OldVectors:
 
 
 def adopt(index: Index, old: OldVectors, *, model_id: str) -> bool:
-    """Give some chunks that wait the vectors that *old* has, in one commit; False when none is left.
+    """Store the old vectors of the next waiting chunks, in one commit; return False when none waits.
 
     Raises what `Transaction.embed` raises.
     """

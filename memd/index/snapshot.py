@@ -19,29 +19,29 @@ from memd.text import bare, trigrams
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One moment of an index, as far as scoring needs it. Never changes, but for the postings it caches."""
+    """The state of an index that scoring needs, for one generation. Immutable except for its caches."""
 
     generation: int
-    sources: Sources  # live ones, as are all that follows
+    sources: Sources  # live ones only, as in all that follows
     columns: Columns
     rows: Rows
-    model_id: str  # whose vectors the rows are; "" while there are none
+    model_id: str  # of the rows' vectors; "" if there are none
     postings: TermPostings
-    codes: CodesFile | None = None  # of these rows, where there are many
+    codes: CodesFile | None = None  # of these rows, in a large index
     supersession: Supersession = NOBODY
 
     def source_at(self, path: str | None) -> Source | None:
-        """Return the live source at *path*, relative to the root; None where none is."""
+        """Return the live source at *path*, relative to the root, or None."""
         return next((source for source in self.sources.values() if source.path == path), None)
 
     def superseded_by(self, source_id: int) -> tuple[str, ...]:
-        """Return the paths of the sources that hold in the place of one, the newest first; none mostly."""
+        """Return the paths of the sources that replace *source_id*, the newest first; usually none."""
         holders = [self.sources[one] for one in self.supersession.holders(source_id) if one in self.sources]
         holders.sort(key=lambda source: (-source.day.toordinal(), source.path))
         return tuple(source.path for source in holders)
 
     def without(self, sources: AbstractSet[int], supersession: Supersession) -> "Snapshot":
-        """Return the same moment as it would be if some sources were gone, and *supersession* were left."""
+        """Return the snapshot as if *sources* were gone, with this *supersession*."""
         columns = self.columns.without(sources)
         return replace(
             self,
@@ -52,7 +52,7 @@ class Snapshot:
         )
 
     def folders(self) -> frozenset[str]:
-        """Return every folder that has a source somewhere below it."""
+        """Return every folder that contains sources, directly or below."""
         found: set[str] = set()
         for source in self.sources.values():
             folder = source.path.rpartition("/")[0]
@@ -63,36 +63,36 @@ class Snapshot:
 
 
 class Veil(Protocol):
-    """What takes secrets out of texts."""
+    """Masks secrets in texts."""
 
     def shown(self, chunks: Mapping[int, StoredChunk], reader: Reader) -> dict[int, StoredChunk]:
-        """Return chunks as they are shown."""
+        """Return chunks with secrets masked."""
 
     def masked(self, text: str) -> str:
-        """Return a text as it is shown."""
+        """Return a text with secrets masked."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """A snapshot with a read transaction of the same generation.
 
-    SQLite also knows chunks of sources that are gone for a while; no method here returns one.
+    The database also has chunks of gone sources; no method here returns them.
     """
 
     snapshot: Snapshot
     reader: Reader
     vocabulary: Vocabulary
-    veil: "Veil | None" = None  # what an answer shows of texts; None: all of them
-    damaged: set[int] = field(default_factory=set)  # rows that were met and are not what was written
+    veil: "Veil | None" = None  # masks texts for the caller; None: they are shown unchanged
+    damaged: set[int] = field(default_factory=set)  # damaged rows met so far
 
     def has_damaged(self, ids: Sequence[int]) -> bool:
-        """Tell whether a vector of these chunks is not what was written; it is noted in `damaged`."""
+        """Return whether a vector of these chunks is damaged; such rows are added to `damaged`."""
         return self.has_damaged_at(dict(zip(ids, take(self.snapshot.columns.row, ids), strict=True)))
 
     def has_damaged_at(self, places: Mapping[int, int]) -> bool:
-        """Tell the same by the row of each chunk, -1 where it has none."""
+        """Return the same for {chunk: row}, -1 if it has none."""
         rows = self.snapshot.rows
-        # Until a scrub has read all checksums, those of the rows at hand are looked up.
+        # Until the scrub has read all checksums, missing ones are looked up.
         if unknown := [chunk for chunk, row in places.items() if row >= 0 and not rows.crcs[row]]:
             rows.learn(self.reader.checksums(unknown))
         found = rows.damaged(places.values())
@@ -100,20 +100,20 @@ class View:
         return bool(found)
 
     def postings(self, term: str, *, prefix: bool) -> Postings:
-        """Return where *term* (or, with *prefix*, every term that begins so) stands."""
+        """Return the postings of *term*, or of all terms with this *prefix*."""
         return self.snapshot.postings.of((term, prefix), self._read)
 
     def matching(self, table: str, expression: str) -> list[int]:
-        """Return the ids of the chunks that an FTS5 expression of our own making matches."""
+        """Return the ids of the live chunks that match an FTS5 expression made by memd."""
         return only_living(self.reader.matching(table, expression), self.snapshot.columns)
 
     def inside(self, piece: str, limit: int, among: Callable[[int], object] = bool) -> dict[int, int]:
-        """Return chunks that have a word with *piece*, of three or more characters, in it, and how often.
+        """Return how often *piece*, of three or more characters, occurs within words, per chunk.
 
         Args:
-            piece: as it is searched, of no spaceless script.
-            limit: how many chunks are compared with it, those with the lowest ids first.
-            among: whether a chunk counts.
+            piece: as it is searched, not in a spaceless script.
+            limit: number of candidates to verify, the lowest ids first.
+            among: whether a chunk is a candidate.
         """
         wanted = bare(piece)
         expression = " AND ".join(f'"{one}"' for one in sorted(trigrams(wanted)))
@@ -125,20 +125,20 @@ class View:
         return {number: count for number, count in counts.items() if count}
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Return the chunks of ids that are live.
+        """Return live chunks by id.
 
         Raises:
-            IndexDamagedError: one of them is not there.
+            IndexDamagedError: one of them is missing.
         """
         return _all_of(ids, self.reader.chunks(ids))
 
     def shown(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Return the same as an answer shows them: to an agent without secrets. Raises as `chunks` does."""
+        """Return the same with secrets masked for agents. Raises as `chunks` does."""
         found = self.chunks(ids)
         return found if self.veil is None else self.veil.shown(found, self.reader)
 
     def entries(self, ids: Collection[str]) -> dict[str, Source]:
-        """Return the live sources that have the ids of entries; of several that have one the first path's."""
+        """Return live sources by entry id; of several with the same id, the one with the first path."""
         found = [
             (name, self.snapshot.sources[source])
             for name, source in self.reader.entries(ids)
@@ -147,7 +147,7 @@ class View:
         return dict(sorted(found, key=lambda one: one[1].path, reverse=True))
 
     def daily_entries(self, ids: Collection[str]) -> dict[str, StoredChunk]:
-        """Return the first chunk, as an answer shows it, of the live daily entries that have those ids."""
+        """Return the first chunk, masked for agents, of each live daily entry among *ids*."""
         found = dict(self.reader.daily_entries(ids))
         chunks = self.reader.chunks(list(found.values()))
         live = [number for number, chunk in chunks.items() if chunk.source in self.snapshot.sources]
@@ -155,7 +155,7 @@ class View:
         return {name: shown[chunk] for name, chunk in found.items() if chunk in shown}
 
     def source(self, source_id: int) -> Source:
-        """Return the record of a live source as an answer shows it: to an agent without secrets."""
+        """Return the record of a live source, masked for agents."""
         found = self.snapshot.sources[source_id]
         if self.veil is None:
             return found
@@ -163,11 +163,11 @@ class View:
         return replace(found, title=self.veil.masked(found.title), tags=tags)
 
     def lines(self, ids: Sequence[int]) -> dict[int, tuple[int, int, int]]:
-        """Return source, first and last line of chunks that are live. Raises as `chunks` does."""
+        """Return (source, first line, last line) of live chunks. Raises as `chunks` does."""
         return _all_of(ids, self.reader.lines(ids))
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Return the signatures of chunks that are live. Raises as `chunks` does."""
+        """Return the signatures of live chunks. Raises as `chunks` does."""
         return _all_of(ids, self.reader.signatures(ids))
 
     def _read(self, term: tuple[str, bool], after: int) -> Part:

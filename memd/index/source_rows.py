@@ -1,13 +1,13 @@
-"""The rows that the index keeps of a source, derived from its text: chunks, hashes, signatures, links.
+"""The database rows of a source, derived from its text: chunks, hashes, signatures, links.
 
-The signatures of two chunks tell that their texts are equal, or that they are no near-duplicates. A
-signature is a hash of the text, one of its numbers, how many word triples it has at most, and a bitmap of
-some of them. Nothing is estimated. A bit that only one of two bitmaps has means a triple that only one of
-the two texts has, and of such near-duplicates have few. Texts that have nothing to do with each other differ
-in a hundred bits. What this leaves open the texts decide.
+Signatures show that the texts of two chunks are equal, or that they cannot be near-duplicates. A signature
+has a hash of the text, a hash of its numbers, the maximum number of its word triples, and a bitmap of some of
+them. This is exact, not an estimate: a bit in only one of two bitmaps means a triple in only one of the
+texts, and near-duplicates have few of these, while unrelated texts differ in about a hundred bits. If
+signatures do not decide, the texts are compared.
 
-Pure: no file, no clock, no database, no numpy; it runs in any thread or process. Indexing stores what these
-functions return, and the check derives it again.
+Pure functions, without files, clock, database or numpy, for any thread or process. Indexing stores their
+results, and the check derives these again.
 """
 
 import hashlib
@@ -37,27 +37,27 @@ from memd.text import (
 )
 
 NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
-# Chunks of one source that get a vector; words alone find the others. 1,500 are 1.4 MB of prose,
-# 225,000 words, more than a page of an archive has (1 MiB), and a minute of the shipped model at most. 4 MiB
-# that are made to be slow are 8,000 to 29,000 chunks: 5 to 18 minutes of processor time at each save.
+# Chunks of one source that get a vector; the others are found by keywords only. 1,500 chunks are 1.4 MB of
+# prose, 225,000 words: more than a page of an archive (1 MiB), and at most a minute with the shipped model.
+# 4 MiB of adversarial text have 8,000 to 29,000 chunks: 5 to 18 minutes of processor time per save.
 EMBEDDED_CHUNKS = 1_500
-LONG_NOTE = "long-note"  # begins the warning
-_ARCHIVES = "memory/archives/"  # conversations that were imported
+LONG_NOTE = "long-note"  # prefix of the warning
+_ARCHIVES = "memory/archives/"  # imported conversations
 
 SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 to 10 on whole pages)
 MIN_JACCARD = 0.8  # of the triples; of 200 words, seven may differ
-# Of the triples of two near-duplicates together, as many at most does only one of them have. With s in common
-# of a and b, J = s / (a + b - s), and only one has a + b - 2 s.
+# The largest share of the triples of two near-duplicates, taken together, that only one of them has. With s
+# common triples of a and b, J = s / (a + b - s), and a + b - 2 s are in only one.
 MOST_DIFFERING = (1 - MIN_JACCARD) / (1 + MIN_JACCARD)
-BITS = 256  # of a bitmap; those of 200 words set a third of them
-# Hash of the text, hash of its numbers, triples at most, bitmap: in all a thirtieth of an average text.
+BITS = 256  # per bitmap; 200 words set a third of them
+# Hash of the text, hash of its numbers, maximum number of triples, bitmap: a thirtieth of an average text.
 FORM = struct.Struct(f"<8sII{BITS // 8}s")
-KNOWN_WORDS = 100_000  # whose hashes are kept, about 10 MB
+KNOWN_WORDS = 100_000  # number of cached word hashes, about 10 MB
 
 
 @dataclass(frozen=True, slots=True)
 class NewChunk:
-    """A chunk on its way into the store."""
+    """A chunk to be stored."""
 
     start_line: int
     end_line: int
@@ -66,18 +66,18 @@ class NewChunk:
     text: str
     context: str
     hash: bytes
-    scripts: tuple[str, ...]  # that it is written in
+    scripts: tuple[str, ...]  # scripts of its text
     signature: bytes
     words: str  # prepared for the words table
     trigrams: str  # prepared for the trigram table
-    beyond: bool  # the first EMBEDDED_CHUNKS of its source: it gets no vector
-    entry: str = ""  # this and the next as in a chunk
+    beyond: bool  # beyond the first EMBEDDED_CHUNKS of its source: no vector
+    entry: str = ""  # this and the next as in `Chunk`
     origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A source on its way into the store."""
+    """A source to be stored."""
 
     path: str
     stamp: FileStamp
@@ -89,25 +89,25 @@ class NewSource:
     origin: str
     front_matter: Mapping[str, object]
     warnings: tuple[str, ...]
-    private: bool  # no agent may have it
+    private: bool  # hidden from agents
     chunks: tuple[NewChunk, ...]
-    names: tuple[Name, ...]  # by which links call it
+    names: tuple[Name, ...]  # by which links refer to it
     links: tuple[Link, ...]
 
 
 def prepare(
     source: SourceText, stamp: FileStamp, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False
 ) -> NewSource:
-    """Cut a source into chunks and derive what the tables need.
+    """Cut a source into chunks and derive the rows of all tables.
 
     Args:
         source: as it was read.
-        stamp: that it is kept under.
-        tokenizer: of the model that reads the chunks.
-        limits: of a chunk.
-        plain: take neither Markdown nor front matter for what they are.
+        stamp: to be stored.
+        tokenizer: of the embedding model.
+        limits: of the chunks' sizes.
+        plain: do not interpret Markdown and front matter.
     """
-    # Markdown and YAML: a start with nothing new to index answers without them.
+    # Imported here for Markdown and YAML: a start without changed files does not need them.
     from memd.sources.chunk import parse  # noqa: PLC0415
     from memd.sources.daily import parse_daily  # noqa: PLC0415
 
@@ -136,45 +136,45 @@ def prepare(
 
 
 def is_beyond(number: int) -> bool:
-    """Tell whether the chunk of this number in its source, from 0, is one too many to get a vector."""
+    """Return whether the chunk at index *number* of its source is beyond those that get a vector."""
     return number >= EMBEDDED_CHUNKS
 
 
 def shown_warning(warnings: Sequence[str]) -> str:
-    """Return what `status` shows of a source's warnings: the first one, and that it is long."""
+    """Return the text that `status` shows for a source's warnings: the first, and one about its length."""
     first, *others = map(str, warnings)
     return "; ".join([first, *(text for text in others if text.startswith(LONG_NOTE))])
 
 
 def read_by_model(context: str, text: str) -> str:
-    """Return what the model reads of a chunk."""
+    """Return the text of a chunk that the model embeds."""
     return normalized("NFC", context + text).replace("\r\n", "\n")
 
 
 def hash_of(read: str) -> bytes:
-    """Return what names a text's vector."""
+    """Return the key of a text's vector."""
     return hashlib.blake2b(read.encode(), digest_size=16).digest()
 
 
 def searchable(read: str, path: str, *, first: bool) -> str:
-    """Return what is searched of a chunk that is read so.
+    """Return the searchable text of a chunk.
 
-    The name of a source is a keyword of its *first* chunk, not a meaning.
+    The *first* chunk of a source also contains the file name, for keyword search only.
     """
     name = PurePosixPath(path).stem
     return searched_text(f"{name}\n{read}" if first and name else read)
 
 
 def full_texts(read: str, path: str, *, first: bool) -> tuple[str, str]:
-    """Return what the words and the trigrams table index of it."""
+    """Return the text for the words table and for the trigrams table."""
     text = searchable(read, path, first=first)
     return paired(text), " ".join(trigrams(text))
 
 
 def compared_words(text: str) -> tuple[list[str], frozenset[str]]:
-    """Return the words that are compared of a text, and those with a digit.
+    """Return the words of a text for comparison, and those of them with a digit.
 
-    In spaceless scripts a pair of characters is a word.
+    In spaceless scripts each pair of characters is a word.
     """
     pieces = pieces_of(fold(text))
     numbers = frozenset(one for one in filterfalse(str.isalpha, pieces) if any(map(str.isdigit, one)))
@@ -209,7 +209,7 @@ def _length_warning(chunks: Sequence[Chunk]) -> tuple[str, ...]:
 
 
 def _prepared_chunk(chunk: Chunk, path: str, number: int) -> NewChunk:
-    """Derive what the tables need."""
+    """Derive the rows of a chunk."""
     read = chunk.embed_text
     words, trigrams = full_texts(read, path, first=number == 0)
     return NewChunk(
@@ -231,12 +231,12 @@ def _prepared_chunk(chunk: Chunk, path: str, number: int) -> NewChunk:
 
 
 def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
-    """Return the day that the name begins with, else that of front matter, else that of the last change."""
+    """Return the date in the file name, otherwise in the front matter, otherwise of the last change."""
     named = NAME_DAY.match(PurePosixPath(source.path).stem)
     day = _iso_day(named[1]) if named else None
     if day is not None:
-        # What was said was not said later than it was written down: a wrong clock would keep it young for
-        # ever. A diary may be written ahead. One day more, for clocks and zones.
+        # A record cannot be newer than the file: a wrong date would make it look recent forever. A diary may
+        # be written ahead. One day of tolerance for clocks and time zones.
         is_record = source.path.startswith(_ARCHIVES)
         latest = _calendar_day(source.stamp.ctime_ns).toordinal() + 1
         return date.fromordinal(min(day.toordinal(), latest)) if is_record else day, "name"
@@ -249,10 +249,10 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
 
 
 def _calendar_day(time_ns: int) -> date:
-    """Return the day of a time on this machine's calendar."""
+    """Return the local date of a time."""
     try:
         return datetime.fromtimestamp(time_ns / 1e9, UTC).astimezone().date()
-    except (OverflowError, ValueError, OSError):  # some file systems take any number
+    except (OverflowError, ValueError, OSError):  # some file systems accept any number
         return date.max
 
 
@@ -269,7 +269,7 @@ def _origin(document: Document) -> str:
 
 
 def _bitmap(found: Sequence[str]) -> bytes:
-    """Return the bits of the triples whose first word has an odd hash: a half tells as much, made sooner."""
+    """Return the bitmap of the triples whose first word has an odd hash; half of them suffice."""
     if len(_HASHES) > KNOWN_WORDS:
         _HASHES.clear()
     hashes = list(map(_HASHES.__getitem__, found))
@@ -281,7 +281,7 @@ def _bitmap(found: Sequence[str]) -> bytes:
 
 
 class _Hashes(dict[str, int]):
-    """The hash of each word that was met."""
+    """A cache of the hashes of words."""
 
     def __missing__(self, word: str) -> int:
         self[word] = found = crc32(word.encode())

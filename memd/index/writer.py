@@ -17,39 +17,39 @@ from memd.records import FileStamp, Source
 STAMP_COLUMNS = "mtime_ns, ctime_ns, size_bytes, inode"
 FORGOTTEN = "mtime_ns = 0, ctime_ns = 0, hash = x''"
 POSTINGS_FILE = "postings_file"  # in meta: the name of the derived file that counts
-# Sources that no file stands for: what replaces one, while it is put, and what was replaced. They are gone
-# since ever, and their path has slashes in front, which no path in a workspace has ("0" follows "/").
+# Sources without a file: new versions being staged, and replaced ones. They have gone_at 0, and their path
+# begins with slashes, which no path in a workspace does ("0" follows "/").
 NAMELESS = "(path >= '/' AND path < '0')"
 
 
 class Writer(Store):
-    """The one connection that writes. "Live" are sources on the disk, "gone" those that were there."""
+    """The connection that writes. "Live" sources are on the disk, "gone" sources were."""
 
     def __init__(self, path: Path, failure: Failure) -> None:
         super().__init__(path, failure)
-        self.forgotten = 0  # how often stamps were forgotten: what was remembered of them before is void
-        self.staged: set[int] = set()  # sources whose chunks are being put, in several transactions
-        self.has_waste = True  # until `drop_some_waste` says otherwise: a kill may have left some
-        self.refilled = 0  # how often the words were made anew: what was read of them before is void
+        self.forgotten = 0  # how often stamps were reset: cached stamps are invalid then
+        self.staged: set[int] = set()  # sources being stored in several transactions
+        self.has_waste = True  # a killed process may have left some
+        self.refilled = 0  # how often the words table was made again: cached postings are invalid then
         self._terms = terms_of(self._db, of_query=False)
 
     # What is known
 
     def stamp(self, path: str) -> tuple[FileStamp, bytes] | None:
-        """Return the stamp and content hash of one source, None where there is no live one."""
+        """Return the stamp and content hash of a live source, None if there is none."""
         found = self.run(
             f"SELECT hash, {STAMP_COLUMNS} FROM sources WHERE path = ? AND gone_at IS NULL", (path,)
         )
         return (FileStamp(*found[0][1:]), found[0][0]) if found else None
 
     def gone_hash(self, path: str) -> bytes | None:
-        """Return the content hash of a source that is gone, None where there is none."""
+        """Return the content hash of a gone source, None if there is none."""
         found = self.run("SELECT hash FROM sources WHERE path = ? AND gone_at IS NOT NULL", (path,))
         return found[0][0] if found else None
 
     def paths(self, folder: str = "") -> dict[str, FileStamp]:
         """Return path → stamp of every live source, or of those in one folder ("a/b/")."""
-        # "0" is the character behind "/".
+        # "0" is the character after "/".
         below, values = ("AND path >= ? AND path < ?", (folder, folder[:-1] + "0")) if folder else ("", ())
         found = self.run(f"SELECT path, {STAMP_COLUMNS} FROM sources WHERE gone_at IS NULL {below}", values)
         return {row[0]: FileStamp(*row[1:]) for row in found}
@@ -65,30 +65,30 @@ class Writer(Store):
         return source_of(row, self._path)
 
     def source(self, path: str) -> tuple[int, bool] | None:
-        """Return the id of the source at *path* and whether it is live, None where there is none."""
+        """Return the id of the source at *path* and whether it is live, None if there is none."""
         found = self.run("SELECT id, gone_at IS NULL FROM sources WHERE path = ?", (path,))
         return (int(found[0][0]), bool(found[0][1])) if found else None
 
     def names(self, source_id: int) -> set[str]:
-        """Return the names by which links call a source."""
+        """Return the names by which links refer to a source."""
         return {row[0] for row in self.run("SELECT name FROM names WHERE source = ?", (source_id,))}
 
     def supersedes(self, source_id: int) -> bool:
-        """Tell whether a source says that it holds in the place of others."""
+        """Return whether a source has `supersedes` links."""
         return bool(self.run("SELECT 1 FROM links WHERE source = ? AND kind = 'supersedes'", (source_id,)))
 
     def supersession(self) -> Supersession:
-        """Return which live sources hold in the place of which."""
+        """Return which live sources supersede which."""
         return links.supersession(self.run)
 
     def warnings(self) -> dict[str, str]:
-        """Return path → what is shown of its warnings, of the live sources that have one."""
+        """Return path → warning to show, for the live sources with warnings."""
         found = self.run("SELECT path, warnings FROM sources WHERE warnings != '[]' AND gone_at IS NULL")
         with decoded(self._path):
             return {path: shown_warning(json.loads(warnings)) for path, warnings in found}
 
     def gone_count(self) -> int:
-        """Return how many sources are gone."""
+        """Return the number of gone sources."""
         return int(
             self.run(f"SELECT count(*) FROM sources WHERE gone_at IS NOT NULL AND NOT {NAMELESS}")[0][0]
         )
@@ -96,14 +96,14 @@ class Writer(Store):
     # What changes, inside a transaction
 
     def put_stamp(self, path: str, stamp: FileStamp) -> None:
-        """Note that a source's bytes are the same under a new stamp."""
+        """Record a new stamp for a source with unchanged bytes."""
         self.run(
             "UPDATE sources SET mtime_ns = ?, ctime_ns = ?, size_bytes = ?, inode = ? WHERE path = ?",
             (stamp.mtime_ns, stamp.ctime_ns, stamp.size_bytes, stamp.inode, path),
         )
 
     def put_source(self, new: NewSource) -> Source:
-        """Insert a source or replace what is known of it; its chunks are put one by one."""
+        """Insert or replace a source, without its chunks."""
         stamp = new.stamp
         [[source_id]] = self.run(
             """
@@ -138,10 +138,10 @@ class Writer(Store):
         )
 
     def stage(self, new: NewSource) -> tuple[int, int]:
-        """Insert a source that no query sees, and set apart ids for its chunks, which follow each other.
+        """Insert a source that is invisible to queries, and reserve consecutive ids for its chunks.
 
         Returns:
-            Its id, and the first one for its chunks.
+            The source's id, and the first chunk id.
         """
         source = self.put_source(replace(new, path=self._free_path(new.path), hash=b""))
         self.mark_gone(source.id, 0)
@@ -152,13 +152,13 @@ class Writer(Store):
         return source.id, (known[0][0] if known else 0) + 1
 
     def unveil(self, source_id: int, path: str, digest: bytes) -> None:
-        """Give a source that was staged, and has all of its chunks, its path: it is live."""
+        """Make a completely staged source live at its path."""
         self.run(
             "UPDATE sources SET path = ?, hash = ?, gone_at = NULL WHERE id = ?", (path, digest, source_id)
         )
 
     def discard(self, source_id: int, path: str) -> None:
-        """Make a source, live or gone, waste: it leaves the disk in slices."""
+        """Turn a source, live or gone, into waste, to be deleted in slices."""
         self.run(
             f"UPDATE sources SET path = ?, gone_at = 0, {FORGOTTEN} WHERE id = ?",
             (self._free_path(path), source_id),
@@ -166,13 +166,13 @@ class Writer(Store):
         self.has_waste = True
 
     def drop_some_waste(self, limit: int) -> bool:
-        """Delete up to *limit* chunks of what was discarded or is half staged; False when none is left."""
+        """Delete up to *limit* chunks of waste; return False when none is left."""
         found = self.run(
             f"SELECT id FROM sources WHERE {NAMELESS} AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
             (json.dumps(list(self.staged)),),
         )
         for [source_id] in found:
-            # The last ones first: the first chunk has the words of the path.
+            # From the end: the first chunk contains the words of the path.
             ids = "SELECT id FROM chunks WHERE source = ? ORDER BY id DESC LIMIT ?"
             if not self._delete_chunks(f"id IN ({ids})", (source_id, limit)):
                 self.run("DELETE FROM sources WHERE id = ?", (source_id,))
@@ -180,7 +180,7 @@ class Writer(Store):
         return self.has_waste
 
     def put_chunk(self, source_id: int, new: NewChunk, chunk_id: int | None = None) -> tuple[int, int]:
-        """Insert a chunk with what full-text search needs of it; return its (id, length in terms)."""
+        """Insert a chunk and its full-text rows; return its (id, length in terms)."""
         length = len(self._terms(new.words))
         [[chunk_id]] = self.run(
             """
@@ -217,11 +217,11 @@ class Writer(Store):
         return ids
 
     def mark_gone(self, source_id: int, at_s: int | None) -> None:
-        """Note since when a source is not on the disk; None: it is there again."""
+        """Record since when a source is gone; None: it is live again."""
         self.run("UPDATE sources SET gone_at = ? WHERE id = ?", (at_s, source_id))
 
     def purge(self, before_s: int | None, limit: int, path: str | None = None) -> int:
-        """Delete up to *limit* sources that are gone (since *before_s*, at *path*); return how many."""
+        """Delete up to *limit* gone sources (since *before_s*, at *path*); return how many."""
         found = self.run(
             """
             SELECT id FROM sources WHERE gone_at IS NOT NULL
@@ -236,7 +236,7 @@ class Writer(Store):
         return len(found)
 
     def forget_stamps(self, paths: Collection[str] | None = None) -> None:
-        """Make sources (None: all) look changed, so that they are cut into chunks again."""
+        """Invalidate the stamps of sources (None: all), so that they are cut into chunks again."""
         self.forgotten += 1
         if paths is None:
             self.run(f"UPDATE sources SET {FORGOTTEN}")
@@ -244,19 +244,19 @@ class Writer(Store):
             self.run_many(f"UPDATE sources SET {FORGOTTEN} WHERE path = ?", ((path,) for path in paths))
 
     def merge_full_text(self, table: str, pages: int) -> bool:
-        """Merge about so many *pages* of a full-text table, as its 'merge' command says; True when all is."""
+        """Merge about *pages* pages by FTS5's 'merge' command; return True when nothing is left."""
         before = self.changes_made
         self.run(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (pages,))
         return self.changes_made - before < 2  # noqa: PLR2004 - as FTS5 says that nothing is left
 
     def begin_refill(self, table: str) -> None:
-        """Make an empty full-text table beside *table*."""
+        """Create an empty full-text table to replace *table*."""
         self.run(f"DROP TABLE IF EXISTS {table}_anew")
         for statement in full_text(table, f"{table}_anew"):
             self.run(statement)
 
     def chunks_to_refill(self, table: str, limit: int) -> list[tuple[int, str, str, str, bool]]:
-        """Return (id, path, context, text, whether it is its source's first) of chunks that it lacks yet."""
+        """Return (id, path, context, text, whether it is its source's first) of chunks not yet refilled."""
         beyond = f"chunks.id > (SELECT ifnull(max(id), 0) FROM {table}_anew_docsize)"
         late = f"chunks.id NOT IN (SELECT id FROM {table}_anew_docsize)"  # staged meanwhile: once, at the end
         for which in (beyond, late):
@@ -274,11 +274,11 @@ class Writer(Store):
         return [(row[0], row[1], row[2], row[3], bool(row[4])) for row in found]
 
     def refill(self, table: str, chunk_id: int, text: str) -> None:
-        """Put a chunk into the new table."""
+        """Insert a chunk into the new table."""
         self.run(f"INSERT INTO {table}_anew (rowid, text) VALUES (?, ?)", (chunk_id, text))
 
     def finish_refill(self, table: str) -> None:
-        """Put the new table in the place of the old one; chunks that are gone meanwhile leave it."""
+        """Replace the old table by the new one, without chunks deleted meanwhile."""
         left = f"SELECT id FROM {table}_anew_docsize WHERE id NOT IN (SELECT id FROM chunks)"
         for [chunk_id] in self.run(left):
             self.run(f"DELETE FROM {table}_anew WHERE rowid = ?", (chunk_id,))
@@ -290,7 +290,7 @@ class Writer(Store):
         self.count_generation_up()
 
     def _free_path(self, path: str) -> str:
-        """Return a path that no file has and whose name is the same: chunks are found by it."""
+        """Return an unused path with the same file name, which the chunks' full text contains."""
         free = f"/{path}"
         while self.source(free) is not None:
             free = f"/{free}"
