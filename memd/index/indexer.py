@@ -1,9 +1,8 @@
-"""The indexer: reads changed files, skips those that are as indexed, prepares rows, commits them.
+"""The indexer: reads changed files, skips unchanged ones, prepares their rows and commits them.
 
-Reading and parsing run in any thread, what asks or changes the index in the writing thread. Between two
-steps other work may be done with the same path: a reading that is older than what was committed is dropped.
-Keyword search sees a commit at once; vectors follow in `embed`, whose texts the caller has turned into
-vectors elsewhere.
+Reading and parsing run in any thread, reads and changes of the index in the writing thread. A path may be
+handled again between two steps: a reading that is older than the last committed one is dropped. Keyword
+search sees a commit at once; vectors follow in `embed`, computed elsewhere by the caller.
 """
 
 import itertools
@@ -32,19 +31,18 @@ COMMIT_EVERY_S = 0.1
 SLICE_S = 0.05  # of a comparison; a save that is made meanwhile waits for the slice
 RACY = FileStamp(0, 0, 0, 0)  # equals no file's stamp, so the next scan reads it once more
 CHUNKER = 6  # counts up when the same text would be cut or prepared in another way
-# A longer note, or one of more lines, may take more time than a save should wait for one before it: 50 ms for
-# the worst there is of so many lines, half a second for 32 kB of "-". Nearly all notes are smaller.
+# A longer note, or one with more lines, may delay a save behind it too long: the worst case is 50 ms for this
+# many lines, half a second for 32 kB of "-". Nearly all notes are smaller.
 TAME_CHARS = 32_768
 TAME_LINES = 1_000
-# Paths of which is known how new the reading was that was committed last: more than are committed while one
-# note is parsed.
+# Paths whose last committed reading is remembered: more than are committed while one note is parsed.
 ORDERS_KEPT = 50_000
 
 Prepare = Callable[[SourceText, FileStamp], NewSource]
 
 
 class StampCache:
-    """path → stamp and content hash, least recently used out first; what is not here is in the store."""
+    """Cache of path → stamp and content hash, with the least recently used dropped; the store has all."""
 
     def __init__(self, index: Index, limit: int = CACHED_STAMPS) -> None:
         self._index = index
@@ -52,7 +50,7 @@ class StampCache:
         self._entries: LruCache[str, tuple[FileStamp, bytes]] = LruCache(limit)
 
     def get(self, path: str) -> tuple[FileStamp, bytes] | None:
-        """Return what is known of *path*, None where it is not indexed."""
+        """Return the stamp and hash of *path*, None if it is not indexed."""
         if self._forgotten != self._index.writer.forgotten:
             self._forgotten = self._index.writer.forgotten
             self._entries.clear()
@@ -75,14 +73,14 @@ class Compared:
     """How a folder differs from its index."""
 
     differing: list[str]  # new, changed or gone
-    gone: list[str]  # those of them that are indexed and not there
+    gone: list[str]  # those that are indexed but do not exist
     skipped: list[Skipped]
     sources: int  # found
     known: int  # live in the index
 
 
 class Comparison:
-    """A look at a folder, in slices: patterns and disks may be slow, and saves wait for the same thread."""
+    """The comparison of a folder with the index, in slices, so that saves need not wait long."""
 
     def __init__(self, index: Index, root: Path, rules: Rules, folder: str) -> None:
         self._index = index
@@ -92,7 +90,7 @@ class Comparison:
         self._skipped: list[Skipped] = []
 
     def step(self, budget_s: float = SLICE_S) -> Compared | None:
-        """Go on for so long; return what differs from the index once all has been seen. Reads no source.
+        """Work for about *budget_s*; return the differences when done, else None. Reads no file contents.
 
         A source that was saved and indexed between two slices may be named as gone: like any path, that is
         a hint.
@@ -113,16 +111,16 @@ class Comparison:
 
 @dataclass(slots=True)
 class Applied:
-    """What one call has done."""
+    """The result of one call."""
 
     indexed: list[str] = field(default_factory=list)  # new or changed text
     removed: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    unsettled: list[str] = field(default_factory=list)  # still being written: look again
-    interrupted: list[str] = field(default_factory=list)  # of the skipped: worth another try in a while
-    put_off: list[str] = field(default_factory=list)  # large: to be read again where there is time for it
-    warned: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of what is indexed: what it warns of
-    handled: int = 0  # of the paths that were given, from the front
+    unsettled: list[str] = field(default_factory=list)  # still being written: read again later
+    interrupted: list[str] = field(default_factory=list)  # part of skipped: to be tried again later
+    put_off: list[str] = field(default_factory=list)  # large: to be read again when there is time
+    warned: dict[str, tuple[str, ...]] = field(default_factory=dict)  # indexed path → its warnings
+    handled: int = 0  # number of paths handled, from the start of the list
 
 
 @dataclass(slots=True)
@@ -130,15 +128,15 @@ class Reading:
     """One path on its way into the index."""
 
     path: str
-    order: int  # of two readings of one path the higher one counts
+    order: int  # of two readings of a path the higher one is newer
     now_ns: int  # just before it was read
     found: SourceText | Skipped | None = None
-    put_off: bool = False  # it is not tame, and is left as it is now
+    put_off: bool = False  # not tame: skipped for now
     wanted: bool = False  # it must be parsed
     prepared: NewSource | None = None
-    staged: Staged | None = None  # where it has very many chunks
+    staged: Staged | None = None  # set for a source with many chunks
     failed: bool = False
-    interrupted: bool = False  # it failed through no fault of its own
+    interrupted: bool = False  # failed for a reason outside of the note
 
 
 class Indexer:
@@ -150,14 +148,14 @@ class Indexer:
         self._root = root
         self.tokenizer = tokenizer
         self.limits = limits
-        self.suspects: frozenset[str] = frozenset()  # paths that may have ended the daemon: never tame
+        self.suspects: frozenset[str] = frozenset()  # paths that may have crashed the daemon: never tame
         self.in_hand = Suspects(index.folder)
-        self._rules: Rules | None = None  # of the last comparison; before it every path is taken
+        self._rules: Rules | None = None  # of the last comparison; before it every path is accepted
         self._orders = itertools.count(1)
-        self._newest: dict[str, int] = {}  # path → order of the reading that was committed last
+        self._newest: dict[str, int] = {}  # path → order of the last committed reading
 
     def begin(self) -> None:
-        """Get ready for the first scan; after a change of the chunker or its limits all is cut again."""
+        """Prepare the first scan; if the chunker or its limits changed, all sources are cut again."""
         self.suspects = self.in_hand.left()
         writer = self._index.writer
         cut_by = f"{CHUNKER}:{self.limits.words}:{self.limits.overlap_words}:{self.limits.max_tokens}"
@@ -167,7 +165,7 @@ class Indexer:
                 writer.set("chunker", cut_by)
 
     def comparison(self, rules: Rules, folder: str = "") -> "Comparison":
-        """Return what compares the root, or a *folder* in it ("a/b/"), with the index.
+        """Return the comparison of the root, or a *folder* in it ("a/b/"), with the index.
 
         From now on `apply` takes what *rules* select.
         """
@@ -179,8 +177,8 @@ class Indexer:
     ) -> Applied:
         """Do all steps in the calling thread, with as many of *paths* as fit into the budget, at least one.
 
-        A path is only a hint: it is read, and what the disk holds counts. What is not there is gone since
-        *at_s*, in unix seconds; by default since now.
+        Paths are hints: the files on the disk count. A missing file is gone since *at_s*, in unix seconds; by
+        default since now.
         """
         stop = time.monotonic() + budget_s
         readings = self.read(paths, budget_s=budget_s)
@@ -195,7 +193,7 @@ class Indexer:
     ) -> list[Reading]:
         """Read as many of *paths* as fit into the budget, at least one. For any thread.
 
-        What is not tame is left for later, unless *large_too*: it is read again then.
+        Notes that are not tame are put off, unless *large_too*.
         """
         stop = time.monotonic() + budget_s
         readings: list[Reading] = []
@@ -211,7 +209,7 @@ class Indexer:
         return readings
 
     def sift(self, readings: list[Reading]) -> None:
-        """Mark those whose bytes the index does not know: they must be parsed. For the writing thread."""
+        """Mark the readings with bytes unknown to the index: they must be parsed. For the writing thread."""
         for reading in readings:
             found = reading.found
             if isinstance(found, SourceText) and not reading.put_off:
@@ -222,14 +220,14 @@ class Indexer:
     def prepare(
         self, readings: list[Reading], *, stop: float | None = None, parse: Prepare | None = None
     ) -> None:
-        """Parse what is wanted, as much of it as there is time for, at least one. For any thread.
+        """Parse the marked readings for which there is time, at least one. For any thread.
 
-        What there is no time for leaves the list; it was not handled.
+        The rest is removed from the list as not handled.
 
         Args:
             readings: sifted.
             stop: in monotonic seconds; None: COMMIT_EVERY_S from now.
-            parse: does it elsewhere; None: here.
+            parse: parses a note elsewhere; None: here.
         """
         stop = time.monotonic() + COMMIT_EVERY_S if stop is None else stop
         for number, reading in enumerate(readings):
@@ -244,12 +242,12 @@ class Indexer:
                 raise
             except InterruptedParseError:
                 reading.failed = reading.interrupted = True
-            except Exception:  # one note that we fail on must not keep all others out
+            except Exception:  # one note that fails must not block all others
                 log.exception("note_failed")
                 reading.failed = True
 
     def stage(self, readings: list[Reading], *, budget_s: float = SLICE_S) -> bool:
-        """Store chunks of the large ones, a slice of them; True when all are. For the writing thread."""
+        """Store a slice of the chunks of large sources; return True when done. For the writing thread."""
         for reading in readings:
             new, staged = reading.prepared, reading.staged
             if new is None or len(new.chunks) <= STAGED_CHUNKS:
@@ -266,7 +264,7 @@ class Indexer:
         return True
 
     def commit(self, readings: list[Reading], *, at_s: int | None = None) -> Applied:
-        """Bring what was read into the index, in one commit. For the writing thread."""
+        """Apply the readings to the index in one commit. For the writing thread."""
         done = Applied()
         gone_since_s = int(time.time()) if at_s is None else at_s
         try:
@@ -278,7 +276,7 @@ class Indexer:
                     elif self._newest.get(reading.path, 0) < reading.order:
                         self._apply_one(reading, changes, done, gone_since_s)
         except BaseException:
-            for reading in readings:  # nothing of it was committed: the cache must not say otherwise
+            for reading in readings:  # nothing was committed: drop it from the cache
                 self.stamps.drop(reading.path)
             raise
         finally:
@@ -292,11 +290,11 @@ class Indexer:
 
     @property
     def has_waste(self) -> bool:
-        """Whether what was replaced, or not staged to its end, may still be on the disk."""
+        """Whether replaced or incompletely staged sources may still be on the disk."""
         return self._index.writer.has_waste
 
     def drop_some_waste(self) -> bool:
-        """Delete a slice of it; False when none is left. For the writing thread."""
+        """Delete a slice of the waste; return False when none is left. For the writing thread."""
         return self._index.drop_some_waste()
 
     def embed(self, vectors: Mapping[bytes, bytes], *, model_id: str) -> None:
@@ -306,7 +304,7 @@ class Indexer:
 
     def _apply_one(self, reading: Reading, changes: Transaction, done: Applied, gone_since_s: int) -> None:
         path = reading.path
-        # By the rules of a comparison that began since it was read.
+        # By the rules of the newest comparison, which may have begun after the reading.
         found = reading.found if self._is_selected(path) else None
         if isinstance(found, Skipped) and found.path != path:  # no text: it can't be in the index
             done.skipped.append(found)
@@ -334,7 +332,7 @@ class Indexer:
             done.skipped.append(Skipped(path, "failed"))
             done.interrupted += [path] if reading.interrupted else []
             return
-        else:  # the index knew these bytes when it was asked, and does not any more
+        else:  # the bytes were known to the index in `sift`, but not any more
             done.unsettled.append(path)
             return
         if not found.settled:
@@ -347,7 +345,7 @@ class Indexer:
                 self._index.let_go(reading.staged)
 
     def _read(self, path: str, now_ns: int) -> SourceText | Skipped | None:
-        """Read what is a source; None also for a file that the rules do not select any more."""
+        """Read a source; None if the file is gone or no longer selected by the rules."""
         return read_source(self._root, path, now_ns=now_ns) if self._is_selected(path) else None
 
     def _is_selected(self, path: str) -> bool:
@@ -360,32 +358,32 @@ class Indexer:
 class Suspects:
     """The paths that are being parsed, in a file of the index folder for each lane.
 
-    The daemon writes a file before it parses and removes it when the rows are committed. What a file still
-    names at the next start may be why there is a next start. It is not flushed: it must survive a process,
-    not a power cut. A disk that is full costs this help, no more.
+    The daemon writes a file before it parses and removes it after the commit. Paths found at the next start
+    may have crashed the daemon. The file is not synced: it must survive a crash of the process, not a power
+    cut. On a full disk only this protection is lost.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def mark(self, lane: str, paths: list[str]) -> None:
-        """Say what is about to be parsed."""
+        """Record the paths about to be parsed."""
         with suppress(OSError):
             self._file(lane).write_text(json.dumps(paths), encoding="ascii")
 
     def clear(self, lane: str) -> None:
-        """Say that it went well."""
+        """Record that parsing succeeded."""
         with suppress(OSError):
             self._file(lane).unlink(missing_ok=True)
 
     def clear_all(self) -> None:
-        """Say that the daemon stops because it was told to."""
+        """Remove all records, when the daemon stops regularly."""
         for file in self._folder.glob("parsing.*"):
             with suppress(OSError):
                 file.unlink(missing_ok=True)
 
     def left(self) -> frozenset[str]:
-        """Return what was in hand at the last end of the daemon."""
+        """Return the paths that were being parsed when the daemon last ended."""
         found: set[str] = set()
         for file in self._folder.glob("parsing.*"):
             with suppress(OSError, ValueError):
@@ -401,7 +399,7 @@ def _is_tame(text: str) -> bool:
 
 
 def _kept_stamp(reading: Reading) -> FileStamp:
-    """Return the stamp to keep: one that equals no file's where the file may change without a new one."""
+    """Return the stamp to store: RACY if the file may change without changing its stamp."""
     assert isinstance(reading.found, SourceText)
     stamp = reading.found.stamp
     racy = reading.now_ns - max(stamp.mtime_ns, stamp.ctime_ns) < RACY_NS

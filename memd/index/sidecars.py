@@ -1,17 +1,16 @@
-"""Sidecars: vectors that travel with the notes, a .vec file for each source in memory/index/vectors/.
+"""Sidecars: vectors stored beside the notes, a .vec file per source in memory/index/vectors/.
 
-What another machine has embedded is adopted here, what is embedded here is exported. For the writing thread,
-in slices of its time. A sidecar is a convenience, never a source: a useless one is ignored, counted by its
-reason (REASONS), and written anew. It is believed as far as the notes beside it are: who writes the one can
-write the other, and what a wrong vector can do is to rank a note of the same folder.
+Vectors embedded on other machines are adopted from here, those embedded locally are exported. For the writing
+thread, in slices. A sidecar is optional, never a source of truth: an unusable one is ignored, counted by its
+reason (REASONS), and replaced. It is trusted as much as the notes beside it: whoever can write one can write
+the other, and a wrong vector only affects the rank of a note in the same folder.
 
-The folder may have come with a clone. From the root on, every step is relative to an open folder and follows
-no link, so that nothing in the folder leads out of it. Files with names that memd does not make are not
-read, counted or removed.
+The folder may come from a clone. All paths are opened relative to the root without following links, so that
+no link leads outside. Files with names that memd does not generate are not read, counted or removed.
 
 The format, byte by byte: "memdvec1"; the header's length, u32; the header, JSON {model_id, dim, count};
 count chunk hashes of 16 bytes; count vectors of dim float32; blake2b-256 over all of it. Numbers are
-little-endian. Nothing in a file is believed, and nothing is allocated by what it says.
+little-endian. All content is validated, and no size in a file is used for an allocation.
 """
 
 from __future__ import annotations
@@ -44,50 +43,50 @@ from memd.index.index import Index
 from memd.index.matrices import Held
 from memd.index.vectors import FLOAT_BYTES
 
-# Chunks that wait are looked at in fours for each source that may be taken at once: a note has a few.
+# Waiting chunks fetched per source that may be adopted: a note has a few.
 LOOK_AHEAD = 4
 MAX_CHUNKS = 4096  # in one commit, one source aside: 6 MiB of the shipped model
-EXPORT_S = 0.05  # of looking at sources; what was saved meanwhile waits so long
+EXPORT_S = 0.05  # time spent on sources per call, during which saves wait
 
-# An unneeded file may be needed again: another branch, a note that was moved out and comes back.
+# An unneeded file may be needed again: after a change of branch, or when a moved note returns.
 KEPT_S: Final = 24 * 3600
 BELOW_ROOT = ("memory", "index", "vectors")
 NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{8}\.vec")
 TEMPORARY = re.compile(rf"\.~{NAME.pattern}\.tmp")  # Dropbox leaves names alone that begin so
-# Ten times the notes of a large workspace; a listing of so many takes 20 MB. More is not our doing.
+# Ten times the notes of a large workspace; listing this many takes 20 MB.
 MAX_NAMES = 200_000
-MAX_TRIED = 4  # files with one key: every machine that embedded a source before it saw a sidecar left one
+MAX_TRIED = 4  # files with one key: machines that embed a source independently write one each
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _ROOT = os.O_RDONLY | os.O_DIRECTORY
 _FOLDER = _ROOT | os.O_NOFOLLOW
 
-# Why no vectors come from a file, or go into one → what that means for people. `ignored` counts by these.
+# Reason why a file was not used or written → explanation for people. `ignored` counts by these keys.
 REASONS: Final[Mapping[str, str]] = {
-    # It is damaged: it goes when the vectors of its source are written anew.
+    # Damaged files: removed when the vectors of the source are written again.
     "checksum": "is damaged: its bytes do not have the checksum at its end",
     "header": "has a header that cannot be read",
     "not-a-sidecar": "does not begin as a sidecar does",
     "vector": "has a vector that is not of length 1",
     "wrong-size": "is shorter or longer than it should be",
-    # It is whole, but not what its name says: it goes then, too.
+    # Intact files that do not match their name: also removed then.
     "name": "has another name than its bytes ask for",
     "other-chunks": "is of a source that was cut into other chunks",
     "other-model": "has vectors of another model",
-    # It is no file of memd's, or a disk hides what it is: it stays.
+    # Not memd's files, or unreadable: they stay.
     "not-a-file": "is a link, pipe, folder or device",
     "unreadable": "cannot be read: permissions or a failing disk",
-    # The folder is not usable, or not all of it.
+    # The folder cannot be used, or only a part of it.
     "folder": "memory/index/vectors cannot be used: it is a link, no folder, or not ours to read",
     "too-many": "is one of more files than are looked at",
-    # Nothing is written.
+    # Nothing was written.
     "too-large": "would have more than 64 MiB",
     "unwritable": "cannot be written: permissions, a full or a failing disk",
 }
 SPARED = frozenset({"not-a-file", "unreadable"})
 
 MAGIC: Final = b"memdvec1"
-HASH_BYTES: Final = 16  # of a chunk's hash, and of a key
+HASH_BYTES: Final = 16  # of a chunk's hash and of a key
 CHECKSUM_BYTES: Final = 32
 MAX_HEADER_BYTES: Final = 64 * 1024
 # The longest note that is read has some 14,000 chunks of the default size, 21 MiB with the shipped model.
@@ -96,26 +95,26 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 LENGTH_TOLERANCE: Final = 1e-3
 _LENGTH: Final = struct.Struct("<I")
 _HEADER_AT: Final = len(MAGIC) + _LENGTH.size
-MAX_START_BYTES: Final = _HEADER_AT + MAX_HEADER_BYTES  # in which the header ends
+MAX_START_BYTES: Final = _HEADER_AT + MAX_HEADER_BYTES  # the header ends within this
 
 
 def adopt_sidecars(
     index: Index, folder: SidecarFolder, *, model_id: str, dim: int, tried: set[str], limit: int
 ) -> int:
-    """Give sources that wait the vectors of their sidecars, in one commit.
+    """Store the vectors that waiting sources have in sidecars, in one commit.
 
-    Only the sources of the next chunks to be embedded are looked at, so that it is cheap before each batch.
+    Only the sources of the next chunks to be embedded are checked, so it is cheap enough before each batch.
 
     Args:
         index: whose new vectors are those of *model_id*.
-        folder: where sidecars are.
-        model_id: other models' sidecars are passed over.
+        folder: of the sidecars.
+        model_id: sidecars of other models are ignored.
         dim: of its vectors.
-        tried: names of files that were read, so that none is read twice; grows.
-        limit: sources taken at most.
+        tried: names of files already read; grows.
+        limit: number of sources at most.
 
     Returns:
-        How many sources have their vectors now; 0 when what comes next has no sidecar.
+        How many sources got vectors; 0 when the next ones have no sidecar.
 
     Raises what `Transaction.embed` raises.
     """
@@ -220,7 +219,7 @@ class SidecarFolder:
         self._bad: dict[str, dict[str, str]] = {}  # key → name → reason
 
     def refresh(self) -> None:
-        """Look which files there are now. `find` goes by the last look: a listing for each would be slow."""
+        """List the files. `find` uses the last listing, since a listing per call would be slow."""
         unusable = False
         try:
             with self._opened() as folder:
@@ -234,7 +233,7 @@ class SidecarFolder:
         self._unusable = unusable
 
     def names(self, key: str) -> list[str]:
-        """Return the names of the files for a key, as of the last look; not more than a few."""
+        """Return the names of the files for a key in the last listing, at most MAX_TRIED."""
         if self._names is None:
             self.refresh()
         names = self._names or []
@@ -242,7 +241,7 @@ class SidecarFolder:
         return names[start : min(bisect_left(names, f"{key}~"), start + MAX_TRIED)]
 
     def find(self, model_id: str, dim: int, hashes: Sequence[bytes]) -> list[bytes] | None:
-        """Return the row bytes for a source's chunk hashes, in their order; None where no file has them."""
+        """Return the row bytes for a source's chunk hashes, in their order; None if no file has them."""
         wanted = sidecar_key(model_id, dim, hashes)
         names = self.names(wanted)
         if not names:
@@ -265,7 +264,7 @@ class SidecarFolder:
         return None
 
     def holds(self, model_id: str, dim: int, hashes: Sequence[bytes]) -> bool:
-        """Tell whether there is a file for these chunks; its size is looked at, its bytes are not."""
+        """Return whether there is a file for these chunks; only its size is checked."""
         wanted = sidecar_key(model_id, dim, hashes)
         bad = self._bad.get(wanted, {})
         names = [name for name in self.names(wanted) if name not in bad]
@@ -321,7 +320,7 @@ class SidecarFolder:
         return removed
 
     def damaged(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, reason) of the files that nobody can use, whatever they were meant for."""
+        """Yield (name, reason) of all unusable files."""
         self.refresh()
         with suppress(OSError), self._opened() as folder:
             for name in self._names or []:
@@ -333,14 +332,14 @@ class SidecarFolder:
                     yield name, "unreadable"
 
     def discard(self, name: str) -> None:
-        """Remove a file of ours that is damaged."""
+        """Remove a damaged sidecar."""
         if NAME.fullmatch(name):
             with suppress(OSError), self._opened() as folder:
                 self._remove(folder, name)
 
     @contextmanager
     def _opened(self, *, make: bool = False) -> Iterator[int]:
-        """Open the folder; with *make* also where it is not there yet. memory/ itself is never made."""
+        """Open the folder; with *make* create it, but never memory/ itself."""
         folder = os.open(self._root, _ROOT)
         try:
             for name in BELOW_ROOT:
@@ -368,7 +367,7 @@ class SidecarFolder:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """Note why a file is of no use, and go on."""
+        """Record why a file is unusable, and suppress the error."""
         try:
             yield
         except SidecarError as error:
@@ -403,7 +402,7 @@ class SidecarFolder:
 
 
 class SidecarError(Exception):
-    """A file, or what should become one, is of no use. *reason* is one of REASONS."""
+    """A file, or the data for one, is unusable. *reason* is a key of REASONS."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(REASONS[reason])
@@ -431,10 +430,10 @@ def sidecar_name(wanted: str, body: bytes) -> str:
 
 
 def sidecar_sizes(model_id: str, dim: int, count: int) -> tuple[int, int]:
-    """Return the least and the most bytes that a file for *count* chunks has.
+    """Return the minimum and maximum size of a file for *count* chunks, in bytes.
 
     Raises:
-        SidecarError: so many chunks are not kept.
+        SidecarError: too many chunks for a file.
     """
     rest = _HEADER_AT + count * (HASH_BYTES + dim * FLOAT_BYTES) + CHECKSUM_BYTES
     least = rest + len(msgspec.json.encode(Header(model_id, dim, count)))
@@ -464,10 +463,10 @@ def encode(model_id: str, vectors: Sequence[tuple[bytes, bytes]], dim: int) -> b
 
 
 def decode(body: bytes, *, model_id: str, dim: int, hashes: Sequence[bytes]) -> list[bytes]:
-    """Return the row bytes for *hashes*, in their order, out of a file that is exactly theirs.
+    """Return the row bytes for *hashes*, in their order, from a file that matches exactly.
 
     Raises:
-        SidecarError: it is anything else.
+        SidecarError: the file does not match, or is damaged.
     """
     header, hashes_at = _header(body)
     row_bytes = dim * FLOAT_BYTES
@@ -490,7 +489,7 @@ def decode(body: bytes, *, model_id: str, dim: int, hashes: Sequence[bytes]) -> 
 
 
 def expect_sound(filename: str, body: bytes) -> None:
-    """Raise SidecarError unless *body* is whole and has the name that it must have."""
+    """Raise SidecarError unless *body* is intact and matches *filename*."""
     header, at = _header(body)
     if header.dim < 1:
         raise SidecarError("header")
@@ -515,7 +514,7 @@ def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes
     found = []
     for digest, row, crc in index.matrices.ledger.source_rows(source, active.number):
         vector = bytes(rows.buffer[row * size : (row + 1) * size]) if row >= 0 else b""
-        # What the disk has damaged since the start must not travel, with a checksum that calls it right.
+        # A row damaged on the disk must not be exported with a valid checksum.
         if row < 0 or zlib.crc32(vector) != crc:
             return None
         found.append((digest, vector))
@@ -524,7 +523,7 @@ def _vectors(index: Index, active: Held, source: int) -> list[tuple[bytes, bytes
 
 def _content(folder: int, name: str, bounds: tuple[int, int], *, most: int = MAX_BYTES) -> bytes:
     """Return the first *most* bytes of a regular file whose size is within *bounds*."""
-    # Opening a device may already do something; between the two looks it may have been replaced.
+    # Opening a device may have effects; the second check is for a file replaced in between.
     _expect_file(os.stat(name, dir_fd=folder, follow_symlinks=False), bounds)
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
@@ -546,10 +545,10 @@ def _expect_file(status: os.stat_result, bounds: tuple[int, int]) -> None:
 
 
 def _put(folder: int, name: str, body: bytes) -> None:
-    """Write under a name that is no sidecar's, then give it its own.
+    """Write to a temporary name, then rename.
 
-    Nothing is synced: after a power cut a file may be short or empty, which its size and its checksum
-    tell, and a first run over thousands of notes would wait for the disk thousands of times.
+    Nothing is synced: after a power cut a file may be short or empty, which size and checksum reveal, and
+    a first run over thousands of notes would wait for thousands of syncs.
     """
     temporary = f".~{name}.tmp"
     with suppress(FileNotFoundError):  # of a process that was killed
@@ -566,7 +565,7 @@ def _put(folder: int, name: str, body: bytes) -> None:
 
 
 def _is_old(folder: int, name: str, now_s: float) -> bool:
-    """Tell whether a file was written a day before *now_s*."""
+    """Return whether a file is a day older than *now_s*."""
     try:
         return now_s - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > KEPT_S
     except OSError:
@@ -574,7 +573,7 @@ def _is_old(folder: int, name: str, now_s: float) -> bool:
 
 
 def _is_of(folder: int, name: str, model: tuple[str, int]) -> bool:
-    """Tell whether a regular file says at its beginning that its vectors are of *model*."""
+    """Return whether a file's header names this *model*."""
     try:
         start = _content(folder, name, (0, MAX_BYTES), most=MAX_START_BYTES)
         return model_of(start) == model
@@ -583,7 +582,7 @@ def _is_of(folder: int, name: str, model: tuple[str, int]) -> bool:
 
 
 def _header(body: bytes) -> tuple[Header, int]:
-    """Return the header, and where it ends."""
+    """Return the header and its end."""
     if len(body) < _HEADER_AT or not body.startswith(MAGIC):
         raise SidecarError("not-a-sidecar")
     (length,) = _LENGTH.unpack_from(body, len(MAGIC))
