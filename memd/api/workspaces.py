@@ -22,7 +22,7 @@ from memd.api.results import (
     WorkspaceSummary,
 )
 from memd.api.status import counts, not_open
-from memd.errors import ConfigError, InvalidError, MemdError, NestedError
+from memd.errors import ConfigError, DeadlineError, IndexDamagedError, InvalidError, MemdError, NestedError
 from memd.index.snapshot import View
 from memd.languages import Language
 from memd.registry import root_for
@@ -87,14 +87,19 @@ async def configure(
             )
         except ConfigError as error:
             raise InvalidError(f"$.settings: {error}; nothing was changed") from error
-    opened = await workspaces.find(str(root))
-    found = await workspaces.read(_languages_of, opened, call)
-    return WorkspaceConfigureResult(root=str(root), config=opened.config, languages_found=found)
+
+    async def shown(opened: OpenWorkspace) -> WorkspaceConfigureResult:
+        found = await workspaces.read(_languages_of, opened, call)
+        return WorkspaceConfigureResult(root=str(root), config=opened.config, languages_found=found)
+
+    return await workspaces.using(str(root), shown)
 
 
 def _languages_of(opened: OpenWorkspace, call: Call) -> list[Language]:
-    with opened.view(call.is_over, agent=False) as view:
+    """Return the languages of the notes; [] if the index cannot be read: the settings hold all the same."""
+    with suppress(DeadlineError, IndexDamagedError), opened.view(call.is_over, agent=False) as view:
         return list(languages_of(view))
+    return []
 
 
 async def list_all(workspaces: Workspaces, asked: NoParams, _call: Call) -> WorkspaceListResult:
