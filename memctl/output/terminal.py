@@ -7,6 +7,8 @@ import io
 import os
 import signal
 import sys
+import time
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import IO, Any, Self
@@ -192,10 +194,15 @@ class LiveStatus:
 
     def pause(self, seconds: float) -> None:
         """Wait; return early when the window is resized or the process is continued after Ctrl-Z."""
-        try:
-            woken = {self._woken.get(timeout=seconds)}
-        except Empty:
-            return
+        stop_s = time.monotonic() + seconds
+        woken: set[int] = set()
+        while not woken:
+            left_s = max(0.0, stop_s - time.monotonic())
+            # A signal that arrives just before the wait does not end it, and its handler runs after the wait.
+            with suppress(Empty):
+                woken.add(self._woken.get(timeout=min(left_s, WAKING_S)))
+            if not woken and left_s == 0:
+                return
         while not self._woken.empty():
             woken.add(self._woken.get())
         if signal.SIGCONT in woken:  # the shell has written below the page: draw the next page below that
@@ -208,6 +215,7 @@ class LiveStatus:
 
 
 _WAKING = (signal.SIGWINCH, signal.SIGCONT)
+WAKING_S = 0.5  # the longest time until a page is drawn again after one of them; short enough for a person
 
 
 class _Page:
