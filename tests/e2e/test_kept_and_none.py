@@ -83,14 +83,15 @@ def told(daemon: Daemon, method: str, params: dict) -> str:
     """Return the bytes of an answer or error but for what two daemons never share."""
     root = str(daemon.home / "notes")
     given = json.loads(json.dumps(params).replace("ROOT", root))
-    stop = time.monotonic() + 20  # a model that is late on a loaded machine leaves its arm out: asked again
+    # Asked again while the model is late on a loaded machine, or one of the two is still indexing a write.
+    stop = time.monotonic() + 20
     while time.monotonic() < stop:
         try:
             with daemon.client() as client:
                 answer = client.call(method, {"workspace": root, "agent": True, **given}, timeout_s=60)
         except RpcError as error:
             return _plain(str(error), root)
-        if not answer.get("degraded"):
+        if not answer.get("degraded") and '"busy"' not in json.dumps(answer):
             break
     return _plain(answer, root)
 
