@@ -78,8 +78,7 @@ def languages_of(view: View) -> tuple[Language, ...]:
     if not (HAS_NUMPY and count):
         return ()
     view.vocabulary.read(view.reader, count, None)
-    frequency = view.vocabulary.document_frequency
-    candidates = [one for one, words in FUNCTION_WORDS.items() if frequency(*words) >= SPOKEN_SHARE * count]
+    candidates = _frequent_languages(view)
     if not candidates:
         return ()
     signs = np.stack([_signs(view, FUNCTION_WORDS[one]) for one in candidates])
@@ -117,20 +116,21 @@ def _foreign(view: View, language: Language) -> Mask | None:
     known = masks.get(language)
     if known is not None:
         return known
-    columns, count = view.snapshot.columns, view.vocabulary.document_frequency
-    others = [
-        words
-        for other, words in FUNCTION_WORDS.items()
-        if other != language and count(*words) >= SPOKEN_SHARE * columns.count
-    ]
+    others = [one for one in _frequent_languages(view) if one != language]
     if not others:
         return None
     least = np.maximum(_signs(view, FUNCTION_WORDS.get(language, frozenset())) + 1, SIGNS)
-    found = np.zeros(len(columns.source), np.bool_)
-    for words in others:
-        found |= _signs(view, words) >= least
+    found = np.zeros(len(view.snapshot.columns.source), np.bool_)
+    for other in others:
+        found |= _signs(view, FUNCTION_WORDS[other]) >= least
     masks.put(language, found)
     return found
+
+
+def _frequent_languages(view: View) -> list[Language]:
+    """Return the languages whose function words occur often enough for SPOKEN_SHARE."""
+    least, frequency = SPOKEN_SHARE * view.snapshot.columns.count, view.vocabulary.document_frequency
+    return [language for language, words in FUNCTION_WORDS.items() if frequency(*words) >= least]
 
 
 def _signs(view: View, words: frozenset[str]) -> NDArray[np.uint8]:
