@@ -135,7 +135,7 @@ class KeywordPart:
     file_bm25: float  # of their file parts
     shares: Shares  # how much each of the three counts
     evidence: float  # Σ share · bm25 over the three
-    reachable: float  # Σ idf · times over the words
+    reachable: float  # Σ idf · times over the words; the idf of its forms for a word in no chunk
     score: float  # tanh(2 · evidence / reachable)
     weight: float
     part: float  # weight · score

@@ -84,8 +84,12 @@ class KeywordArm:
 
     @property
     def reachable(self) -> float:
-        """The BM25 of a chunk full of every word."""
-        return sum(term.idf * term.times for term in self.words)
+        """The BM25 of a chunk full of every word; a word that only its forms represent has their idf."""
+        represented = {term.text: term.idf for term in self.terms if term.forms}
+        return sum(
+            (term.idf if term.document_frequency else represented.get(term.text, term.idf)) * term.times
+            for term in self.words
+        )
 
     def scores_of(self, ids: Sequence[int] | Ids) -> list[float]:
         """Return each chunk's score in [0, 1), from its own words and the words of its source."""

@@ -10,7 +10,7 @@ from tests_support import Notes
 from memd.index.postings import counted
 from memd.languages import Language
 from memd.search.keyword import K1, B, KeywordArm, bm25_of_sources, keyword_arm
-from memd.search.query import Query, parse
+from memd.search.query import FORMS_SHARE, Query, parse
 from memd.search.score import PreparedQuery
 from memd.search.search import Answer, search
 from memd.search.word_forms import FEW_CHUNKS, languages_of, with_forms
@@ -88,6 +88,13 @@ def test_forms_count_as_one_term_for_less_than_the_word(notes):
     of_word, *of_forms = (bm25(notes, path, "connected") for path in ("a.md", "b.md", "c.md"))
     assert of_forms[0] == of_forms[1]
     assert 0 < of_forms[0] < of_word
+
+
+def test_a_form_of_a_word_that_no_note_has_loses_only_the_share_of_forms(notes):
+    """The idf of the missing word, the highest there is, does not lower the score as well."""
+    notes.save({name: text for name, text in MEDICAL.items() if name != "word.md"})
+    of_form, of_word = (np.arctanh(bm25(notes, "form.md", typed)) for typed in ("inhibits", "inhibition"))
+    assert of_form / of_word == pytest.approx(FORMS_SHARE)
 
 
 def test_in_a_source_that_has_the_word_its_forms_count_as_the_word(notes):
