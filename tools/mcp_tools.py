@@ -9,19 +9,20 @@ import inspect
 import json
 import textwrap
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from memd.api.methods import METHODS
 from memd.search.filters import FILTER_KEYS
-from tools.generate import comments_of, structs
+from tools.generate import comments_of
 
-_FILTERS = {
-    one.key: f"{one.help.capitalize()} ({one.value}{'; of several, all' if one.several == 'all' else ''})"
-    for one in FILTER_KEYS
-    if one.option
+# By default the help of the command line's option.
+_FILTERS = {one.key: one.help.capitalize() for one in FILTER_KEYS if one.option} | {
+    "tag": "Only notes with all of these tags",
+    "since": "Only notes of this day or later: 2026-05-01, yesterday, 7d, last-week",
+    "until": "Only notes of this day or earlier; 2026-05: that month included",
+    "path": "Only notes whose path matches one of these, as daily/*.md",
 }
 # Parameter → why no tool has it.
 HIDDEN_PARAMS = {
@@ -51,10 +52,11 @@ HIDDEN_KEYS = {
     "ForgetResult": ("took_ms", "workspace"),
 }  # fmt: skip
 # Added to an answer by the server.
-NOTE = {"type": "string", "description": 'What the answer lacks; "" where all is well'}
-COMPLETE = {"type": "boolean", "description": "Whether everything that is saved could be searched"}
+NOTE = {"type": "string"}  # what the answer lacks; "" where all is well
+COMPLETE = {"type": "boolean"}  # whether everything that is saved could be searched
 
-READS = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+# The other hints have a meaning for tools that write alone.
+READS = {"readOnlyHint": True, "openWorldHint": False}
 # Destructive, because `update` replaces the text of an entry.
 WRITES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": False}
 DELETES = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True, "openWorldHint": False}
@@ -71,14 +73,16 @@ class Tool(NamedTuple):
     method: str = ""  # "": the tool's name
     hidden: Mapping[str, str] = {}  # parameter → why this tool does not have it
     required: tuple[str, ...] = ()  # parameters that are optional in the method
+    schemas: Mapping[
+        str, Any
+    ] = {}  # argument that the server handles itself, or takes in another form → type
 
 
-_QUERY = (
-    "What to look for: a question or some words, in any language. "
-    '"Quoted words" stand together, -word excludes.'
-)
-_SYNC = "Wait until everything that is saved by now is searchable, a few seconds at most"
+_QUERY = 'A question or some words, in any language; "quoted words" occur together, -word excludes'
+_SYNC = "First wait until everything saved by now is searchable, some seconds at most"
 _BUDGET = "the budget says how much"
+_FLAG = {"type": "boolean"}  # a number of milliseconds is for programs
+_TEXTS = {"type": "array", "items": {"type": "string"}}
 
 TOOLS = (
     Tool(
@@ -89,20 +93,22 @@ TOOLS = (
         Find what the user's notes and earlier memories say, by meaning and by words.
 
         Use it when a question may have been answered or decided before. Returns ranked stretches of notes
-        with path, lines, snippet and score (0 to 1, comparable between answers). Look at confidence first:
-        "none" means that nothing there is a good match, and the hits are only the nearest; `note` says what
-        else the answer lacks. A hit with `superseded_by` is out of date: rely on those notes in its place.
-        Read more of a hit with get; cite path and lines.
+        with path, lines, snippet and score (0 to 1, comparable between answers). Look at `confidence` first:
+        "none" means that nothing is a good match, and the hits are only the nearest; `note` says what else
+        the answer lacks. A hit with `superseded_by` is out of date: rely on those notes in its place. Read
+        more of hits with get; cite path and lines.
         """,
         {
             **_FILTERS,
             "query": _QUERY,
-            "limit": "At most this many hits",
-            "mode": "hybrid unless you need exact words (keyword) or meaning alone (vector)",
-            "min_score": "Only hits of this score or better",
+            "limit": "Hits at most",
+            "mode": "keyword: exact words alone; vector: meaning alone",
+            "min_score": "Lowest score of a hit",
             "sync": _SYNC,
+            "fields": "Only these keys of each hit, as path, start_line, title: a cheap list",
         },
         hidden={"prefix": "for who types while the hits are shown"},
+        schemas={"tag": _TEXTS, "path": _TEXTS, "sync": _FLAG, "fields": _TEXTS},
     ),
     Tool(
         "recall",
@@ -117,9 +123,10 @@ TOOLS = (
         {
             **_FILTERS,
             "query": _QUERY,
-            "budget_tokens": "At most this many tokens come back",
+            "budget_tokens": "Tokens at most",
             "sync": _SYNC,
         },
+        schemas={"tag": _TEXTS, "path": _TEXTS, "sync": _FLAG},
         hidden={
             "limit": _BUDGET,
             "min_score": _BUDGET,
@@ -134,16 +141,17 @@ TOOLS = (
         "Read a note",
         READS,
         """\
-        Read a note, or some lines of it: the context around a hit of search_memory.
+        Read a note, some lines of it, or several notes: the context around hits of search_memory.
 
         `links` names the notes that it links to and those that link to it; `superseded_by` those that hold in
         its place; `hash` is what extract_memory takes to update an entry.
         """,
         {
-            "path": "The path of a hit or source",
-            "start_line": "First line, from 1",
+            "path": "The path of a hit, or several paths, read whole",
+            "start_line": "First line",
             "end_line": "Last line, inclusive",
         },
+        schemas={"path": {"anyOf": [{"type": "string"}, _TEXTS]}},
         hidden={"id": "hits are named by path and lines"},
         required=("path",),
     ),
@@ -154,14 +162,13 @@ TOOLS = (
         """\
         Say why search_memory does not return a note that you or the user expected for a query.
 
-        Names the first stage that dropped it (not a source, not indexed yet, filtered, no arm found it, below
-        the floor, folded into a near duplicate, outranked) with its values and what to do; "returned" if it
-        is among the hits.
+        Names the first stage that dropped it (not indexed yet, filtered, not found, below the floor, folded,
+        outranked) with its values and what to do; "returned" if it is among the hits.
         """,
         {
-            "path": "The path of the note, relative to the workspace",
+            "path": "The path of the note",
             "query": _QUERY,
-            "line": "Ask about what stands at this line",
+            "line": "Ask about the text at this line",
         },
         method="why",
         hidden=dict.fromkeys(
@@ -177,25 +184,24 @@ TOOLS = (
         Remember one fact, decision or preference for later sessions, as a Markdown entry.
 
         Use it when something will be true beyond this conversation and nobody wrote it down. One fact an
-        entry, with topic and title. Never store passwords, keys or tokens: they are refused. The entry is
-        kept as soon as this returns, and search_memory finds it if `indexed` is true, else a little later: do
-        not store it again. `similar` names notes that may say the same, with the reason and their dates. When
-        a fact changed, name the old note in `supersedes`: it is kept, ranks behind the new one and says so.
-        To correct an entry itself, `update` it: MEMD_CHANGED means that somebody else changed it, so read it
+        entry. Never store passwords, keys or tokens: they are refused. The entry is kept as soon as this
+        returns: do not store it again if `indexed` is false. `similar` names notes that may say the same.
+        When a fact changed, name the old note in `supersedes`: it is kept, ranks behind the new one and says
+        so. To correct an entry itself, `update` it; MEMD_CHANGED means that somebody else changed it: read it
         again first.
         """,
         {
-            "topic": "A short subject, as deploy or user-preferences: the entry's folder",
-            "title": "The fact in one line, in words somebody would search for",
-            "content": "Markdown that is clear without this conversation: what holds, why, since when, "
-            "where it comes from",
+            "topic": "A short subject, as deploy or user-preferences",
+            "title": "The fact in one line, in words to search for",
+            "content": "Markdown that is clear without this conversation: what holds, why, since when",
             "tags": "A few words to filter by",
             "supersedes": "Notes that this one corrects or replaces: paths, or ids of entries",
-            "related": "Notes that it links to: paths, or ids of entries",
-            "update": "Id or path of an entry whose text this content replaces, in the same file",
-            "hash": "With update: the hash that get or an earlier call gave of it",
+            "related": "Notes that it links to, likewise",
+            "update": "Id or path of an entry whose text this replaces",
+            "hash": "With update: its hash, from get",
             "daily": "Append it to the log of today: for what happened, not for what holds",
         },
+        schemas={"supersedes": _TEXTS, "related": _TEXTS},
     ),
     Tool(
         "forget_memory",
@@ -237,9 +243,10 @@ def _entry(tool: Tool) -> dict[str, Any]:
             "title": tool.title,
             "description": inspect.cleandoc(textwrap.dedent(tool.description)),
             "inputSchema": _input(tool, method.params),
-            "outputSchema": _output(method.result),
-            "annotations": {"title": tool.title, **tool.hints},
+            "annotations": tool.hints,
         },
+        # No client gets this: it would cost an agent as many tokens as all the rest, in each conversation.
+        "answer": _answer(method.result),
     }
 
 
@@ -248,19 +255,15 @@ def _input(tool: Tool, params: type[msgspec.Struct]) -> dict[str, Any]:
     schema, comments = _schemas(params)[params.__name__], comments_of(params)
     hidden = HIDDEN_PARAMS.keys() | tool.hidden.keys()
     taken = {name: _plain(one) for name, one in schema["properties"].items() if name not in hidden}
+    taken |= {name: dict(one) for name, one in tool.schemas.items()}
     for name, one in taken.items():
         one["description"] = tool.texts.get(name) or _sentence(comments.get(name, name))
     required = [name for name in taken if name in {*schema["required"], *tool.required}]
     first = {name: taken[name] for name in required}
-    return {
-        "type": "object",
-        "properties": first | taken,
-        "required": required,
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": first | taken, "required": required}
 
 
-def _output(result: type[msgspec.Struct]) -> dict[str, Any]:
+def _answer(result: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the schema of a tool's answer: that of its method without hidden keys, plus `note`."""
     schema = _pruned(result.__name__, _schemas(result))
     added = {"complete": COMPLETE} if "index" in result.__struct_fields__ else {}
@@ -276,8 +279,11 @@ def _schemas(kind: type[msgspec.Struct]) -> dict[str, Any]:
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a parameter without null: an agent omits the parameter instead."""
     kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
-    told = {key: value for key, value in schema.items() if key != "anyOf"}
-    if told.get("default", ...) in (None, []):
+    # The daemon checks lengths and patterns with a clear error, and an empty default is no news.
+    told = {
+        key: one for key, one in schema.items() if key not in {"anyOf", "minLength", "maxLength", "pattern"}
+    }
+    if told.get("default", ...) in (None, [], False):
         del told["default"]
     if "enum" in told:
         told["type"] = "string"
@@ -290,18 +296,9 @@ def _pruned(name: str, schemas: dict[str, Any]) -> dict[str, Any]:
 
     No key is required, because the daemon that answers may be older or newer.
     """
-    comments = comments_of(_kinds()[name])
-    properties = {}
-    for key, schema in schemas[name]["properties"].items():
-        if key not in HIDDEN_KEYS.get(name, ()):
-            said = {"description": comments[key]} if comments.get(key) else {}
-            properties[key] = _inlined(schema, schemas) | said
-    return {"type": "object", "properties": properties}
-
-
-@cache
-def _kinds() -> dict[str, type]:
-    return {kind.__name__: kind for kind in structs()}
+    hidden = HIDDEN_KEYS.get(name, ())
+    shown = {key: one for key, one in schemas[name]["properties"].items() if key not in hidden}
+    return {"type": "object", "properties": {key: _inlined(one, schemas) for key, one in shown.items()}}
 
 
 def _inlined(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:

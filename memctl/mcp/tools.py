@@ -16,6 +16,7 @@ from memctl.mcp.jsonrpc import JsonRpcError
 from memctl.output import caveats
 
 BYTES_PER_TOKEN = 4  # the daemon's estimate
+MOST_NOTES = 20  # read by one call of `get`; arbitrary
 MODEL_ID_KEY = "memd/model_id"  # in `_meta`, which is for programs: it costs the agent no tokens
 
 
@@ -43,11 +44,50 @@ def call(params: dict[str, Any], asking: Asking) -> dict[str, Any]:
     if unknown := sorted(arguments.keys() - known.keys()):
         return _failed(f"unknown argument {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
     source = {"source": {"client": asking.client_name}} if entry["names_source"] else {}
+    schema = entry["answer"]
     try:
+        if "fields" in arguments:
+            schema = _with_fields(schema, arguments["fields"])
+            arguments = {key: one for key, one in arguments.items() if key != "fields"}
+        if name == "get" and isinstance(arguments.get("path"), list):
+            return _several(arguments, schema, asking)
         answer = asking.call(entry["method"], arguments | source)
-    except DaemonError as error:
+    except (DaemonError, ValueError) as error:
         return _failed(str(error))
-    return _succeeded(answer, entry["tool"]["outputSchema"], asking.note(answer))
+    return _succeeded(answer, schema, asking.note(answer))
+
+
+def _with_fields(schema: dict[str, Any], fields: Any) -> dict[str, Any]:
+    """Return the schema of a search's answer with only the keys *fields* of each hit; raises ValueError."""
+    known = schema["properties"]["hits"]["items"]["properties"]
+    if not isinstance(fields, list) or not fields or not set(map(str, fields)) <= known.keys():
+        raise ValueError(f"fields must be a list of some of {', '.join(known)}; not {fields!r:.200}")
+    kept = {key: known[key] for key in fields}
+    hits = {"type": "array", "items": {"type": "object", "properties": kept}}
+    return schema | {"properties": schema["properties"] | {"hits": hits}}
+
+
+def _several(arguments: dict[str, Any], schema: dict[str, Any], asking: Asking) -> dict[str, Any]:
+    """Read several notes; a note that cannot be read has its error in its place."""
+    paths = arguments["path"]
+    if not 1 <= len(paths) <= MOST_NOTES or not all(isinstance(path, str) for path in paths):
+        raise ValueError(f"path must be one path, or a list of 1 to {MOST_NOTES}; not {paths!r:.200}")
+    if arguments.keys() != {"path"}:
+        raise ValueError("start_line and end_line belong to one path: call get for each, or leave them out")
+    notes: list[dict[str, Any]] = []
+    for path in paths:
+        try:
+            answer = asking.call("get", {"path": path})
+        except DaemonError as error:
+            notes.append({"path": path, "error": str(error)})
+        else:
+            notes.append(shaped(answer | {"note": asking.note(answer)}, schema))
+    found = {"notes": notes}
+    return {
+        "content": [{"type": "text", "text": jsonrpc.as_text(found)}],
+        "structuredContent": found,
+        "isError": all("error" in note for note in notes),
+    }
 
 
 def _succeeded(answer: dict[str, Any], schema: dict[str, Any], note: str) -> dict[str, Any]:
@@ -91,6 +131,6 @@ def shaped(value: Any, schema: dict[str, Any]) -> Any:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """Return name → {tool, method, names_source: whether the method takes the name of the client}."""
+    """Return name → {tool, method, answer: its schema, names_source: whether the method takes an author}."""
     made = Path(__file__).with_name("tools.json").read_text(encoding="utf-8")
     return {entry["tool"]["name"]: entry for entry in json.loads(made)}

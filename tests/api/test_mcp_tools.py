@@ -22,7 +22,10 @@ class GainedParams(params.GetParams, frozen=True, kw_only=True):
 
 
 TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-SCHEMAS = {entry["tool"]["name"]: entry["tool"] for entry in json.loads(tools_json())}
+ENTRIES = json.loads(tools_json())
+SCHEMAS = {entry["tool"]["name"]: entry["tool"] for entry in ENTRIES}
+ANSWERS = {entry["tool"]["name"]: entry["answer"] for entry in ENTRIES}
+MAX_TOKENS = 1_800  # that every conversation of an agent pays for the list
 
 
 def own(tool: Tool) -> type[params.Params]:
@@ -35,7 +38,8 @@ def test_a_tool_takes_every_parameter_that_is_not_hidden(tool):
     """What a method gains is the tool's; what is hidden has a reason."""
     taken = SCHEMAS[tool.name]["inputSchema"]["properties"].keys()
     hidden = {name for name in own(tool).__struct_fields__ if name in HIDDEN_PARAMS} | tool.hidden.keys()
-    assert taken | hidden == set(own(tool).__struct_fields__)
+    assert taken - tool.schemas.keys() <= set(own(tool).__struct_fields__)
+    assert set(own(tool).__struct_fields__) <= taken | hidden
     assert not taken & hidden
     assert all(tool.hidden.values())
 
@@ -90,9 +94,15 @@ def test_the_method_refuses_what_the_schema_refuses(tool):
                     params.convert(given | {name: one[bound] + step}, own(tool))
 
 
+def test_the_list_of_tools_is_cheap():
+    """In the estimate of `recall`: four bytes a token."""
+    listed = json.dumps([entry["tool"] for entry in ENTRIES], ensure_ascii=False, separators=(",", ":"))
+    assert len(listed.encode()) // served.BYTES_PER_TOKEN <= MAX_TOKENS
+
+
 def test_an_answer_is_cut_to_what_its_schema_promises():
     """Whatever else the daemon says, in lists and in maps as well; what may be null may be null."""
-    schema = SCHEMAS["search_memory"]["outputSchema"]
+    schema = ANSWERS["search_memory"]
     answer = {"hits": [{"path": "a.md", "arms": {}, "folded": [{"path": "b.md", "id": 1}], "source": None}],
               "corrected": {"a": "b"}, "took_ms": 1.0, "model_id": None}  # fmt: skip
     assert served.shaped(answer, schema) == {
@@ -106,8 +116,8 @@ def test_an_answer_is_cut_to_what_its_schema_promises():
 
 def test_an_agent_is_told_all_of_a_hit_but_what_is_for_people_who_tune():
     """A key that hits gain is there by itself."""
-    hits = SCHEMAS["search_memory"]["outputSchema"]["properties"]["hits"]["items"]["properties"]
+    hits = ANSWERS["search_memory"]["properties"]["hits"]["items"]["properties"]
     assert hits.keys() == set(SearchHit.__struct_fields__) - set(mcp_tools.HIDDEN_KEYS["SearchHit"])
-    answers = SCHEMAS["search_memory"]["outputSchema"]["properties"].keys()
+    answers = ANSWERS["search_memory"]["properties"].keys()
     hidden = set(HIDDEN_KEYS["SearchResult"])
     assert answers == set(SearchResult.__struct_fields__) - hidden | {"note", "complete"}
