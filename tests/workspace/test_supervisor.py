@@ -10,7 +10,6 @@ from memd.workspace import supervisor
 @pytest.mark.parametrize("error", [StorageError("disk"), OSError("disk"), ValueError("a bug of ours")])
 def test_a_loop_that_fails_is_noted_and_started_again(monkeypatch, error):
     """Whatever it raised; stop ends it."""
-    monkeypatch.setattr(supervisor, "RETRY_S", (0.001, 0.002))
     monkeypatch.setattr(supervisor, "log", structlog.wrap_logger(None, processors=[_drop]))
     noted = []
     stop = asyncio.Event()
@@ -21,17 +20,16 @@ def test_a_loop_that_fails_is_noted_and_started_again(monkeypatch, error):
             return
         raise error
 
-    asyncio.run(again(loop, stop, asyncio.Event(), noted))
+    asyncio.run(again(loop, stop, asyncio.Event(), noted, pauses_s=(0.001, 0.002)))
     assert noted == [error] * 3
 
 
-def again(loop, stop, at_once, noted):
-    return supervisor.again_and_again(loop, stop=stop, at_once=at_once, note=noted.append)
+def again(loop, stop, at_once, noted, pauses_s):
+    return supervisor.again_and_again(loop, stop=stop, at_once=at_once, note=noted.append, pauses_s=pauses_s)
 
 
-def test_who_waits_can_have_it_tried_at_once(monkeypatch):
+def test_who_waits_can_have_it_tried_at_once():
     """The pause after a failure ends when somebody asks, however long it is."""
-    monkeypatch.setattr(supervisor, "RETRY_S", (60.0,))
     noted = []
     stop, at_once = asyncio.Event(), asyncio.Event()
 
@@ -44,7 +42,7 @@ def test_who_waits_can_have_it_tried_at_once(monkeypatch):
     async def scenario() -> None:
         at_once.set()
         async with asyncio.timeout(10):
-            await again(loop, stop, at_once, noted)
+            await again(loop, stop, at_once, noted, pauses_s=(60.0,))
 
     asyncio.run(scenario())
     assert len(noted) == 1
