@@ -74,7 +74,7 @@ class RpcError(Exception):
     The daemon's answer is an error.
 
     Attributes:
-        code: a code for programs, as MEMD_NOT_FOUND; the README lists all codes.
+        code: a code for programs, as MEMD_NOT_FOUND; docs/protocol.md lists all codes.
         message: a text for people: what failed, with which value, what to do.
         callers_fault: whether the request is wrong, so that repeating it does not help.
     """

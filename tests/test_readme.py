@@ -1,4 +1,4 @@
-"""The README's blocks do what they promise, pasted as they stand."""
+"""The blocks of the README and of the pages in docs/ do what they promise, pasted as they are."""
 
 import os
 import re
@@ -13,14 +13,19 @@ from daemon_process import Daemon
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+COMMANDS = (REPOSITORY / "docs/commands.md").read_text(encoding="utf-8")
+PAGES = README + "".join(
+    (REPOSITORY / f"docs/{page}.md").read_text(encoding="utf-8")
+    for page in ("editors", "evaluation", "python")
+)
 
 
 def block(language: str, *words: str) -> str:
-    """Return the one block in *language* that holds all of *words*."""
-    blocks = re.findall(rf"(?ms)^```{language}\n(.*?)^```$", README)
-    found = [text for text in blocks if all(word in text for word in words)]
+    """Return the one block in *language* that holds all of *words*; two pages may show the same one."""
+    blocks = re.findall(rf"(?ms)^```{language}\n(.*?)^```$", PAGES)
+    found = {text for text in blocks if all(word in text for word in words)}
     assert len(found) == 1, f"{len(found)} {language} blocks hold {words}"
-    return found[0]
+    return found.pop()
 
 
 def has_quickfix(vim: str) -> bool:
@@ -197,22 +202,50 @@ def test_the_golden_file_passes_the_gate_that_is_shown_with_it(user, tmp_path):
     assert (tmp_path / "quality.svg").exists()
 
 
-def test_every_command_that_the_readme_names_exists(user):
+def test_every_command_that_the_page_names_exists(user):
     """What the table promises is in memctl's help, word for word; so are the options of search."""
-    named = set(re.findall(r"`([a-z]+)[ `]", README.split("| command |")[1].split("\nExit codes")[0]))
+    named = set(re.findall(r"`([a-z]+)[ `]", COMMANDS.split("| command |")[1].split("\nExit codes")[0]))
     commands = set(re.findall(r"(?m)^  ([a-z]+) ", user("memctl", "--help").stdout))
     assert {"search", "recall", "add", "get", "index", "status", "mcp"} <= named & commands
-    row = next(line for line in README.splitlines() if line.startswith("| `search WORDS`"))
+    row = next(line for line in COMMANDS.splitlines() if line.startswith("| `search WORDS`"))
     options = user("memctl", "search", "--help").stdout
     assert [option for option in re.findall(r"--[a-z-]+", row) if option not in options] == []
 
 
-def test_the_error_codes_of_the_readme_are_those_that_exit_codes_know():
+def test_the_error_codes_of_the_protocol_are_those_that_exit_codes_know():
     """The list of the protocol and the table from codes to exit codes agree."""
     from memctl.exits import OF_CODE
 
-    listed = set(re.findall(r"MEMD_[A-Z_]+", README.split("\nCodes:")[1].split("\n##")[0]))
+    page = (REPOSITORY / "docs/protocol.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"(?m)^\| `(MEMD_[A-Z_]+)`", page.split("\n## Codes")[1]))
     assert listed == set(OF_CODE) - {"MEMD_RUNNING"}  # which is the exit of a second daemon, on no wire
+
+
+def test_the_readme_is_short():
+    """At most 1,500 words, and 150 before the first command to install."""
+    assert len(README.split()) <= 1500
+    assert len(README.split("## Try it")[0].split()) <= 150
+
+
+@pytest.mark.parametrize(
+    "page", ["../README.md", *sorted(path.name for path in (REPOSITORY / "docs").glob("*.md"))]
+)
+def test_every_link_between_pages_leads_somewhere(page):
+    """The page is there, and has a heading with that anchor."""
+    path = REPOSITORY / "docs" / page
+    broken = []
+    text = re.sub(r"(?ms)^```.*?^```$", "", path.read_text(encoding="utf-8"))
+    for name, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)", text):
+        target = path.parent / name if name else path
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(f"{name}#{anchor}")
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of *page*, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ (.+)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 def test_nothing_says_to_install_memd_by_its_bare_name():

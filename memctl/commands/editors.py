@@ -19,7 +19,7 @@ Prints a folder of this installation and changes nothing. Neovim loads the plugi
   ln -sfn "$(memctl editors nvim)" ~/.local/share/nvim/site/pack/memd/start/memd
 
 Delete the link to remove the plugin; make it again after installing memd into another folder.
-Vim and Emacs read `memctl search --vimgrep`: the README has the configuration for them.
+Vim and Emacs read `memctl search --vimgrep`: docs/editors.md has the configuration for them.
 """
 
 

@@ -1,4 +1,4 @@
-"""An answer holds what the README and the protocol promise."""
+"""An answer holds what the pages and the protocol promise."""
 
 import pytest
 from daemon_process import until

@@ -1,4 +1,4 @@
-"""The README's recipes for editors work as they stand, in the editors themselves."""
+"""The recipes of docs/editors.md work as they stand, in the editors themselves."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def test_the_command_for_vim_fills_the_quickfix_list(run, sample, tmp_path, edit
 
 @pytest.fixture
 def emacs(run, tmp_path):
-    """Load the README's lines into Emacs, evaluate one more, wait for its buffer, go to the first hit."""
+    """Load the page's lines into Emacs, evaluate one more, wait for its buffer, go to the first hit."""
     if shutil.which("emacs") is None:
         pytest.skip("emacs is not installed: apt-get install emacs-nox")
     init = tmp_path / "readme.el"

@@ -1,4 +1,4 @@
-"""What docs/recipes.md hands to other programs fits what memctl prints."""
+"""What docs/editors.md hands to other programs fits what memctl prints."""
 
 import json
 import re
@@ -6,20 +6,13 @@ from pathlib import Path
 
 import pytest
 from headless_nvim import run_lua
-
-PAGE = (Path(__file__).parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
-
-
-def block(language: str) -> str:
-    """Return the page's one block in *language*."""
-    [text] = re.findall(rf"(?ms)^```{language}\n(.*?)^```$", PAGE)
-    return str(text)
+from test_readme import block
 
 
 def test_the_task_for_vs_code_matches_every_line_of_its_command(sample):
     """Its pattern takes path, line, column and text apart, and its arguments are those of memctl."""
     daemon, root = sample
-    [task] = json.loads(block("json"))["tasks"]
+    [task] = json.loads(block("json", "problemMatcher"))["tasks"]
     pattern = task["problemMatcher"]["pattern"]
     arguments = [word.replace("${input:words}", "breast cancer gene") for word in task["args"]]
     lines = daemon.memctl(*arguments, cwd=root).stdout.splitlines()
@@ -36,7 +29,7 @@ def test_the_task_for_vs_code_matches_every_line_of_its_command(sample):
 def test_the_entries_for_telescope_name_file_line_and_column(sample, tmp_path):
     """Of each line that memctl prints for the picker's command; a line that is no hit is left out."""
     daemon, root = sample
-    lua = block("lua")
+    lua = block("lua", "telescope")
     command = re.search(r"return words ~= '' and \{ 'memctl', (.*?), words \}", " ".join(lua.split()))
     assert command is not None
     words = [word.strip("' ") for word in command[1].split(",")]
@@ -75,4 +68,5 @@ def test_a_line_of_one_workspace_names_its_file_from_any_folder(sample, tmp_path
 )
 def test_the_page_says_what_was_not_tried(untried):
     """Nobody takes a recipe for tested that is not."""
-    assert untried in " ".join(PAGE.split())
+    page = (Path(__file__).parents[2] / "docs/editors.md").read_text(encoding="utf-8")
+    assert untried in " ".join(page.split())

@@ -65,10 +65,10 @@ def test_a_note_is_found_by_an_alias(vault):
 
 
 def test_other_kinds_of_text_are_sources_where_the_settings_say_so(vault):
-    """With the line that the README shows; each is found by its words and named by its lines."""
+    """With the line that docs/daemon.md shows; each is found by its words and named by its lines."""
     daemon, root = vault
     [line] = re.findall(
-        r"^sources = .*$", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+        r"^sources = .*$", (REPOSITORY / "docs/daemon.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     texts = {
         "notes.txt": "Plain egrets stand here.\n",

@@ -1,4 +1,4 @@
-"""The model of a query: which notes it must find. As README says it, without SQL or memd's code."""
+"""The model of a query: which notes it must find. As docs/searching.md says, without memd's code."""
 
 import unicodedata
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Note:
 
 @dataclass(slots=True)
 class Understood:
-    """A query as README explains it; read here once more, by other means than in memd."""
+    """A query as docs/searching.md explains it; read here once more, by other means than in memd."""
 
     words: list[str] = field(default_factory=list)
     phrases: list[str] = field(default_factory=list)
@@ -123,7 +123,7 @@ FILTERS: dict[str, Callable[[Understood, str], bool]] = {
 
 
 def expected_of(known: list[Note], raw: str) -> set[str]:
-    """Return which notes a query must find, by the words of README: an OR of words, narrowed."""
+    """Return which notes a query must find, by the words of docs/searching.md: an OR of words, narrowed."""
     query = understood(raw)
     allowed = [note for note in known if _is_allowed(note, query)]
     is_narrowed = query.paths or query.tags or query.first > date.min or query.last < date.max

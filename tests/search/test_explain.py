@@ -37,7 +37,7 @@ def explained(notes: Notes, text: str, **changes):
 
 
 def score_of(one: Explained, fusion: str) -> tuple[float, float]:
-    """Return score and order from the parts alone, as README and docstrings say they are made."""
+    """Return score and order from the parts alone, as docs/searching.md and docstrings say they are made."""
     merged, ranks = 0.0, []
     if one.vector:
         meaning = one.vector

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 OPTIONS = {one.key for one in FILTER_KEYS if one.option}
 
 
-@pytest.mark.parametrize("page", ["README.md", "memctl/editors/nvim/doc/memd.txt"])
+@pytest.mark.parametrize("page", ["docs/searching.md", "memctl/editors/nvim/doc/memd.txt"])
 def test_every_key_is_explained_to_users(page):
     """Where they read how a query is written."""
     text = (ROOT / page).read_text(encoding="utf-8")
