@@ -1,6 +1,6 @@
-"""``why``: the stage that dropped a source from an answer, or why its hit is where it is, in a sentence.
+"""``why``: the stage that dropped a source from an answer, or the rank of its hit, in one sentence.
 
-The sentences are pure: they are made of a `Diagnosis`, with its values and what to do.
+The sentences are pure functions of a `Diagnosis`. Each states the values involved and what to do.
 """
 
 import math
@@ -32,59 +32,59 @@ from memd.sources.scan import told as refusal_told
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-CLOSE_NAMES = 3  # that are offered in place of one that does not exist
+CLOSE_NAMES = 3  # similar names that are offered for a file that does not exist
 
-# Stage → what it means; in the order in which they are looked at.
+# Stage → its meaning, in the order in which the stages are examined.
 STAGES = {
     "outside": "the path is not in the workspace",
     "missing": "there is no such file, and none was indexed",
-    "not-a-source": "the file is not searched: patterns, ignore rules, its name, its size, its bytes",
+    "not-a-source": "patterns, ignore rules, its name, size or content exclude the file",
     "root-missing": "the workspace's folder is gone, and the file was not indexed before",
-    "not-indexed": "it is not indexed yet, or not as it is now",
-    "gone": "it was indexed, and is not on the disk any more",
-    "empty": "it has no text, or none at that line",
-    "filtered": "a filter keeps it out",
-    "unmatched": "neither arm finds it",
-    "outside-pools": "neither arm has it among its best",
+    "not-indexed": "it is not indexed yet, or only its older version is",
+    "gone": "it was indexed, and has been deleted from the disk",
+    "empty": "it has no text, or no text at that line",
+    "filtered": "a filter excludes it",
+    "unmatched": "neither its words nor its meaning match",
+    "outside-pools": "it is not among the best candidates by words or by meaning",
     "below-floor": "its score is below min_score",
-    "folded": "it is nearly the same as a better hit, which names it",
-    "per-source": "other chunks of its file have the places that a file may have",
-    "outranked": "it ranks behind the last hit that was asked for",
+    "folded": "it is nearly the same as a better hit, which lists it",
+    "per-source": "the file already has its maximum of hits, for better chunks",
+    "outranked": "it ranks behind the last of the requested hits",
     "returned": "it is in the answer",
 }
 
 
-MAX_LIMIT = 1000  # that a request may ask for
+MAX_LIMIT = 1000  # hits in one request
 
-# Why the vector arm had no say of a whole query; codes of `degraded` stand for themselves.
+# Why the vector arm did not run for a query; other reasons are codes of `degraded`.
 _OFF = {
-    "mode": "only words were asked for",
+    "mode": "the mode is keyword",
     "no-words": "the query has no words",
     "no-provider": "the workspace has no model",
     "script": "the model does not read the query's script",
     "other-model": "the model was changed a moment ago",
 }
 _NOT_INDEXED = {
-    "waiting": ("it waits in line", "memctl sync waits for it; so does memctl search --sync"),
-    "scanning": ("the folder is still being looked through", "memctl index waits until that is done"),
-    "unnoticed": ("no event told of it", "memctl index looks through the folder now"),
-    "changed": ("it has changed since", "memctl sync waits until the change is searchable"),
-    "failed": ("memd failed on it", "That is a bug: its log names the place"),
+    "waiting": ("it is queued", "memctl sync waits for it; so does memctl search --sync"),
+    "scanning": ("the folder is still being scanned", "memctl index waits until the scan is done"),
+    "unnoticed": ("no event reported it", "memctl index scans the folder now"),
+    "changed": ("it has changed since then", "memctl sync waits until the change is searchable"),
+    "failed": ("memd failed to index it", "That is a bug: memctl log names the place"),
 }
 _WAYS_OUT = {
-    "directory": "Name a file in it",
-    "hidden": "Move or rename it: what is hidden is never searched",
-    "ignored": "Take the pattern out, or put !PATH into memory/.memdignore",
-    "template": "If these are notes, put !PATH into memory/.memdignore",
-    "build-output": "If these are notes, put !PATH into memory/.memdignore",
-    "foreign": "If it is a workspace, ask there: --workspace DIR",
+    "directory": "Name a file in this folder",
+    "hidden": "Move or rename it: hidden files are never searched",
+    "ignored": "Remove the pattern, or add !PATH to memory/.memdignore",
+    "template": "If these are notes, add !PATH to memory/.memdignore",
+    "build-output": "If these are notes, add !PATH to memory/.memdignore",
+    "foreign": "If it is a workspace, search there: --workspace DIR",
     "not-selected": "Add a pattern to sources in memory/config.toml",
     "too-large": "Split it",
     "not-utf8": "Convert it: iconv -t UTF-8",
     "binary": "Convert it to text",
-    "folder-link": "Name it by its real path, if that is in the workspace",
+    "folder-link": "Use its real path, if that is in the workspace",
     "link-outside": "Copy the file into the workspace",
-    "unreadable": "Give yourself the right to read it",
+    "unreadable": "Change its permissions so that you can read it",
 }
 
 
@@ -97,17 +97,17 @@ class _Seen:
     """The facts about a path from the index and the disk."""
 
     asked: PreparedQuery
-    path: str | None  # relative to the root; None: it is outside, and nobody looked
+    path: str | None  # relative to the root; None: outside of the workspace, so nothing was examined
     generation: int
-    is_there: bool = True  # the workspace can be seen
+    is_there: bool = True  # the workspace's folder exists
     waited_ms: float = 0.0  # for a thread and a view
     source: Source | None = None  # as it is indexed
     superseded_by: tuple[str, ...] = ()
-    verdict: Verdict | None = None  # of the search; None where it is not indexed
-    disk: SourceText | Refusal | None = None  # None: nothing is there, or nobody looked
-    is_kept: bool = False  # from the agent that asks: to it there is, and was, no such note
+    verdict: Verdict | None = None  # of the search; None if it is not indexed
+    disk: SourceText | Refusal | None = None  # None: there is no file, or it was not examined
+    is_kept: bool = False  # the caller is an agent that may not see it: for it, there is no such note
     close: tuple[str, ...] = ()
-    degraded: tuple[str, ...] = ()  # what the search could not use
+    degraded: tuple[str, ...] = ()  # codes of what the search could not use
 
 
 async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams, call: Call) -> WhyResult:
@@ -138,11 +138,11 @@ async def why(workspaces: Workspaces, opened: OpenWorkspace, question: WhyParams
         asked, [], mode, seen.generation, confidence or "none", seen.degraded,
         {"wait": seen.waited_ms, **asked.timings_ms},
     )  # fmt: skip
-    told = why_texts(finding)
+    texts = why_texts(finding)
     return WhyResult(
         path=finding.path,
         line=finding.line,
-        **told,
+        **texts,
         superseded_by=list(seen.superseded_by),
         confidence=confidence,
         corrected=dict(asked.query.corrected),
@@ -171,14 +171,14 @@ def _look(opened: OpenWorkspace, question: WhyParams, call: Call) -> _Seen:
     rules = Rules.load(root, opened.config.sources, opened.config.ignore)
     disk = look(root, path, rules, now_ns=time.time_ns())
     if question.agent and seen.source is None:
-        # A folder, too, tells of what is in it: to an agent there is what it may read, and nothing else.
+        # A folder reveals what is in it, too. For an agent, only what it may read exists.
         is_kept = not isinstance(disk, SourceText) or opened.visible_to_agents.keeps(path, disk.text)
         return replace(seen, disk=disk, is_kept=is_kept)
     return replace(seen, disk=disk)
 
 
 def _walked(view: View, seen: _Seen, words: Judgement | None, path: str, line: int | None) -> _Seen:
-    """Add what the search makes of a path."""
+    """Add what the search does with a path."""
     request = seen.asked
     source = view.snapshot.source_at(path)
     verdict = walk(view, request, source, line, words) if source else None
@@ -203,14 +203,14 @@ async def _stage(workspaces: Workspaces, opened: OpenWorkspace, seen: _Seen) -> 
     stored, was_there = await workspaces.write(_stored, opened, seen.path)
     if seen.disk is None:
         return "gone" if seen.verdict or was_there else "missing"
-    # An empty hash is forgotten on purpose: what is indexed is right, and looked at again.
+    # An empty hash was cleared on purpose: the indexed text is right and will be compared again.
     if seen.verdict is None or stored not in {b"", seen.disk.hash}:
         return "not-indexed"
     return seen.verdict.stage
 
 
 def _stored(opened: OpenWorkspace, path: str) -> tuple[bytes | None, bool]:
-    """Return, in the writing thread, the hash of what is indexed, and whether it was there before."""
+    """Return, in the writing thread, the indexed hash, and whether the path was indexed before."""
     writer = opened.index.writer
     stamp = writer.stamp(path)
     return stamp[1] if stamp else None, writer.gone_hash(path) is not None
@@ -231,7 +231,7 @@ def _reason(opened: OpenWorkspace, seen: _Seen) -> str:
 
 
 def _close_names(view: View, path: str) -> tuple[str, ...]:
-    """Return sources with the same name, but for case, accents' form and suffix."""
+    """Return sources with the same name, ignoring case, the form of accents, and the suffix."""
     wanted = _plain_name(path)
     found = sorted(one.path for one in view.snapshot.sources.values() if _plain_name(one.path) == wanted)
     return tuple(found[:CLOSE_NAMES])
@@ -251,18 +251,18 @@ class Diagnosis:
     path: str
     line: int | None
     request: PreparedQuery
-    off: str  # why the vector arm did not run; "" where it could
+    off: str  # why the vector arm did not run; "" if it could
     source: Source | None = None
-    superseded_by: tuple[str, ...] = ()  # paths of what holds in its place
-    verdict: Verdict | None = None  # what became of it in the search; None where it is not indexed
+    superseded_by: tuple[str, ...] = ()  # paths of the notes that replace it
+    verdict: Verdict | None = None  # the result of the search for it; None if it is not indexed
     refusal: Refusal | None = None  # of not-a-source
     reason: str = ""  # of not-indexed
-    close: tuple[str, ...] = ()  # of missing: sources with such a name
-    is_for_agent: bool = False  # who is not told which of the reasons it is
+    close: tuple[str, ...] = ()  # of missing: sources with a similar name
+    is_for_agent: bool = False  # an agent does not learn which of the reasons applies
 
 
 def facts(finding: Diagnosis) -> WhyFacts:
-    """Return what the sentence was made of, and the scores where there are some."""
+    """Return the values behind the sentence, and the scores if there are any."""
     known: dict[str, Any] = {}
     if finding.stage == "not-a-source" and finding.refusal is not None:
         refusal = finding.refusal
@@ -311,10 +311,10 @@ LEFT_OUT = {
 
 
 def why_texts(finding: Diagnosis) -> dict[str, Any]:
-    """Return stage, sentence, advice and facts as they travel."""
-    text, advice = _SAYINGS[finding.stage](finding)
+    """Return stage, sentence, advice and facts for the answer."""
+    text, advice = _SENTENCES[finding.stage](finding)
     if finding.stage in _RANKED_LOW and (reason := _left_out(finding)):
-        text += f"; words alone count for it: {reason}"
+        text += f"; only its words count, because {reason}"
     if finding.superseded_by:
         text += f"; superseded by {' and '.join(finding.superseded_by)}"
         text += ", which comes before it" * (finding.stage in _RANKED)
@@ -324,13 +324,13 @@ def why_texts(finding: Diagnosis) -> dict[str, Any]:
 def _outside(finding: Diagnosis) -> tuple[str, str]:
     return (
         f"{finding.path} is outside of the workspace {finding.root}",
-        "Ask in the workspace that it is in (--workspace DIR), or make its folder one: memctl init DIR",
+        "Search in its own workspace (--workspace DIR), or make its folder a workspace: memctl init DIR",
     )
 
 
 def _missing(finding: Diagnosis) -> tuple[str, str]:
-    looked_for = f"It was looked for at {finding.root}/{finding.path}"
-    close = f"Is it {' or '.join(finding.close)}?" if finding.close else looked_for
+    looked_for = f"The path is {finding.root}/{finding.path}"
+    close = f"Did you mean {' or '.join(finding.close)}?" if finding.close else looked_for
     which = "or is not searched" if finding.is_for_agent else "and was not indexed"
     return f"{finding.path} does not exist, {which}", close
 
@@ -344,20 +344,20 @@ def _not_a_source(finding: Diagnosis) -> tuple[str, str]:
 def _root_missing(finding: Diagnosis) -> tuple[str, str]:
     return (
         f"the folder {finding.root} is gone, and {finding.path} was not indexed before",
-        "Bring the folder back (is its disk mounted?); memd goes on by itself",
+        "Restore the folder (is its disk mounted?); memd then continues by itself",
     )
 
 
 def _not_indexed(finding: Diagnosis) -> tuple[str, str]:
     reason, way_out = _NOT_INDEXED[finding.reason]
-    how = "not indexed as it is now" if finding.source else "not indexed yet"
+    how = "indexed in an older version" if finding.source else "not indexed yet"
     return f"{finding.path} is {how}: {reason}", way_out
 
 
 def _gone(finding: Diagnosis) -> tuple[str, str]:
     return (
-        f"{finding.path} is not on the disk any more",
-        "Bring it back, if that is not meant: what was indexed of it is kept for a day",
+        f"{finding.path} has been deleted from the disk",
+        "Restore the file if that was a mistake: its index is kept for a day",
     )
 
 
@@ -365,20 +365,20 @@ def _empty(finding: Diagnosis) -> tuple[str, str]:
     if finding.line is None:
         return f"{finding.path} has no text", ""
     return (
-        f"{finding.path} has no text that is searched at line {finding.line}",
-        "Front matter and blank lines are in no chunk of their own: ask about another line or the whole file",
+        f"{finding.path} has no searchable text at line {finding.line}",
+        "Front matter and blank lines have no chunks of their own: name another line or the whole file",
     )
 
 
 def _filtered(finding: Diagnosis) -> tuple[str, str]:
     assert finding.verdict is not None
-    said = [filters.told(one.filter, one.value, finding.source) for one in finding.verdict.missed]
-    return f"{_place(finding)} is filtered out: {'; '.join(said)}", "Leave that filter out"
+    reasons = [filters.told(one.filter, one.value, finding.source) for one in finding.verdict.missed]
+    return f"{_place(finding)} is filtered out: {'; '.join(reasons)}", "Remove the filter"
 
 
 def _unmatched(finding: Diagnosis) -> tuple[str, str]:
-    text = f"neither arm finds {_place(finding)}: it has none of the words that are looked for, and"
-    return f"{text} {_meaning(finding)}", "Ask with words that stand in it"
+    text = f"{_place(finding)} does not match: it has none of the query's words, and"
+    return f"{text} {_meaning(finding)}", "Use words that the note contains"
 
 
 def _outside_pools(finding: Diagnosis) -> tuple[str, str]:
@@ -389,8 +389,8 @@ def _outside_pools(finding: Diagnosis) -> tuple[str, str]:
     if explained.vector:
         ranks.append(f"rank {explained.vector.rank:,} by meaning")
     return (
-        f"neither arm has {_place(finding)} among its best {POOL}: {', '.join(ranks)}",
-        "Narrow the search (--path, --tag, --since), or ask with more of its own words",
+        f"{_place(finding)} is not among the best {POOL} by words or by meaning: {', '.join(ranks)}",
+        "Narrow the search (--path, --tag, --since), or use more of the note's words",
     )
 
 
@@ -407,14 +407,14 @@ def _folded(finding: Diagnosis) -> tuple[str, str]:
     assert verdict is not None
     assert verdict.into is not None
     into = f"{verdict.into.path}:{verdict.into.start_line}-{verdict.into.end_line}"
-    return f"{_place(finding)} is nearly the same as {into}, which stands for it as hit {verdict.rank}", ""
+    return f"{_place(finding)} is nearly the same as {into}, which is hit {verdict.rank} and lists it", ""
 
 
 def _per_source(finding: Diagnosis) -> tuple[str, str]:
     assert finding.verdict is not None
     ranks = ", ".join(map(str, finding.verdict.better))
     most = finding.request.per_source
-    text = f"{_place(finding)} is cut: a file has {most} hits at most, and better chunks of it are hits"
+    text = f"{_place(finding)} is left out: a file has at most {most} hits, and better chunks of it are hits"
     return f"{text} {ranks}", f"memctl get {finding.path}"
 
 
@@ -426,7 +426,7 @@ def _outranked(finding: Diagnosis) -> tuple[str, str]:
     if verdict.last is not None:
         scores += f", that of the last hit {verdict.last.score:.3f}"
     way_out = f"memctl search --limit {verdict.rank}" if verdict.rank <= MAX_LIMIT else "Narrow the search"
-    return f"{_shown(finding)} would be hit {verdict.rank}, and {limit} were asked for: {scores}", way_out
+    return f"{_shown(finding)} would be hit {verdict.rank}, and the limit is {limit}: {scores}", way_out
 
 
 def _returned(finding: Diagnosis) -> tuple[str, str]:
@@ -435,9 +435,13 @@ def _returned(finding: Diagnosis) -> tuple[str, str]:
 
 
 def _shown(finding: Diagnosis) -> str:
-    """Return the place of what is ranked: where it is a neighbour of a hit's best chunk, with that one's."""
+    """Return the place of the chunk, and that of the hit's best chunk if the two were joined."""
     into = finding.verdict.into if finding.verdict else None
-    return f"{_place(finding)}, with lines {into.start_line}-{into.end_line}," if into else _place(finding)
+    return (
+        f"{_place(finding)}, joined with lines {into.start_line}-{into.end_line},"
+        if into
+        else _place(finding)
+    )
 
 
 def _place(finding: Diagnosis) -> str:
@@ -447,19 +451,19 @@ def _place(finding: Diagnosis) -> str:
 
 
 def _meaning(finding: Diagnosis) -> str:
-    """Return why the vector arm does not find what has no word of the query."""
+    """Return why the vector arm does not find a chunk that has no word of the query."""
     explained = _explained(finding)
     if explained.vector is not None:
-        return f"nothing of the meaning ({explained.vector.score:.3f})"
+        return f"its meaning is too far ({explained.vector.score:.3f})"
     if "no-vector-yet" in explained.unseen:
-        return "no vector yet"
+        return "it has no vector yet"
     if reason := _left_out(finding):
         return reason
-    return f"nothing was looked for by meaning ({_OFF.get(finding.off, finding.off)})"
+    return f"there was no search by meaning ({_OFF.get(finding.off, finding.off)})"
 
 
 def _left_out(finding: Diagnosis) -> str:
-    """Return why the chunk gets no vector; "" where that is not why words alone count."""
+    """Return why the chunk gets no vector; "" if it has one, or will have one."""
     return next((LEFT_OUT[code] for code in _explained(finding).unseen if code in LEFT_OUT), "")
 
 
@@ -469,7 +473,7 @@ def _explained(finding: Diagnosis) -> Explained:
     return finding.verdict.explained
 
 
-_SAYINGS: dict[str, Callable[[Diagnosis], tuple[str, str]]] = {
+_SENTENCES: dict[str, Callable[[Diagnosis], tuple[str, str]]] = {
     "outside": _outside,
     "missing": _missing,
     "not-a-source": _not_a_source,

@@ -66,13 +66,13 @@ def river(tmp_path_factory):
         ("2026-05-01.md", {"until": "2026-04-01"}, "filtered", "it is of 2026-05-01, after 2026-04-01"),
         ("birds/heron.md", {"query": '"heron grey"'}, "filtered", "'heron grey' does not stand in it"),
         ("birds/heron.md", {"query": "heron -grey"}, "filtered", "'grey' stands in it, and is excluded"),
-        ("cook/pesto.md", {"mode": "keyword"}, "unmatched", "(only words were asked for)"),
+        ("cook/pesto.md", {"mode": "keyword"}, "unmatched", "(the mode is keyword)"),
         ("birds/heron.md", {"min_score": 0.99}, "below-floor", "below the floor of 0.99"),
         (
             "birds/heron.md",
             {"query": "weir", "limit": 1, "min_score": 0.0},
             "outranked",
-            "and 1 were asked for",
+            "and the limit is 1",
         ),
     ],
 )
@@ -259,7 +259,7 @@ def test_memctl_takes_the_paths_that_it_prints(river):
     assert asked("../cook/pesto.md", "--mode", "keyword", "heron")[0] == 1
     missing = asked("nothing.md", "heron")[1]
     assert missing.startswith("missing: nothing.md does not exist")
-    assert f"\nIt was looked for at {root}/birds/nothing.md\n" in missing
+    assert f"\nThe path is {root}/birds/nothing.md\n" in missing
     assert asked("birds/heron.md", "heron")[0] == 5
     assert asked("../../log", "heron")[1].startswith("outside: ")
     assert asked("heron.md", "--path", "../cook/**", "--", "heron")[1].startswith("filtered: ")

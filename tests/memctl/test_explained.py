@@ -62,7 +62,7 @@ MADE = {
 }  # fmt: skip
 WHY = {
     "workspace": "/home/ada/work", "path": "a.md", "line": None, "stage": "outranked",
-    "text": "a.md:1-2 would be hit 23, and 10 were asked for", "advice": "memctl search --limit 23",
+    "text": "a.md:1-2 would be hit 23, and the limit is 10", "advice": "memctl search --limit 23",
     "facts": {"explanation": explanation(), "has": ["breast"], "lacks": ["gene", "risk"], "vector_arm": None},
     "mode": "hybrid", "degraded": [], "index": {"first": False},
 }  # fmt: skip
@@ -230,7 +230,7 @@ def test_a_verdict_is_a_sentence_what_to_do_and_the_scores():
     """The stage first, for who reads only that."""
     shown = why_page(WHY, cwd=CWD, colour=False)
     assert shown.startswith(
-        "outranked: /home/ada/work/a.md:1-2 would be hit 23, and 10 were asked for\n"
+        "outranked: /home/ada/work/a.md:1-2 would be hit 23, and the limit is 10\n"
         "memctl search --limit 23\n\n    score "
     )
     assert "    has      breast\n    lacks    gene, risk\n" in shown

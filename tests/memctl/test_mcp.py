@@ -32,7 +32,7 @@ RECALLED = {
 WHY = {
     "path": "a.md",
     "stage": "outranked",
-    "text": "a.md:1-2 would be hit 23, and 10 were asked for",
+    "text": "a.md:1-2 would be hit 23, and the limit is 10",
     "advice": "memctl search --limit 23",
     "facts": {},
     "degraded": [],
