@@ -20,9 +20,9 @@ from memctl.client import (
     Unreachable,
     connected_socket,
     frame_of,
+    older_daemon_error,
     request_of,
     result_of,
-    told_by_older,
 )
 from memctl.methods import CALL_TIMEOUT_S, AsyncMethods
 from memctl.protocol import ANSWERS, MAX_ID, Decoder, Message, Notification, ProtocolError, Response
@@ -89,10 +89,10 @@ class AsyncClient(AsyncMethods):
                 async with asyncio.timeout(None if timeout_s is None else timeout_s + LATE_S):
                     return result_of(await answered)
             except RpcError as error:
-                told = told_by_older(error, str(self._writer.get_extra_info("peername")))
-                if told is error:
+                explained = older_daemon_error(error, str(self._writer.get_extra_info("peername")))
+                if explained is error:
                     raise
-                raise told from error
+                raise explained from error
             except TimeoutError as error:
                 raise Unreachable(f"memd did not answer {method} in time. Check it: memctl status") from error
             finally:

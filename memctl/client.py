@@ -148,10 +148,10 @@ class Client(Methods):
         try:
             return self._exchange(request, None if timeout_s is None else timeout_s + LATE_S, on_progress)
         except RpcError as error:
-            told = told_by_older(error, self.place)
-            if told is error:
+            explained = older_daemon_error(error, self.place)
+            if explained is error:
                 raise
-            raise told from error
+            raise explained from error
         except BaseException:
             self.close()  # a late answer would be taken for the next call's
             raise
@@ -269,7 +269,7 @@ def older_daemon(place: str | None = None) -> "Holder | None":
     return holder
 
 
-def told_by_older(error: RpcError, place: str) -> RpcError:
+def older_daemon_error(error: RpcError, place: str) -> RpcError:
     """Return *error*; if an older daemon does not know the method or a parameter, an error that says so."""
     if error.code != "MEMD_METHOD" and ": unknown parameter" not in error.message:
         return error
@@ -278,8 +278,8 @@ def told_by_older(error: RpcError, place: str) -> RpcError:
         return error
     from memctl.versions import older_line
 
-    said = f"it does not know the method or a parameter: {older_line(holder)}"
-    return RpcError(error.code, said, callers_fault=False)
+    message = f"it does not know the method or a parameter: {older_line(holder)}"
+    return RpcError(error.code, message, callers_fault=False)
 
 
 def connected_socket(path: str | PathLike[str] | None, timeout_s: float) -> socket.socket:

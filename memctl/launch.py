@@ -258,8 +258,8 @@ def _spawn(command: Sequence[str], deadline: float) -> bool:
 def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool:
     from subprocess import TimeoutExpired
 
-    said = _read_ready(from_daemon, deadline)
-    if said.startswith(_READY):
+    output = _read_ready(from_daemon, deadline)
+    if output.startswith(_READY):
         return True
     log_path = state_dir() / LOG_NAME
     try:
@@ -270,7 +270,7 @@ def _outcome(process: "Popen[bytes]", from_daemon: int, deadline: float) -> bool
         ) from None
     if status == EXIT_ALREADY_RUNNING:
         return False
-    reason = said.decode(errors="replace").strip() or _last_line(log_path)
+    reason = output.decode(errors="replace").strip() or _last_line(log_path)
     if status == EXIT_UNSAFE:
         raise MustMendError(f"memd did not start: {reason}")
     raise Unreachable(f"memd did not start (exit code {status}): {reason}. Its log: {log_path}")
@@ -280,14 +280,14 @@ def _read_ready(from_daemon: int, deadline: float) -> bytes:
     """Return READY as soon as it arrives, otherwise all that the daemon wrote before it closed the pipe."""
     import select
 
-    said = b""
-    while not said.startswith(_READY) and len(said) < _READY_BYTES:
+    output = b""
+    while not output.startswith(_READY) and len(output) < _READY_BYTES:
         readable, _, _ = select.select([from_daemon], [], [], max(0, deadline - time.monotonic()))
         part = os.read(from_daemon, 4096) if readable else b""
         if not part:
             break
-        said += part
-    return said
+        output += part
+    return output
 
 
 def _connect_until(deadline: float) -> Client:

@@ -81,19 +81,19 @@ def holder_of(state_dir: Path | str) -> Holder | None:
 
 def read(descriptor: int) -> Holder | None:
     """Return the holder in an open lock file; None if the text cannot be parsed."""
-    said = {}
+    values = {}
     for line in os.pread(descriptor, _MOST_BYTES, 0).split(b"\n"):
         name, _, value = line.partition(b" ")
-        said[name] = os.fsdecode(value)
+        values[name] = os.fsdecode(value)
     try:
         return Holder(
-            int(said[b"pid"]),
-            int(said[b"start"]),
-            said.get(b"socket", ""),
-            is_stopping=b"stopping" in said,
-            api_level=int(said.get(b"level", 0)),
-            installation=said.get(b"installation", ""),
-            by_memctl=b"memctl" in said,
+            int(values[b"pid"]),
+            int(values[b"start"]),
+            values.get(b"socket", ""),
+            is_stopping=b"stopping" in values,
+            api_level=int(values.get(b"level", 0)),
+            installation=values.get(b"installation", ""),
+            by_memctl=b"memctl" in values,
         )
     except (KeyError, ValueError):
         return None

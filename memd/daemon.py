@@ -283,8 +283,8 @@ def _summary(workspaces: "Workspaces") -> str:
     states = opened + Counter(error=len(workspaces.faults), starting=starting)
     known = [opened.sync.known for opened in workspaces.opened]
     pending = sum(one.pending_files + one.pending_vectors for one in known)
-    told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    return f"workspaces: {told or 'none'}" + (f"; {pending:,} files and vectors wait" if pending else "")
+    by_state = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return f"workspaces: {by_state or 'none'}" + (f"; {pending:,} files and vectors wait" if pending else "")
 
 
 async def _look_around(workspaces: "Workspaces") -> None:

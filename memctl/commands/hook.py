@@ -110,15 +110,15 @@ def main(argv: list[str]) -> NoReturn:
         os._exit(exits.OK)
 
 
-def _answer(client: str, kind: str, told: dict[str, Any]) -> None:
-    root = _workspace(told["cwd"])
+def _answer(client: str, kind: str, fields: dict[str, Any]) -> None:
+    root = _workspace(fields["cwd"])
     if root is None:
         return
     if kind == "start" and client in SESSIONS:
-        _in_background(lambda: _sweep(client, told["transcript_path"], root))
-    if told.get("source") == "resume":  # it still contains the notes recalled at its first start
+        _in_background(lambda: _sweep(client, fields["transcript_path"], root))
+    if fields.get("source") == "resume":  # it still contains the notes recalled at its first start
         return
-    text = framed(_recalled(root, told["prompt"] if kind == "prompt" else None))
+    text = framed(_recalled(root, fields["prompt"] if kind == "prompt" else None))
     signal.setitimer(signal.ITIMER_REAL, 0)  # a partly written answer would leave the frame open
     if text:
         os.write(1, text.encode("utf-8", "replace"))
@@ -130,10 +130,10 @@ def _end(client: str) -> None:
     It goes into the workspace in which the conversation began, because an agent may have changed its folder.
     """
     signal.setitimer(signal.ITIMER_REAL, STDIN_TIMEOUT_S)
-    told = _stdin()
+    fields = _stdin()
     signal.setitimer(signal.ITIMER_REAL, 0)
-    path = told["transcript_path"]
-    if root := _workspace(_began_in(path) or told["cwd"]):
+    path = fields["transcript_path"]
+    if root := _workspace(_began_in(path) or fields["cwd"]):
         archive(client, [path], root)
 
 
@@ -289,8 +289,8 @@ def _stdin() -> dict[str, Any]:
         received += part
         if len(received) > STDIN_BYTES:
             raise ValueError
-    told: dict[str, Any] = json.loads(received)
-    return told
+    fields: dict[str, Any] = json.loads(received)
+    return fields
 
 
 def _left_s() -> float:

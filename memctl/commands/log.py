@@ -138,10 +138,10 @@ def journal_lines(count: int, *, follow: bool = False) -> Iterator[str]:
     try:
         with process.stdout, process.stderr:
             yield from map(_text, process.stdout)
-            said = process.stderr.read().decode(errors="replace").strip()
+            reason = process.stderr.read().decode(errors="replace").strip()
         if process.wait() != 0:
             raise ServiceError(
-                f"can't read the journal: {' '.join(command)}: {said or process.returncode} (if there is "
+                f"can't read the journal: {' '.join(command)}: {reason or process.returncode} (if there is "
                 "no /var/log/journal, only root and members of systemd-journal may)"
             )
     finally:

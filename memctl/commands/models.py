@@ -82,7 +82,7 @@ def _add(args: Namespace) -> int:
             sums = {name: _checked(staged / name, files[name]) for name in names}
             record = {
                 "repo": args.repo, "revision": listed.sha, "license": licence, "size_bytes": size_bytes,
-                "files": sums, **_said(args),
+                "files": sums, **_given(args),
             }  # fmt: skip
             _write_record(staged, record)
             _write_record(staged, record | _measured(staged))
@@ -198,11 +198,11 @@ def _checked(path: Path, listed: Any) -> str:
     return model_store.check_file(path, listed.size, sha256, listed.blob_id)
 
 
-def _said(args: Namespace) -> dict[str, Any]:
+def _given(args: Namespace) -> dict[str, Any]:
     """Return the prefixes and scripts of the options, as memd reads them from the model's record."""
-    said = {"query_prefix": args.query_prefix, "document_prefix": args.document_prefix}
+    given = {"query_prefix": args.query_prefix, "document_prefix": args.document_prefix}
     scripts = [name.strip() for name in args.scripts.split(",")] if args.scripts else None
-    return {key: value for key, value in (said | {"scripts": scripts}).items() if value is not None}
+    return {key: value for key, value in (given | {"scripts": scripts}).items() if value is not None}
 
 
 def _write_record(folder: Path, record: dict[str, Any]) -> None:

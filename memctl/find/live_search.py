@@ -139,8 +139,8 @@ class LiveSearch:
         if by_meaning:  # there is time to ask also which filters memd understood
             questions += [{**request, "query": typed, **SEEN} for request in self._requests]
         asked = (client.call("search", params, timeout_s=TIMEOUT_S) for params in questions)
-        said = await asyncio.gather(*asked, return_exceptions=True)
-        searched, seen = said[: len(self._requests)], said[len(self._requests) :]
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        searched, seen = outcomes[: len(self._requests)], outcomes[len(self._requests) :]
         failures = [one for one in searched if isinstance(one, BaseException)]
         answers = [one for one in searched if not isinstance(one, BaseException)]
         for error in failures:

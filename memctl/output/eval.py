@@ -97,21 +97,21 @@ def _row(arm: str, facts: Fields) -> str:
 def _difference(difference: Fields) -> str:
     """Return the gain of one arm over another, and whether it may be chance."""
     gain, ends = difference["ndcg@10"], difference["interval"]
-    said = f"{one_line(difference['arm'])} - {one_line(difference['over'])}: {gain:+.3f} nDCG@10"
+    sentence = f"{one_line(difference['arm'])} - {one_line(difference['over'])}: {gain:+.3f} nDCG@10"
     if ends is None:
-        return f"{said} (too few questions to tell it from chance)"
+        return f"{sentence} (too few questions to tell it from chance)"
     verdict = "better" if ends[0] > 0 else "worse" if ends[1] < 0 else "may be chance"
-    return f"{said}, 95 % interval {ends[0]:+.3f} to {ends[1]:+.3f}: {verdict}"
+    return f"{sentence}, 95 % interval {ends[0]:+.3f} to {ends[1]:+.3f}: {verdict}"
 
 
 def _costs(compared: Fields) -> str:
     """Return the embedding time of a chunk with each of the two models."""
     took_ms = compared["ms_per_chunk"]
-    said = f"a chunk takes {took_ms['model']:g} ms with {one_line(compared['model'])}"
+    sentence = f"a chunk takes {took_ms['model']:g} ms with {one_line(compared['model'])}"
     if not took_ms["own"]:
-        return said
+        return sentence
     times = took_ms["model"] / took_ms["own"]
-    return f"{said}, {took_ms['own']:g} ms with {one_line(compared['own'])}: {times:.1f} times as long"
+    return f"{sentence}, {took_ms['own']:g} ms with {one_line(compared['own'])}: {times:.1f} times as long"
 
 
 def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
@@ -122,8 +122,8 @@ def _failure(result: Fields, *, colour: bool) -> Iterator[str]:
     ranks = [f"{one_line(arm)} {known['rank'] or '-'}" for arm, known in result["arms"].items()]
     first = result["arms"]["hybrid"]["paths"][:1]
     instead = f"; first of hybrid: {one_line(first[0])}" if first else "; hybrid found nothing"
-    said = f"ranks: {', '.join(ranks)}{instead}"
-    yield f"    {_painted(said, FAINT, colour=colour)}"
+    sentence = f"ranks: {', '.join(ranks)}{instead}"
+    yield f"    {_painted(sentence, FAINT, colour=colour)}"
     if verdict := result.get("why"):
         yield f"    {one_line(verdict['stage'])}: {one_line(verdict['text'])}"
     place, query = result["answers"][0]["path"], result["query"]

@@ -56,8 +56,8 @@ def _words(name: str, named: str) -> list[str]:
     try:
         return shlex.split(named)
     except ValueError as error:
-        said = f"memctl: {name}={one_line(named)} is not a command line ({error}): no pager is used"
-        print(said, file=sys.stderr)
+        complaint = f"memctl: {name}={one_line(named)} is not a command line ({error}): no pager is used"
+        print(complaint, file=sys.stderr)
         return []
 
 

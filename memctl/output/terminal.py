@@ -230,8 +230,8 @@ class _Page:
         lines = console.render_lines(Group(*self._parts), options.update(height=None), pad=False)
         room = max(1, console.height - 1)  # the last line is the prompt's
         if len(lines) > room > 1:
-            told = f"{len(lines) - room + 1} more lines: enlarge the window, or run memctl status"
-            lines = [*lines[: room - 1], [Segment(told[: console.width])]]
+            notice = f"{len(lines) - room + 1} more lines: enlarge the window, or run memctl status"
+            lines = [*lines[: room - 1], [Segment(notice[: console.width])]]
         self.height = len(lines[:room])
         for line in lines[:room]:
             yield from line

@@ -55,7 +55,7 @@ INDEX_TIMEOUT_S = 5.0
 ENTRY_ID = re.compile(r"[0-9a-f]{6,16}")
 NEEDED = ("topic", "title")  # for a new entry; for a daily entry only the last
 NOT_DAILY = ("update", "hash", "supersedes", "related")
-PERHAPS = "the entry may be written all the same: look before you try again"
+PERHAPS = "the entry may still be written: check before you try again"
 
 
 async def extract_memory(
@@ -251,12 +251,12 @@ async def _indexed(
     return await workspaces.using(str(root), index)
 
 
-FILE_PERHAPS = "the entry may be deleted all the same: look before you try again"
+FILE_PERHAPS = "the entry may still be deleted: check before you try again"
 BLOCK_GONE = (
     "the entry is removed from its file. What the index holds of it goes as the file is indexed, and wholly "
     "with memctl index --purge"
 )
-KEPT_PERHAPS = "the note may be left out of the index all the same: look before you try again"
+KEPT_PERHAPS = "the note may still be removed from the index: check before you try again"
 # Holds even after a kill: housekeeping purges deleted sources after KEEP_GONE_S.
 FILE_GONE = (
     "the entry's file is deleted. What the index holds of it answers no query and goes within a day, or at "

@@ -18,7 +18,7 @@ from memd.workspace.workspaces import Workspaces
 
 SYNC_DEFAULT_MS = 60_000  # of `sync`, as in facebook/watchman
 REPLY_S = 0.05  # part of a client's timeout reserved for sending the reply
-SEE = "and `memctl status` shows how far it is"  # for clients that stopped waiting
+SEE = "and `memctl status` shows its progress"  # for clients that stopped waiting
 
 
 async def sync(workspaces: Workspaces, asked: SyncParams, _: Call) -> SyncResult:
@@ -43,12 +43,12 @@ async def index(workspaces: Workspaces, asked: IndexParams, call: Call) -> Index
     With ``vectors`` false, wait only for words.
     """
     root = await workspaces.root_of(asked.workspace)
-    call.outlives(f"indexing goes on, {SEE}" + ("; nothing is purged yet" if asked.purge else ""))
+    call.outlives(f"indexing continues, {SEE}" + ("; nothing is purged yet" if asked.purge else ""))
     report: Report | None = call.progress if asked.progress else None
     if asked.rebuild:
         rebuilding = workspaces.rebuild(root)
         if asked.wait or asked.purge:
-            call.outlives(f"the rebuild goes on until memd stops, {SEE}")
+            call.outlives(f"the rebuild continues until memd stops, {SEE}")
             await _followed(rebuilding, lambda: workspaces.rebuilding(root), report)
     purged = 0
 

@@ -21,11 +21,11 @@ PASSES = frozenset({
 
 def masked_answer(answer: Packed[Any]) -> Packed[Any]:
     """Return an answer, which is a map, with its secrets masked."""
-    told = protocol.unpack_value(answer.result)
+    fields = protocol.unpack_value(answer.result)
     # One search over all texts: it takes the time of a single text, and usually finds no secret.
-    if not find_secrets("\n".join(_texts(told))):
+    if not find_secrets("\n".join(_texts(fields))):
         return answer
-    return Packed(protocol.pack_value(_masked(told)))
+    return Packed(protocol.pack_value(_masked(fields)))
 
 
 def _texts(value: Any) -> list[str]:

@@ -106,9 +106,9 @@ async def status(workspaces: Workspaces, asked: NoParams, _: Call) -> StatusResu
     """``status``: the server, and the named workspace or all of them."""
     chosen = [await workspaces.find(asked.workspace)] if asked.workspace else workspaces.opened
     others = [] if asked.workspace else not_open(workspaces, WorkspaceStatus)
-    told = [_for_agent(one) if asked.agent else _workspace(workspaces, one) for one in chosen]
+    shown = [_for_agent(one) if asked.agent else _workspace(workspaces, one) for one in chosen]
     return StatusResult(
-        server=_server(workspaces, loop_lag_ms=await _loop_lag_ms()), workspaces=[*told, *others]
+        server=_server(workspaces, loop_lag_ms=await _loop_lag_ms()), workspaces=[*shown, *others]
     )
 
 

@@ -28,7 +28,7 @@ from memd.search.why import Verdict
 from memd.search.why import why as walk
 from memd.sources.ignore import Refusal
 from memd.sources.scan import Rules, look
-from memd.sources.scan import told as refusal_told
+from memd.sources.scan import refusal_text as why_refused
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -338,7 +338,7 @@ def _missing(finding: Diagnosis) -> tuple[str, str]:
 def _not_a_source(finding: Diagnosis) -> tuple[str, str]:
     assert finding.refusal is not None
     way_out = _WAYS_OUT.get(finding.refusal.reason, "").replace("PATH", finding.refusal.place)
-    return f"{finding.path} is not searched: {refusal_told(finding.refusal, finding.path)}", way_out
+    return f"{finding.path} is not searched: {why_refused(finding.refusal, finding.path)}", way_out
 
 
 def _root_missing(finding: Diagnosis) -> tuple[str, str]:

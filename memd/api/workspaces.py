@@ -1,6 +1,6 @@
-"""``workspace.add``, ``list``, ``remove`` and ``configure``; and where else the words of an entry are.
+"""``workspace.add``, ``list``, ``remove`` and ``configure``; also finds other copies of the text of an entry.
 
-Other notes, archives, daily files and git are looked at in a reading thread; nothing is changed there.
+These places (notes, archives, daily files, git) are only read, in a reading thread.
 """
 
 import re
@@ -32,10 +32,10 @@ from memd.search.word_forms import languages_of
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
-MIN_LETTERS = 12  # of a line that is looked for: a shorter one is said by many
-MAX_LINES = 50  # of an entry that are looked for, a phrase each: arbitrary, an entry is short
-MAX_PLACES = 20  # that are named; arbitrary, as many as somebody reads
-MAX_GIT_INDEX_BYTES = 256 << 20  # of a repository with a million files; what is longer is not read
+MIN_LETTERS = 12  # of a line to search for: shorter ones occur in many notes
+MAX_LINES = 50  # of an entry to search for, each as a phrase: arbitrary, entries are short
+MAX_PLACES = 20  # in the answer; arbitrary, as many as somebody reads
+MAX_GIT_INDEX_BYTES = 256 << 20  # that of a repository with a million files; larger ones are not read
 
 _LETTERS = re.compile(r"[^\W_]")
 _SPACES = re.compile(r"\s+")
@@ -46,10 +46,10 @@ async def add(workspaces: Workspaces, asked: WorkspaceAddParams, call: Call) -> 
     if not asked.nested:
         await _refuse_to_take(workspaces, asked.path)
     adding = workspaces.add(asked.path, force=asked.force)
-    root, created = await call.to_the_end(adding, f"the folder may be added all the same, {SEE}")
+    root, created = await call.to_the_end(adding, f"the folder may still be added, {SEE}")
     if created:
         for outer in await _around(workspaces, root):
-            outer.sync.rescan()  # these notes are not its own any more
+            outer.sync.rescan()  # these notes no longer belong to it
 
     async def looked_through(opened: OpenWorkspace) -> OpenWorkspace:
         await opened.sync.scanned()
@@ -68,9 +68,7 @@ async def add(workspaces: Workspaces, asked: WorkspaceAddParams, call: Call) -> 
 
 async def remove(workspaces: Workspaces, asked: WorkspaceRemoveParams, call: Call) -> WorkspaceRemoveResult:
     """``workspace.remove``: forget a workspace and delete its index, never a note."""
-    root = await call.to_the_end(
-        workspaces.remove(asked.path), f"the workspace may be removed all the same, {SEE}"
-    )
+    root = await call.to_the_end(workspaces.remove(asked.path), f"the workspace may still be removed, {SEE}")
     return WorkspaceRemoveResult(root=str(root), removed=True)
 
 
@@ -83,7 +81,7 @@ async def configure(
         try:
             await call.to_the_end(
                 _configure(workspaces, root, asked.settings, call),
-                "the settings may be written all the same: look at config.toml",
+                "the settings may still be written: look at config.toml",
             )
         except ConfigError as error:
             raise InvalidError(f"$.settings: {error}; nothing was changed") from error
@@ -96,7 +94,7 @@ async def configure(
 
 
 def _languages_of(opened: OpenWorkspace, call: Call) -> list[Language]:
-    """Return the languages of the notes; [] if the index cannot be read: the settings hold all the same."""
+    """Return the languages of the notes; [] if the index cannot be read, which affects no setting."""
     with suppress(DeadlineError, IndexDamagedError), opened.view(call.is_over, agent=False) as view:
         return list(languages_of(view))
     return []
@@ -130,13 +128,13 @@ async def _refuse_to_take(workspaces: Workspaces, path: str) -> None:
         if taken:
             raise NestedError(
                 f"{root} is inside the workspace {opened.workspace.root}, whose index has {taken:,} of its "
-                f"notes: they would leave it for an index of their own, and be found from {root} alone. "
-                f"memctl init --nested {shlex.quote(str(root))} does it"
+                f"notes: they would move to an index of their own, and be found only in {root}. "
+                f"If you want that: memctl init --nested {shlex.quote(str(root))}"
             )
 
 
 async def _around(workspaces: Workspaces, root: Path) -> list[OpenWorkspace]:
-    """Return the workspaces that a folder is in, but those that cannot be opened."""
+    """Return the workspaces that contain a folder, except those that cannot be opened."""
     found = []
     for outer in workspaces.roots:
         if outer in root.parents:
@@ -147,7 +145,7 @@ async def _around(workspaces: Workspaces, root: Path) -> list[OpenWorkspace]:
 
 async def _configure(workspaces: Workspaces, root: Path, changed: dict[str, Any], call: Call) -> None:
     await workspaces.configure(root, changed)
-    call.outlives("the settings are written, and hold once the index is opened with them")
+    call.outlives("the settings are written, and take effect when the index is opened with them")
     await workspaces.reopen(root)
 
 
@@ -191,7 +189,7 @@ def is_in_git(root: Path, path: str) -> bool:
 
 
 def _lines(view: View, source: int, entry: str) -> list[str]:
-    """Return the lines of a note, or of a daily entry in it, that say something, each once."""
+    """Return the distinct lines of a note, or of a daily entry in it, that have enough letters."""
     lines: dict[str, None] = {}
     for chunk in view.reader.chunks_of(source):
         if chunk.entry != entry:

@@ -62,7 +62,7 @@ class Providers:
         """Return the tokenizer that measures chunks, and the maximum word pieces of a chunk.
 
         A model that cannot be read now, or has no local tokenizer, is measured with the shipped one, so that
-        its chunks can be searched by keyword all the same.
+        its chunks can still be searched by keyword.
         """
         if config.provider == "ollama":
             from memd.embedding.servers import max_tokens_of  # noqa: PLC0415 - as below

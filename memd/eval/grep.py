@@ -37,8 +37,8 @@ def words_of(query: str) -> list[str]:
     typed = [word for word in query.replace("\0", " ").split() if not word.startswith(("-", *_OPERATORS))]
     bare = dict.fromkeys(word.strip(_EDGES).lower() for word in typed or query.replace("\0", " ").split())
     kept = [word for word in bare if len(word) > 1 or (word and not word.isascii())]
-    said = [word for word in kept if word not in FUNCTION_WORDS]
-    return (said or kept or [word for word in bare if word])[:MAX_GREPPED]
+    telling = [word for word in kept if word not in FUNCTION_WORDS]
+    return (telling or kept or [word for word in bare if word])[:MAX_GREPPED]
 
 
 def ranked(root: str, files: Sequence[str], query: str) -> list[str]:

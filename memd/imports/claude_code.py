@@ -104,8 +104,8 @@ def _of_record(record: dict[str, object]) -> Iterator[Turn]:
 def _of_user(block: dict[str, object], at: datetime | None) -> Iterator[Turn]:
     match block.get("type"):
         case "text":
-            if said := _typed(text(block.get("text"))):
-                yield Turn(USER, said, at)
+            if typed_text := _typed(text(block.get("text"))):
+                yield Turn(USER, typed_text, at)
         case "image" | "document" as kind:
             yield Turn(USER, f"[{kind}]", at)
         case "tool_result":
@@ -124,22 +124,22 @@ def _of_assistant(block: dict[str, object], at: datetime | None) -> Iterator[Tur
             yield Turn(f"Tool {text(block.get('name'))}", shown, at, "tool")
 
 
-def _typed(said: str) -> str:
+def _typed(typed_text: str) -> str:
     """Return the typed part of a user's message, without the texts that the program adds."""
-    if "<" in said:
-        name, is_command, behind = _between(said, "command-name")
+    if "<" in typed_text:
+        name, is_command, behind = _between(typed_text, "command-name")
         if is_command:  # /name, followed by a text; without a text it is only a key press
             more = behind.lstrip()
             words = _between(more, "command-args")[0] if more.startswith("<command-args>") else ""
             return f"/{name.strip().lstrip('/')} {words}" if words.strip() else ""
-        said = without_blocks(said, _INJECTED, _closing)
-        said = without_blocks(said, _SHELL, _closing, lambda typed: f"! {typed}")
-    return "" if said.startswith(_CAVEAT) else _INTERRUPTED.sub("", said)
+        typed_text = without_blocks(typed_text, _INJECTED, _closing)
+        typed_text = without_blocks(typed_text, _SHELL, _closing, lambda typed: f"! {typed}")
+    return "" if typed_text.startswith(_CAVEAT) else _INTERRUPTED.sub("", typed_text)
 
 
-def _between(said: str, tag: str) -> tuple[str, bool, str]:
+def _between(typed_text: str, tag: str) -> tuple[str, bool, str]:
     """Return the content of the first such tag, whether there is one, and the text after it."""
-    inner, closed, behind = said.partition(f"<{tag}>")[2].partition(f"</{tag}>")
+    inner, closed, behind = typed_text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
     return (inner, True, behind) if closed else ("", False, "")
 
 

@@ -98,7 +98,7 @@ def _turns(
 def _of_item(item: dict[str, object], at: datetime | None) -> Iterator[Turn]:
     kind = text(item.get("type"))
     if kind == "message" and item.get("role") == "user":
-        yield from (Turn(USER, said, at) for said in _typed(item))
+        yield from (Turn(USER, typed, at) for typed in _typed(item))
     elif kind == "message" and item.get("role") == "assistant":
         yield Turn(ASSISTANT, joined(item.get("content")), at)
     elif kind == "reasoning":
@@ -122,6 +122,6 @@ def _typed(item: dict[str, object]) -> Iterator[str]:
         if block.get("type") == "input_image":
             yield "[image]"
             continue
-        said = text(block.get("text"))
-        if text(kind).startswith(_PERSONS) and not said.lstrip().startswith(_INJECTED):
-            yield said
+        typed = text(block.get("text"))
+        if text(kind).startswith(_PERSONS) and not typed.lstrip().startswith(_INJECTED):
+            yield typed

@@ -98,20 +98,20 @@ def _of_chatgpt_message(message: dict[str, object]) -> Iterator[Turn]:
     content = fields(message.get("content"))
     kind = text(content.get("content_type"))
     at = moment(message.get("create_time"))
-    said = _REFERENCE.sub("", "\n\n".join(filter(None, map(_part, items(content.get("parts"))))))
+    spoken = _REFERENCE.sub("", "\n\n".join(filter(None, map(_part, items(content.get("parts"))))))
     match author.get("role"):
         case "user" if kind not in _CONTEXT:
-            yield Turn(USER, said or text(content.get("text")), at)
+            yield Turn(USER, spoken or text(content.get("text")), at)
         case "assistant" if kind in _THOUGHTS:
             yield Turn(ASSISTANT, _thought(content), at, "thinking")
         case "assistant" if kind == "code" or message.get("recipient", "all") != "all":
             yield Turn(
-                f"Tool {text(message.get('recipient'))}", said or text(content.get("text")), at, "tool"
+                f"Tool {text(message.get('recipient'))}", spoken or text(content.get("text")), at, "tool"
             )
         case "assistant":
-            yield Turn(ASSISTANT, said or text(content.get("text")), at)
+            yield Turn(ASSISTANT, spoken or text(content.get("text")), at)
         case "tool":
-            shown = said or text(content.get("text")) or text(content.get("result"))
+            shown = spoken or text(content.get("text")) or text(content.get("result"))
             yield Turn(f"Tool {text(author.get('name'))}", shown, at, "tool")
 
 
@@ -235,9 +235,9 @@ def _discord_turn(message: Message) -> Turn:
         f"[attached: {text(fields(one).get('fileName'))}]" for one in items(message.get("attachments"))
     ]
     embeds = [_embed(fields(one)) for one in items(message.get("embeds"))]
-    said = "\n\n".join(filter(None, [text(message.get("content")), *embeds, *attached]))
+    spoken = "\n\n".join(filter(None, [text(message.get("content")), *embeds, *attached]))
     name = text(author.get("nickname")) or text(author.get("name")) or "somebody"
-    return Turn(name, said, moment(message.get("timestamp")))
+    return Turn(name, spoken, moment(message.get("timestamp")))
 
 
 def _embed(embed: Message) -> str:

@@ -202,12 +202,12 @@ class ArrayFileWriter:
             DamagedFileError: the table read back differs from what was written.
             OSError: the file cannot be written.
         """
-        said = json.dumps(facts).encode()
-        front = said + self._names
+        facts_json = json.dumps(facts).encode()
+        front = facts_json + self._names
         table = front.ljust(_aligned(len(front)), b"\0") + self._ends.tobytes() + self._entries
         header = HEADER.pack(
             MAGIC, FORMAT, BYTE_ORDER, self._kind.encode(), self._name.encode(), self._size,
-            len(said), len(self._names), len(self._ends), crc32(table),
+            len(facts_json), len(self._names), len(self._ends), crc32(table),
         ).ljust(DATA_AT - CHECKED.size, b"\0")  # fmt: skip
         fsio.write_at(self._descriptor, table, self._size)
         fsio.write_at(self._descriptor, header + CHECKED.pack(crc32(header)), 0)

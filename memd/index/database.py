@@ -204,7 +204,7 @@ class Store:
                 self._db.close()
                 raise
         except apsw.Error as error:
-            raise told(path, error) or damaged(path, error) from error  # also "no such table", at the start
+            raise as_memd(path, error) or damaged(path, error) from error  # also "no such table"
         except OSError as error:
             raise storage_error(str(path), error) from error
 
@@ -363,7 +363,7 @@ class Store:
                     raise damaged(self._path, finding)
 
     def _ours(self, error: apsw.Error) -> MemdError | apsw.Error:
-        ours = told(self._path, error)
+        ours = as_memd(self._path, error)
         if isinstance(ours, StorageError) and is_of_the_device(error):
             return self.failure.keep(ours)
         return ours or error
@@ -456,7 +456,7 @@ def translated(path: Path | str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        ours = told(path, error)
+        ours = as_memd(path, error)
         if ours is None:
             raise
         raise ours from error
@@ -475,7 +475,7 @@ def decoded(path: Path) -> Iterator[None]:
             raise damaged(path, error) from error
 
 
-def told(path: Path | str, error: apsw.Error) -> MemdError | None:
+def as_memd(path: Path | str, error: apsw.Error) -> MemdError | None:
     """Return memd's error for one of SQLite; None if it can only be a bug in memd."""
     # SQLite does not say why it cannot create its log, and errno has changed by now.
     if isinstance(error, apsw.FullError) or (

@@ -55,16 +55,16 @@ def candidates(view: View, request: PreparedQuery) -> tuple[CandidateList, bool]
         ):  # as in `score`: only words are used
             cosines, has_vectors = {}, False
     words = {} if has_vectors and request.mode == "vector" else _words(view, request.query, allowed)
-    nearest, said = _ranks(cosines, cosines.__getitem__), _ranks(words, words.__getitem__)
+    nearest, by_words = _ranks(cosines, cosines.__getitem__), _ranks(words, words.__getitem__)
     found = []
-    for number in nearest.keys() | said.keys():
+    for number in nearest.keys() | by_words.keys():
         source = sources[live[number][0]]
         score = cosines.get(number)
         word = None if has_vectors and request.mode == "vector" else words.get(number, 0.0)
         used = ranking.weights_seen(request.weights, vector=score is not None, keyword=word is not None)
         merged = min(1.0, ranking.weighted(score, word, used))
         decay = ranking.decay_of(source, request.today, request.half_life_days, request.decay_floor)
-        ranks = nearest.get(number), said.get(number)
+        ranks = nearest.get(number), by_words.get(number)
         order = merged if request.fusion == "weighted" else ranking.reciprocal_rank(ranks)
         found.append(
             Candidate(

@@ -134,7 +134,7 @@ def recall(
     filling = _Filling(_FRAMES[style], budget_tokens * BYTES_PER_TOKEN)
     core_bytes = int(filling.most_bytes * CORE_SHARE)
     omitted = [(one, why) for one in core if (why := filling.add(one, core_bytes))]
-    filling.say(preface)
+    filling.add_remark(preface)
     omitted += [(one, why) for one in hits if (why := filling.add(one, filling.most_bytes))]
     text = filling.text()
     return Recalled(text, count_tokens(text), tuple(filling.sent), (*omitted, *left_out))
@@ -226,7 +226,7 @@ class _Filling:
     _lines: dict[str, set[Line]] = field(default_factory=dict)  # sent lines by path
     _fingerprints: dict[Passage, Fingerprint] = field(default_factory=dict)  # those computed so far
 
-    def say(self, remark: str) -> None:
+    def add_remark(self, remark: str) -> None:
         """Add a remark before the next piece."""
         self._remark = self.frame.remark(remark) if remark else ""
 

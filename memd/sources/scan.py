@@ -89,7 +89,7 @@ def steps(root: Path, rules: Rules, below: str = "") -> Iterator[tuple[str, File
             if is_folder:
                 inner.append(f"{path}{entry.name}/")
             if rules.wants(folder, entry.name):
-                yield _looked_at(entry, path + entry.name, real_root, is_folder=is_folder)
+                yield _examined(entry, path + entry.name, real_root, is_folder=is_folder)
             else:
                 yield None
         folders.extend(reversed(inner))
@@ -158,7 +158,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _looked_at(
+def _examined(
     entry: os.DirEntry[str], path: str, real_root: str, *, is_folder: bool
 ) -> tuple[str, FileStamp] | Skipped | None:
     if not is_utf8(path):
@@ -306,7 +306,7 @@ def look(root: Path, path: str, rules: Rules, *, now_ns: int) -> SourceText | Re
     return Refusal(found.reason, path) if isinstance(found, Skipped) else found
 
 
-def told(refused: Refusal, path: str) -> str:
+def refusal_text(refused: Refusal, path: str) -> str:
     """Return the reason for a refusal as a sentence without a full stop."""
     what = "it" if refused.place == path else refused.place
     rule = f" by {refused.rule}" if refused.rule else ""

@@ -111,19 +111,19 @@ class Watcher:
 
         watched = _Root(root, enters, tell)
         stopped = asyncio.create_task(stop.wait())
-        heard = asyncio.create_task(news.wait())
+        has_news = asyncio.create_task(news.wait())
         self._join(watched)
         try:
             while not stop.is_set():
-                await asyncio.wait({heard, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                heard.cancel()
+                await asyncio.wait({has_news, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                has_news.cancel()
                 news.clear()
-                heard = asyncio.create_task(news.wait())
+                has_news = asyncio.create_task(news.wait())
                 dirty = watched.take()
                 if dirty is not None:
                     yield dirty
         finally:
-            heard.cancel()
+            has_news.cancel()
             stopped.cancel()
             self._leave(watched)
 
@@ -224,7 +224,7 @@ class _Session:
         if self.armed_in_s is None:
             self.armed_in_s = now - self._began - STEP_MS / 1000
             self._blind = self._is_used_up()
-            self._say(Dirty(rescan=True))
+            self._report(Dirty(rescan=True))
         elif now - self._stepped > LOST_S:
             self._lost = True
         self._stepped = time.monotonic()
@@ -264,7 +264,7 @@ class _Session:
                 return True
         if self._changed and not self._blind and self._is_used_up():
             self._blind = True
-            self._say(Dirty(rescan=True))
+            self._report(Dirty(rescan=True))
         self._changed = False
         age_s = now - self._began
         if age_s < (self.armed_in_s or 0.0) / REARM_SHARE:
@@ -276,10 +276,10 @@ class _Session:
         there = (root.root for root in self._roots if root.identity is not None)
         return any(is_used_up(root) for root in itertools.islice(there, 1))
 
-    def _say(self, dirty: Dirty) -> None:
+    def _report(self, dirty: Dirty) -> None:
         for root in self._roots:
             root.blind = self._blind
-            root.say(dirty)
+            root.report(dirty)
 
 
 class _Root:
@@ -335,7 +335,7 @@ class _Root:
         now = _identity(self.root)
         if now is None and self.identity is not None:
             self.identity = None
-            self.say(Dirty(rescan=True))
+            self.report(Dirty(rescan=True))
         return now is not None and (self.left or now != self.identity)
 
     def was_remounted(self) -> bool:
@@ -355,9 +355,9 @@ class _Root:
         # With the root as the caller named it, possibly by a link.
         named = frozenset(f"{self.root}{path[len(self.real) :]}" for path in kept)
         if named or burst or self.real in paths:
-            self.say(Dirty(paths=named, rescan=burst or self.real in paths, overflow=burst))
+            self.report(Dirty(paths=named, rescan=burst or self.real in paths, overflow=burst))
 
-    def say(self, dirty: Dirty) -> None:
+    def report(self, dirty: Dirty) -> None:
         """Add *dirty* together with the current trouble of this root."""
         trouble, polling = "", True
         if not _is_text(str(self.root)):

@@ -98,7 +98,7 @@ def test_a_rebuild_that_nobody_waits_for_goes_on_and_says_so(hung, server):
     with pytest.raises(RpcError) as caught:
         daemon.call("index", workspace=str(root), rebuild=True, timeout_ms=1500)
     assert caught.value.code == "MEMD_TIMEOUT"
-    assert "index did not end within 1.5 s: the rebuild goes on" in caught.value.message
+    assert "index did not end within 1.5 s: the rebuild continues" in caught.value.message
     assert "memctl status" in caught.value.message
     [seen] = daemon.call("status")["workspaces"]
     assert seen["rebuilding"] == {"stage": "embed", "done": 0, "total": 2}
@@ -116,7 +116,7 @@ def test_a_rebuild_that_nobody_waits_for_goes_on_and_says_so(hung, server):
 def test_an_index_that_nobody_waits_for_says_that_indexing_goes_on(hung):
     """Without a rebuild it is the same, in words of its own."""
     daemon, root = hung
-    with pytest.raises(RpcError, match="indexing goes on, and `memctl status` shows how far it is"):
+    with pytest.raises(RpcError, match="indexing continues, and `memctl status` shows its progress"):
         daemon.call("index", workspace=str(root), timeout_ms=300)
     with pytest.raises(RpcError, match="nothing is purged yet"):
         daemon.call("index", workspace=str(root), purge=True, timeout_ms=300)

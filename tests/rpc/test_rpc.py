@@ -369,12 +369,12 @@ def test_what_goes_on_after_the_deadline_is_said(tmp_path):
         written.set()
 
     async def handle(method, params, call):
-        await call.to_the_end(write(), "it is written all the same")
+        await call.to_the_end(write(), "it is still written")
 
     async def scenario():
         async with serving(tmp_path, handle) as (_, connect):
             answer = await (await connect()).ask("keep", timeout_ms=20)
-            late = "MEMD_TIMEOUT: keep did not end within 0.02 s: it is written all the same"
+            late = "MEMD_TIMEOUT: keep did not end within 0.02 s: it is still written"
             assert answer.error == [0, late]
             assert not written.is_set()
             assert await asyncio.to_thread(written.wait, 5)

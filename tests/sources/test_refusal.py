@@ -7,7 +7,7 @@ import pytest
 
 from memd.records import SourceText
 from memd.sources.ignore import Refusal, Rules
-from memd.sources.scan import MAX_SOURCE_BYTES, WHY_NOT, look, told, walk
+from memd.sources.scan import MAX_SOURCE_BYTES, WHY_NOT, look, refusal_text, walk
 
 DEFAULT = ("**/*.md", "**/*.markdown")
 
@@ -78,7 +78,7 @@ def test_an_ignored_file_names_the_pattern_and_where_it_stands(tmp_path, path, r
     })  # fmt: skip
     refused = looked(tmp_path, path, ignore=["# no pattern", "old.md"])
     assert (refused.reason, refused.rule) == ("ignored", rule)
-    assert told(refused, path).endswith(f"is ignored by {rule}")
+    assert refusal_text(refused, path).endswith(f"is ignored by {rule}")
 
 
 def test_a_pattern_that_takes_back_is_no_refusal(tmp_path):
