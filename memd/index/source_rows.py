@@ -43,6 +43,7 @@ NAME_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?!\d)")
 EMBEDDED_CHUNKS = 1_500
 LONG_NOTE = "long-note"  # prefix of the warning
 _ARCHIVES = "memory/archives/"  # imported conversations
+_CREATED = re.compile(r"^created: '?(\d{4}-\d\d-\d\d)", re.MULTILINE)  # in the front matter of a page
 
 SHINGLE = 3  # words; as usual for near-duplicate detection (Broder 1997 uses 4 to 10 on whole pages)
 MIN_JACCARD = 0.8  # of the triples; of 200 words, seven may differ
@@ -111,8 +112,11 @@ def prepare(
     from memd.sources.chunk import parse  # noqa: PLC0415
     from memd.sources.daily import parse_daily  # noqa: PLC0415
 
-    cut = parse_daily if daily.PATH.fullmatch(source.path) else parse
-    document = cut(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
+    if daily.PATH.fullmatch(source.path):
+        document = parse_daily(source.text, tokenizer=tokenizer, limits=limits, plain=plain)
+    else:
+        archived = _archived_on(source)
+        document = parse(source.text, tokenizer=tokenizer, limits=limits, plain=plain, day=archived)
     name = PurePosixPath(source.path).stem
     day, day_of = _day_of(document, source)
     return NewSource(
@@ -232,8 +236,7 @@ def _prepared_chunk(chunk: Chunk, path: str, number: int) -> NewChunk:
 
 def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
     """Return the date in the file name, otherwise in the front matter, otherwise of the last change."""
-    named = NAME_DAY.match(PurePosixPath(source.path).stem)
-    day = _iso_day(named[1]) if named else None
+    day = _named_day(source)
     if day is not None:
         # A record cannot be newer than the file: a wrong date would make it look recent forever. A diary may
         # be written ahead. One day of tolerance for clocks and time zones.
@@ -246,6 +249,19 @@ def _day_of(document: Document, source: SourceText) -> tuple[date, DayOf]:
         if day is not None:
             return day, key
     return _calendar_day(source.stamp.mtime_ns), "changed"
+
+
+def _named_day(source: SourceText) -> date | None:
+    named = NAME_DAY.match(PurePosixPath(source.path).stem)
+    return _iso_day(named[1]) if named else None
+
+
+def _archived_on(source: SourceText) -> date | None:
+    """Return the day on which a conversation in the archive began, also if the user renamed the page."""
+    if not source.path.startswith(_ARCHIVES):
+        return None
+    created = _CREATED.search(source.text.partition("\n---")[0])
+    return _named_day(source) or (_iso_day(created[1]) if created else None)
 
 
 def _calendar_day(time_ns: int) -> date:

@@ -16,10 +16,13 @@ import math
 import re
 import unicodedata
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import lru_cache
+from operator import itemgetter
 
 from memd.records import Chunk, ChunkLimits, Document, Tokenizer
 from memd.sources.markdown import (
@@ -388,6 +391,15 @@ MAX_CHARS_PER_PIECE = 16
 # Cache size for the counts of headings, heading paths and contexts of one text. Arbitrary.
 COUNTS_KEPT = 1_000
 _JOINT = " > "
+# A turn's heading in an archive, if the turn is the page's first or of another day than the one before. The
+# headings in a turn's text have deeper levels.
+_TURN_LEVEL = 2
+_TURN_DAY = re.compile(r".* · (\d{4}-\d\d-\d\d) \d\d:\d\d", re.DOTALL)
+# In English, as memd reads dates in questions. Not by strftime, whose words depend on the locale.
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,6 +410,7 @@ class _Page:
     tokenizer: Tokenizer
     limits: ChunkLimits
     front: FrontMatter
+    days: Sequence[tuple[int, str]]  # from which line on a text is of which day; empty: none has a day
     # The tokenizer's functions with a cache: the same headings precede many chunks.
     count: Callable[[str], int]
     spans: Callable[[str], list[tuple[int, int]]]
@@ -408,7 +421,13 @@ class _Page:
 
 
 def parse(
-    text: str, *, tokenizer: Tokenizer, limits: ChunkLimits, plain: bool = False, is_top: bool = True
+    text: str,
+    *,
+    tokenizer: Tokenizer,
+    limits: ChunkLimits,
+    plain: bool = False,
+    is_top: bool = True,
+    day: date | None = None,
 ) -> Document:
     r"""Cut *text* into chunks.
 
@@ -424,6 +443,8 @@ def parse(
         limits: of a chunk; its words are a target, its word pieces a promise.
         plain: ignore Markdown and front matter.
         is_top: *text* begins at the top of the file, so that it may begin with front matter.
+        day: of a page of an archive. The context of each of its chunks has the day of its first turn: a
+            question may name the day, and the turns rarely do.
 
     Returns:
         Title, tags, front matter, and the chunks in the order of the text. Warnings contain line numbers
@@ -435,7 +456,8 @@ def parse(
     found, warnings = read_plain(lines) if plain else read_blocks(lines, front.lines)
     blocks = [*literal, *found]
     count, spans = lru_cache(COUNTS_KEPT)(tokenizer.count), lru_cache(COUNTS_KEPT)(tokenizer.spans)
-    page = _Page(lines, tokenizer, limits, front, count, spans)
+    days = [] if day is None else list(_days(day, found))
+    page = _Page(lines, tokenizer, limits, front, days, count, spans)
     measure = Measure(lines, blocks[0].start if blocks else len(lines), tokenizer)
     if measure.counted < len(text):
         number = lines.number_at(measure.counted) + 1
@@ -459,6 +481,19 @@ def merged_tags(tags: tuple[str, ...], inline: tuple[str, ...]) -> tuple[str, ..
     """Return the tags of front matter and text, each once, ignoring case."""
     known = {tag.casefold() for tag in tags}
     return (*tags, *(tag for tag in inline if tag.casefold() not in known))
+
+
+def _days(first: date, blocks: Iterable[Block]) -> Iterator[tuple[int, str]]:
+    """Yield the line from which on each day counts, and the day as people write it: after its ISO form."""
+    yield 0, _written(first)
+    for block in blocks:
+        if block.level == _TURN_LEVEL and (dated := _TURN_DAY.fullmatch(block.title)):
+            with suppress(ValueError):  # digits that are no date
+                yield block.start, _written(date.fromisoformat(dated[1]))
+
+
+def _written(day: date) -> str:
+    return f"{day.isoformat()}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def _chunks(page: _Page, measure: Measure, blocks: list[Block]) -> Iterator[Chunk]:
@@ -526,11 +561,15 @@ def _halves(lines: Lines, begin: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _prefix(page: _Page, section: Section, begin: int, stop: int, *, is_first: bool) -> str:
-    """Return the context that the stretch lacks: its headings, and in the first chunk the front matter."""
+    """Return the context that the stretch lacks: its day, its headings, and at first the front matter."""
     starts = page.lines.starts
     hidden = [block.title for block in section.trail if not begin <= starts[block.start] < stop]
     share = int(page.limits.max_tokens * PREFIX_SHARE)
     path = _path(page, [title for title in hidden if title], share)
+    if page.days:
+        line = max(section.blocks[0].start, page.lines.number_at(begin))
+        day = page.days[bisect_right(page.days, line, key=itemgetter(0)) - 1][1]
+        path = "\n".join(filter(None, (_clipped(page, day, share), path)))
     if not is_first:
         return path
     title = page.front.title

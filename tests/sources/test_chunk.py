@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from datetime import date
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -268,6 +269,23 @@ def test_later_chunks_of_a_section_carry_its_heading():
     assert len(chunks) > 1
     assert all(chunk.heading == "A > B" for chunk in chunks)
     assert [chunk.context for chunk in chunks[1:]] == ["A > B\n\n"] * (len(chunks) - 1)
+
+
+def test_chunks_of_an_archive_carry_the_day_of_their_turn():
+    """A turn's heading has its day only if the day changed, and a heading inside a turn changes nothing."""
+    turns = [
+        f"## User · 2024-05-07 23:50\n\n{words(90)}\n\n### Seen · 2020-01-01 10:00\n\n{words(90)}",
+        f"## Assistant · 23:59\n\n{words(200, 'k')}\n\n{words(200, 'l')}",
+        f"## User · 2024-05-08 00:10\n\n{words(90)}",
+        f"## User · 2024-13-08 00:10\n\n{words(90)}",
+    ]
+    text = "---\ntitle: Boat\n---\n" + "\n\n".join(turns)
+    chunks = parse(text, tokenizer=ShortPieces(), limits=LIMITS, day=date(2024, 5, 7)).chunks
+    days = [re.findall(r"^\d{4}-.*", chunk.context, re.MULTILINE) for chunk in chunks]
+    assert days == [["2024-05-07, 7 May 2024"]] * 4 + [["2024-05-08, 8 May 2024"]] * 2
+    assert chunks[0].context == "Boat\n2024-05-07, 7 May 2024\n\n"
+    assert chunks[3].context == "2024-05-07, 7 May 2024\nAssistant · 23:59\n\n"
+    assert all(ShortPieces().count(chunk.embed_text) <= LIMITS.max_tokens for chunk in chunks)
 
 
 def test_small_sections_of_one_parent_are_joined():
