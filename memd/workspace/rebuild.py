@@ -63,6 +63,7 @@ class Rebuild:
                 )
             if opened.sync.vectors.pending and vectors_before():
                 raise EmbedderError(f"the model gives no vectors, and a new index would have none. {STAYS}")
+            opened.sync.end_first()  # its tasks may be stopped before they notice
             await self._daemon.threads.write(opened.index.note_complete)
         finally:
             await opened.sync.stop()

@@ -308,6 +308,13 @@ class WorkspaceSync:
         self.troubles.clear()
         self._tell_state()
         if self.first:
+            self.end_first()
+            await self.context.write(self.index.note_complete)
+            await self._drop_old()
+
+    def end_first(self) -> None:
+        """Log that everything is searchable for the first time; do nothing at later calls."""
+        if self.first:
             log.info(
                 "index_complete",
                 made="rebuild" if self.is_rebuild else self.renewed or "first",
@@ -318,8 +325,6 @@ class WorkspaceSync:
             )
             self.first, self.renewed = False, ""
             self.publish()
-            await self.context.write(self.index.note_complete)
-            await self._drop_old()
 
     async def _drop_old(self) -> None:
         """Delete the index of another release, after its vectors were taken over."""

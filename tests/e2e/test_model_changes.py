@@ -51,6 +51,7 @@ class Ollama:
         self.caller = 0  # counts the processes that asked
         self.port = 0
         self._lock = threading.Lock()
+        self._queue: list[object] = []  # requests with texts of notes, in the order in which they came
         self.start()
 
     def start(self) -> None:
@@ -95,14 +96,23 @@ class Ollama:
         self._http.server_close()
 
     def admit(self, texts: Iterator[str]) -> None:
-        """Wait until these may be answered; a caller that is gone by then is not."""
+        """Wait until these may be answered, in the order of arrival; a caller that is gone by then is not.
+
+        A daemon has two batches on their way and commits the first one first.
+        """
         asked = [text.removeprefix("search_document: ") for text in texts]
-        caller = self.caller
-        while asked:
+        if not asked:
+            return
+        caller, ticket = self.caller, object()
+        with self._lock:
+            self._queue.append(ticket)
+        while True:
             with self._lock:
                 if caller != self.caller or not self._alive:
+                    self._queue.remove(ticket)
                     raise ConnectionError
-                if len(self.documents) + len(asked) <= self.answers:
+                if ticket is self._queue[0] and len(self.documents) + len(asked) <= self.answers:
+                    self._queue.remove(ticket)
                     self.documents += asked
                     return
             time.sleep(0.005)
