@@ -25,6 +25,7 @@ VOCABULARY = {
     "memd.records",
     "memd.lru",
     "memd.registry",
+    "memd.sandbox",
     "memd.systemd",
 }
 # Package → what it may import beside itself.

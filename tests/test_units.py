@@ -41,6 +41,7 @@ kill -9 $first
 {ping} && echo PING AFTER KILL
 {find}
 test "$(systemctl --user show -P MainPID memd.service)" != $first
+{parse}
 stat -c 'MODE OF THE FOLDER %a' "$place"
 rm "$place/memd.sock"
 {ping} && echo PING AFTER THE SOCKET WAS REMOVED
@@ -55,10 +56,19 @@ test "$(systemctl --user is-active memd.service)" = inactive && test ! -e "$plac
 test ! -e ~/.config/systemd/user/memd.socket && test ! -e ~/.config/systemd/user/memd.service && echo REMOVED
 test -z "$(systemctl --user list-units --all --no-legend 'memd*')" && echo FORGOTTEN
 """
-FOUND = "FOUND BY MEANING"
+FOUND, PARSED = "FOUND BY MEANING", "PARSED IN A SANDBOX"
 # The hardened daemon reads, watches, embeds and answers: a fresh index, then the one that kill -9 left.
 # A daemon that was just started answers by keyword until its model is loaded: hence the loop.
 INIT = "cp -r tests/sample ~/notes && memctl init ~/notes"
+# A long note is parsed by another process; the unit allows it every limit that the kernel has.
+PARSE = """{python} -c 'print("# Long" + 10_000 * " word")' > ~/notes/long.md
+memctl sync --workspace ~/notes > ~/synced
+memctl status --json | {python} -c '
+import json, sys
+from memd.sandbox import restrict
+held = json.load(sys.stdin)["server"]["parser_sandbox"]
+assert held == restrict(), held
+print("{parsed}")'"""
 FIND = """for i in $(seq 100); do
 memctl search --workspace ~/notes --json --limit 1 breast cancer gene | {python} -c '
 import json, sys
@@ -76,6 +86,7 @@ STEPS = [
     FOUND,
     "PING AFTER KILL",
     FOUND,
+    PARSED,
     "MODE OF THE FOLDER 700",
     "PING AFTER THE SOCKET WAS REMOVED",
     "PING AFTER THE FOLDER WAS REMOVED",
@@ -118,6 +129,7 @@ def test_the_service_lives_under_a_real_systemd():
         uninstall="memctl service uninstall",
         init=INIT,
         find=FIND.format(python=sys.executable, found=FOUND),
+        parse=PARSE.format(python=sys.executable, parsed=PARSED),
         **memctl,
     )
     assert box(life) == STEPS
@@ -137,8 +149,9 @@ def test_the_units_keep_their_promises_with_any_daemon():
         uninstall=f"{runs} 'from memctl import service; assert service.uninstall()'",
         init=":",
         find=":",
+        parse=":",
     )
-    assert box(life) == [step for step in STEPS if step != FOUND]
+    assert box(life) == [step for step in STEPS if step not in {FOUND, PARSED}]
 
 
 @needs_box

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from memd.config import WorkspaceConfig
 from memd.languages import Language
-from memd.records import Action, Confidence, DayOf, LinkKind, Mode, Renewal, State
+from memd.records import Action, Confidence, DayOf, LinkKind, Mode, Renewal, SandboxLimit, State
 from memd.search.explanation import AnswerExplanation, Explained, Filter
 
 
@@ -511,6 +511,9 @@ class ServerStatus(Result, frozen=True, kw_only=True):
     onnxruntime: str
     loop_lag_ms: float  # added to the latency of every request
     paused_until: float | None  # unix seconds: when embedding resumes; null if it is not paused
+    # The limits that hold for the process that parses long notes: `privileges`, `files`, `sockets`; null
+    # before the first long note.
+    parser_sandbox: list[SandboxLimit] | None
 
 
 class SkippedFile(Result, frozen=True, kw_only=True):

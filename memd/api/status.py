@@ -233,6 +233,7 @@ def _server(workspaces: Workspaces, *, loop_lag_ms: float) -> ServerStatus:
         onnxruntime=diagnostics.installed("onnxruntime"),
         loop_lag_ms=loop_lag_ms,
         paused_until=workspaces.pause.until,
+        parser_sandbox=workspaces.parser_sandbox,
     )
 
 

@@ -15,6 +15,7 @@ from memd.process import Send
 
 if TYPE_CHECKING:
     from memd.imports.run import Order, Outcomes
+    from memd.records import SandboxLimit
 
 _TELL_EVERY_S = 0.2  # of progress; more often would not be visible
 
@@ -53,9 +54,10 @@ def _import(args: argparse.Namespace, send: Send) -> None:
             again=args.again,
             dry_run=args.dry_run,
         )
+        sandbox = _restrict(order)
         seen = run.stamps(order)  # before the files are read: later changes are imported again
         done = run.run(order, run.sources(order), _progress(send))
-        found = {"workspace": str(order.root), **run.report(order, done)}
+        found = {"workspace": str(order.root), "sandbox": sandbox, **run.report(order, done)}
         if args.follow:
             send({"imported": found})
             run.follow(order, seen, _changes(send, order))
@@ -66,6 +68,20 @@ def _import(args: argparse.Namespace, send: Send) -> None:
         send({"error": {"code": error.code, "message": str(error)}})
     except paths.PathError as error:
         send({"error": {"code": "MEMD_UNSAFE", "message": str(error)}})
+
+
+def _restrict(order: "Order") -> list["SandboxLimit"]:
+    """Let this process read only the client's files and the workspace, and write only the archive."""
+    from memd.imports.archive import FOLDER  # noqa: PLC0415 - as above
+    from memd.imports.run import places  # noqa: PLC0415
+    from memd.sandbox import restrict  # noqa: PLC0415
+
+    # A folder that does not exist yet may be made while the client's files are followed.
+    read = [next(one for one in (path, *path.parents) if one.exists()) for path in places(order)]
+    memory = order.root / "memory"
+    archive = order.root / FOLDER
+    write = [] if order.dry_run else [archive if archive.exists() else memory]
+    return restrict(read=[order.root, *read], write=write)
 
 
 def _changes(send: Send, order: "Order") -> Callable[["Outcomes"], None]:

@@ -119,8 +119,7 @@ def sources(order: Order) -> list[Found]:
         NotFoundError: a path that the user named does not exist.
         NothingToImportError: there are no files.
     """
-    client = CLIENTS[order.client]
-    named = order.paths or tuple(client.default_folders() if client.default_folders else ())
+    client, named = CLIENTS[order.client], places(order)
     for path in order.paths:
         if not path.exists():
             raise NotFoundError(f"{path} does not exist: name a file or folder of {order.client}'s")
@@ -134,6 +133,12 @@ def sources(order: Order) -> list[Found]:
         where = ", ".join(map(str, named))
         raise NothingToImportError(f"no file of {order.client}'s in {where}: name one, or the folder of them")
     return list(dict.fromkeys(found))
+
+
+def places(order: Order) -> tuple[Path, ...]:
+    """Return the paths that the user named, or the client's own folders."""
+    default = CLIENTS[order.client].default_folders
+    return order.paths or tuple(default() if default else ())
 
 
 def run(order: Order, files: Sequence[Found], told: Told) -> Outcomes:

@@ -17,7 +17,7 @@ import structlog
 
 from memd.errors import IndexClosedError, InterruptedParseError
 from memd.index.source_rows import NewChunk, NewSource
-from memd.records import ChunkLimits, FileStamp, SourceText
+from memd.records import ChunkLimits, FileStamp, SandboxLimit, SourceText
 from memd.workspace.parse_worker import Job, Outcome, receive, send
 
 log = structlog.get_logger()
@@ -40,6 +40,8 @@ class ParseProcess:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._tokenizer = ""  # path of that of the running process, which may open no other file
+        self.sandbox: list[SandboxLimit] | None = None  # limits of the last process; None: there was none
         self._timer: threading.Timer | None = None
         self._closed = False
 
@@ -62,7 +64,7 @@ class ParseProcess:
         why = ""
         for plain in (False, True):
             try:
-                made, why = self._ask(Job(source, stamp, tokenizer, limits, plain))
+                made, why = self._ask(Job(source, stamp, limits, plain), tokenizer)
             except InterruptedParseError as error:
                 if plain:
                     raise
@@ -82,9 +84,9 @@ class ParseProcess:
             process.kill()
             process.wait()
 
-    def _ask(self, job: Job) -> tuple[NewSource | None, str]:
+    def _ask(self, job: Job, tokenizer: str) -> tuple[NewSource | None, str]:
         """Have one note parsed; return the result, or None and the reason why there is none."""
-        process = self._started()
+        process = self._started(tokenizer)
         gave_up = threading.Event()
 
         def give_up() -> None:
@@ -95,7 +97,7 @@ class ParseProcess:
         patience.daemon = True
         patience.start()
         try:
-            made, why = _exchange(process, job)
+            made, why = self._exchange(process, job)
         except OSError:  # the process has ended
             made, why = None, ""
         except msgspec.MsgspecError as error:
@@ -119,18 +121,39 @@ class ParseProcess:
             self._timer.start()
         return made, ""
 
-    def _started(self) -> "subprocess.Popen[bytes]":
+    def _exchange(self, process: "subprocess.Popen[bytes]", job: Job) -> tuple[NewSource | None, str]:
+        send(cast("BinaryIO", process.stdin), job)
+        answers = cast("BinaryIO", process.stdout)
+        frame = receive(answers)
+        if frame is None:
+            return None, ""
+        outcome = msgspec.msgpack.decode(frame, type=Outcome)
+        self.sandbox = outcome.sandbox
+        if outcome.source is None:
+            return None, outcome.failed
+        chunks: list[NewChunk] = []
+        while (frame := receive(answers)) is not None:
+            some = msgspec.msgpack.decode(frame, type=list[NewChunk])
+            if not some:
+                return replace(outcome.source, chunks=tuple(chunks)), ""
+            chunks += some
+        return None, ""
+
+    def _started(self, tokenizer: str) -> "subprocess.Popen[bytes]":
         with self._lock:
             if self._closed:
                 raise IndexClosedError("memd stops")
             self._rest()
+            if self._tokenizer != tokenizer:
+                self._end()
             if self._process is None or self._process.poll() is not None:
                 # -P: ignore a folder `memd` in the working directory.
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "memd.workspace.parse_worker"],
+                self._process = subprocess.Popen(  # noqa: S603 - our own program and a path as its argument
+                    [sys.executable, "-P", "-m", "memd.workspace.parse_worker", tokenizer],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                 )
+                self._tokenizer = tokenizer
             return self._process
 
     def _rest(self) -> None:
@@ -155,21 +178,3 @@ class ParseProcess:
             if pipe is not None:
                 with suppress(OSError):  # data that the process did not read
                     pipe.close()
-
-
-def _exchange(process: "subprocess.Popen[bytes]", job: Job) -> tuple[NewSource | None, str]:
-    send(cast("BinaryIO", process.stdin), job)
-    answers = cast("BinaryIO", process.stdout)
-    frame = receive(answers)
-    if frame is None:
-        return None, ""
-    outcome = msgspec.msgpack.decode(frame, type=Outcome)
-    if outcome.source is None:
-        return None, outcome.failed
-    chunks: list[NewChunk] = []
-    while (frame := receive(answers)) is not None:
-        some = msgspec.msgpack.decode(frame, type=list[NewChunk])
-        if not some:
-            return replace(outcome.source, chunks=tuple(chunks)), ""
-        chunks += some
-    return None, ""

@@ -1,8 +1,8 @@
 """The parser process: parses notes for the daemon, one at a time; reads and writes frames.
 
-Started as `python -m memd.workspace.parse_worker`. It imports neither numpy nor onnxruntime, opens no file
-except the tokenizer's, and ends with its standard input. A note that crashes or hangs it affects only this
-process.
+Started as `python -m memd.workspace.parse_worker TOKENIZER`. It imports neither numpy nor onnxruntime, may
+open no file except the tokenizer's (`memd.sandbox`), and ends with its standard input. A note that crashes or
+hangs it affects only this process.
 """
 
 import faulthandler
@@ -21,7 +21,8 @@ import msgspec
 
 from memd.embedding.tokenizer import WordPieces
 from memd.index.source_rows import NewChunk, NewSource, prepare
-from memd.records import ChunkLimits, FileStamp, SourceText
+from memd.records import ChunkLimits, FileStamp, SandboxLimit, SourceText
+from memd.sandbox import restrict
 
 # Processor time for one note, twice what 4 MiB of real notes take on a busy machine; the work budget normally
 # ends earlier. At the limit SIGPROF kills the process.
@@ -39,7 +40,6 @@ class Job(msgspec.Struct):
 
     source: SourceText
     stamp: FileStamp
-    tokenizer: str  # path of its file
     limits: ChunkLimits
     plain: bool
 
@@ -48,6 +48,7 @@ class Outcome(msgspec.Struct):
     """The result of a job; frames of its chunks follow, and then an empty one."""
 
     source: NewSource | None  # without its chunks
+    sandbox: list[SandboxLimit]  # limits that hold for the process
     failed: str = ""  # the type of the error, without text of the note
 
 
@@ -77,16 +78,18 @@ def main() -> None:
         os.nice(5)  # a lower priority than interactive work; a service may lack the permission
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # accidental output must not get between the frames
-    tokenizers: dict[str, WordPieces] = {}
+    path = Path(sys.argv[1])
+    sandbox = restrict(read=[path, Path("/proc/self/statm")])
+    tokenizer = WordPieces(path)
+    limited = False
     while (frame := receive(sys.stdin.buffer)) is not None:
         job = msgspec.msgpack.decode(frame, type=Job)
-        if not tokenizers:
-            tokenizers[job.tokenizer] = WordPieces(Path(job.tokenizer)).load()
+        if not limited:
+            tokenizer.load()
             _limit_memory()
-        elif job.tokenizer not in tokenizers:
-            tokenizers[job.tokenizer] = WordPieces(Path(job.tokenizer))
+            limited = True
         signal.setitimer(signal.ITIMER_PROF, PLAIN_PROCESSOR_S if job.plain else PROCESSOR_S)
-        outcome, chunks = _done(job, tokenizers[job.tokenizer])
+        outcome, chunks = _done(job, tokenizer, sandbox)
         signal.setitimer(signal.ITIMER_PROF, 0)
         send(answers, outcome)
         if outcome.source is not None:
@@ -95,14 +98,16 @@ def main() -> None:
             send(answers, [])
 
 
-def _done(job: Job, tokenizer: WordPieces) -> tuple[Outcome, tuple[NewChunk, ...]]:
+def _done(
+    job: Job, tokenizer: WordPieces, sandbox: list[SandboxLimit]
+) -> tuple[Outcome, tuple[NewChunk, ...]]:
     try:
         made = prepare(job.source, job.stamp, tokenizer=tokenizer, limits=job.limits, plain=job.plain)
-        outcome = Outcome(replace(made, chunks=()))
+        outcome = Outcome(replace(made, chunks=()), sandbox)
         msgspec.msgpack.encode(outcome)  # fails if the front matter is nested too deeply
     except Exception as error:  # noqa: BLE001 - the next note may be fine, whatever this is
         traceback.print_tb(error.__traceback__)  # places in the code; the error's text may quote the note
-        return Outcome(None, type(error).__name__), ()
+        return Outcome(None, sandbox, type(error).__name__), ()
     return outcome, made.chunks
 
 

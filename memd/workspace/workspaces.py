@@ -23,6 +23,7 @@ from memd.errors import (
 )
 from memd.events import EventBus
 from memd.logs import log_unforeseen
+from memd.records import SandboxLimit
 from memd.registry import Registry, Workspace
 from memd.sources.watch import Watcher
 from memd.workspace.check import WorkspaceCheck
@@ -100,6 +101,11 @@ class Workspaces:
     def pause(self) -> EmbeddingPause:
         """Whether embedding is paused, in all workspaces."""
         return self._context.pause
+
+    @property
+    def parser_sandbox(self) -> list[SandboxLimit] | None:
+        """The limits of the process that parses long notes; None before the first long note."""
+        return self._process.sandbox
 
     @property
     def is_idle(self) -> bool:

@@ -89,6 +89,7 @@ def test_the_default_folder_is_the_clients_own(daemon, sessions, monkeypatch):
     monkeypatch.setitem(daemon.environment, "CLAUDE_CONFIG_DIR", str(sessions.parent))
     done = daemon.memctl("import", "claude-code", "--dry-run", "--json", cwd=daemon.root)
     report = json.loads(done.stdout)
+    assert report["sandbox"][0] == "privileges"
     assert len(report["new"]) == 1
     assert report["dry_run"] is True
     assert not (daemon.root / "memory" / "archives").exists()

@@ -1,9 +1,11 @@
 """The parser process: what a note is worth whose parsing somebody ended."""
 
 import os
+import shutil
 import signal
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -25,10 +27,10 @@ def parser():
         parser.close()
 
 
-def parsed(parser):
+def parsed(parser, tokenizer=TOKENIZER_FILE):
     stamp = FileStamp(mtime_ns=1, ctime_ns=1, size_bytes=6, inode=1)
     source = SourceText(path="a.md", text="heron\n", hash=b"0" * 32, stamp=stamp, settled=True)
-    return parser.prepare(source, stamp, tokenizer=str(TOKENIZER_FILE), limits=LIMITS)
+    return parser.prepare(source, stamp, tokenizer=str(tokenizer), limits=LIMITS)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
@@ -56,6 +58,22 @@ def test_a_note_whose_parsing_somebody_ended_is_not_at_fault(parser, sent):
     assert len(errors) == 1
     assert [chunk.text for chunk in parsed(parser).chunks] == ["heron"]
     assert len({*pids, parser.pid}) == 3
+
+
+def test_the_process_is_in_a_sandbox(parser):
+    """It says which limits hold, and a note is parsed in it."""
+    assert parser.sandbox[0] == "privileges"
+    status = Path(f"/proc/{parser.pid}/status").read_text()
+    assert "NoNewPrivs:\t1" in status
+    assert ("Seccomp:\t2" in status) == ("sockets" in parser.sandbox)
+
+
+def test_another_tokenizer_is_read_by_another_process(parser, tmp_path):
+    """The running one may not open its file."""
+    copied = shutil.copy(TOKENIZER_FILE, tmp_path)
+    before = parser.pid
+    assert [chunk.text for chunk in parsed(parser, copied).chunks] == ["heron"]
+    assert parser.pid != before
 
 
 def test_an_interrupted_note_is_named_for_another_try(notes):
