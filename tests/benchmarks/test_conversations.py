@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.conversations import Asked, Place, Question, ask, figures, load, measure, write
+from benchmarks.home import ROOT
 
 FILES = Path(__file__).parent / "conversations"
 
@@ -26,6 +27,12 @@ def test_the_public_formats_give_the_same_sessions_and_questions(name, capsys):
     assert found == [(one.text, one.sessions, one.turns) for one in own.questions]
     assert [sorted(one.turns) for one in own.questions] == [["D1:3", "D3:1"], ["D2:1"], []]
     assert ("left out: 1 questions" in capsys.readouterr().err) == (name == "locomo")
+
+
+def test_the_file_of_the_benchmark_itself_has_the_evidence_of_each_question(capsys):
+    """None is left out."""
+    [memory] = load(ROOT / "benchmarks" / "conversations.json")
+    assert (len(memory.sessions), len(memory.questions), capsys.readouterr().err) == (38, 144, "")
 
 
 @pytest.mark.parametrize(
