@@ -171,16 +171,7 @@ _FROM_HERE = ", relative to the current folder"  # in a query, path: is relative
 def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> None:
     """Add the filters of a search, its freshness, and with *ranking* how its hits are ranked."""
     group = parser.add_argument_group("filters")
-    for one in OPTIONS:
-        from_here = _FROM_HERE if one.key == "path" else ""
-        repeated = " (repeatable)" if one.several in REPEATABLE else ""
-        group.add_argument(
-            f"--{one.key}",
-            type=any_text,
-            action="append" if repeated else "store",
-            metavar=one.value,
-            help=f"{one.help}{from_here}{repeated}",
-        )
+    source_options(group)
     group.add_argument(
         "--min-score", type=score, metavar="X", help="only hits with at least this score, 0 to 1"
     )
@@ -200,6 +191,22 @@ def filter_options(parser: argparse.ArgumentParser, *, ranking: bool = True) -> 
         "--wait", action="store_true", help="wait until everything is also searchable by meaning"
     )
     fresh.add_argument("--sync", action="store_true", help="wait until everything saved so far is searchable")
+
+
+def source_options(group: argparse._ArgumentGroup, *, without: Sequence[str] = ()) -> None:
+    """Add the filters on sources, except those for the keys in *without*."""
+    for one in OPTIONS:
+        if one.key in without:
+            continue
+        from_here = _FROM_HERE if one.key == "path" else ""
+        repeated = " (repeatable)" if one.several in REPEATABLE else ""
+        group.add_argument(
+            f"--{one.key}",
+            type=any_text,
+            action="append" if repeated else "store",
+            metavar=one.value,
+            help=f"{one.help}{from_here}{repeated}",
+        )
 
 
 def filters_of(args: argparse.Namespace) -> dict[str, Any]:

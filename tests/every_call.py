@@ -73,6 +73,7 @@ def _sources() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "get", {"id": number}
     yield "sources", {"limit": 1000}
     yield "sources", {"after": "../", "limit": 1}
+    yield "sources", {"skipped": True}
 
 
 def _entries(word: str) -> Iterator[tuple[str, dict[str, Any]]]:

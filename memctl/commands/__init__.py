@@ -14,6 +14,7 @@ COMMANDS = {
     "why": "explain why a note is not among the hits",
     "similar": "find notes that say nearly the same",
     "get": "print a note or some of its lines",
+    "ls": "list what is indexed, and what is skipped and why",
     "add": "write a memory entry",
     "history": "show what a note supersedes, and what supersedes it",
     "forget": "delete a memory entry and every trace of it",

@@ -7,20 +7,26 @@ which contains only the requested path.
 import heapq
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from memd.api.params import GetParams, SourcesParams
-from memd.api.results import GetResult, LinkIn, LinkOut, NoteLinks, SourceEntry, SourcesResult
+from memd.api.results import GetResult, LinkIn, LinkOut, NoteLinks, SkippedSource, SourceEntry, SourcesResult
+from memd.api.search import filter_values
 from memd.errors import InvalidError, NotFoundError
 from memd.index.links import links_in, links_out
-from memd.index.reader import StoredChunk
+from memd.index.reader import SourceSize, StoredChunk
 from memd.index.snapshot import View
 from memd.records import Source, SourceText
 from memd.rpc.context import Call, Packed, packed
+from memd.search.filters import Filters, matching
+from memd.search.query import Query, restricted
 from memd.search.spelling import near_paths
-from memd.sources.scan import Rules, look, read_source
+from memd.sources.scan import WHY_NOT, Rules, look, read_source
 from memd.workspace.open import OpenWorkspace
 from memd.workspace.workspaces import Workspaces
 
@@ -221,30 +227,62 @@ def note_links(view: View, source: Source) -> NoteLinks:
 async def sources(
     workspaces: Workspaces, opened: OpenWorkspace, asked: SourcesParams, call: Call
 ) -> Packed[SourcesResult]:
-    """``sources``: a page of the indexed files, sorted by path, and the start of the next page."""
-    return await workspaces.read(_sources, opened, asked, call)
+    """``sources``: a page of the indexed or skipped files, sorted by path, and the start of the next page."""
+    given = filter_values(asked, datetime.now().astimezone().date())
+    filters = restricted(Query(""), given).filters
+    skipped = {} if asked.agent or not asked.skipped else dict(opened.sync.scanner.skipped)
+    return await workspaces.read(_sources, opened, asked, call, filters, skipped)
 
 
-def _sources(opened: OpenWorkspace, asked: SourcesParams, call: Call) -> Packed[SourcesResult]:
+def _sources(
+    opened: OpenWorkspace, asked: SourcesParams, call: Call, filters: Filters, skipped: dict[str, str]
+) -> Packed[SourcesResult]:
+    result = _skipped(skipped, asked, filters) if asked.skipped else _indexed(opened, asked, call, filters)
+    return packed(SourcesResult(workspace=str(opened.workspace.root), **result))
+
+
+def _indexed(opened: OpenWorkspace, asked: SourcesParams, call: Call, filters: Filters) -> dict[str, Any]:
     with opened.view(call.is_over, agent=asked.agent) as view:
         behind = (source for source in view.snapshot.sources.values() if source.path > asked.after)
         # One more than requested shows whether there is another page.
-        page = heapq.nsmallest(asked.limit + 1, behind, key=lambda source: source.path)
+        page = heapq.nsmallest(asked.limit + 1, matching(behind, filters), key=lambda one: one.path)
         shown = [view.source(source.id) for source in page[: asked.limit]]
-    return packed(
-        SourcesResult(
-            workspace=str(opened.workspace.root),
-            sources=[_entry(source) for source in shown],
-            next=shown[-1].path if len(page) > asked.limit else None,
-        )
-    )
+        sizes = view.reader.sizes([source.id for source in shown])
+    return {
+        "sources": [_entry(opened.workspace.root, one, sizes.get(one.id, (0, 0))) for one in shown],
+        "skipped": [],
+        "next": shown[-1].path if len(page) > asked.limit else None,
+    }
 
 
-def _entry(source: Source) -> SourceEntry:
+def _entry(root: Path, source: Source, size: SourceSize) -> SourceEntry:
+    changed = None
+    with suppress(OSError):  # it was deleted a moment ago
+        changed = (root / source.path).stat().st_mtime
     return SourceEntry(
         path=source.path,
         title=source.title,
         tags=list(source.tags),
         date=source.day.isoformat(),
         origin=source.origin,
+        chunks=size[0],
+        vectors=size[1],
+        changed=changed,
     )
+
+
+def _skipped(skipped: dict[str, str], asked: SourcesParams, filters: Filters) -> dict[str, Any]:
+    """Return a page of skipped files; of their filters only that of the path can be applied."""
+    tests = [condition.matcher() for condition in filters if condition.name == "path"]
+    # The matcher reads nothing of a source but its path.
+    sources = (Source(0, path, "", (), date.min, day_of="changed", origin="") for path in skipped)
+    paths = sorted(one.path for one in sources if one.path > asked.after and all(test(one) for test in tests))
+    shown = paths[: asked.limit]
+    return {
+        "sources": [],
+        "skipped": [
+            SkippedSource(path=path, reason=skipped[path], text=WHY_NOT.get(skipped[path], ""))
+            for path in shown
+        ],
+        "next": shown[-1] if len(paths) > asked.limit else None,
+    }

@@ -48,15 +48,20 @@ class HelloParams(Params, frozen=True, kw_only=True):
     protocol: list[int] = []
 
 
-class FilteredParams(Params, frozen=True, kw_only=True):
+class NarrowedParams(Params, frozen=True, kw_only=True):
+    """Filters on sources."""
+
+    tag: str | list[str] = []
+    since: str | None = None  # a day or a span of days, in the syntax of `since:` in a query
+    until: str | None = None
+
+
+class FilteredParams(NarrowedParams, frozen=True, kw_only=True):
     """The number of hits, and filters on their sources."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] | None = None
     per_source: Annotated[int, Meta(ge=1, le=1000)] = PER_SOURCE  # hits of one source, at most
     min_score: Share | None = None
-    tag: str | list[str] = []
-    since: str | None = None  # a day or a span of days, in the syntax of `since:` in a query
-    until: str | None = None
     sync: bool | Annotated[int, Meta(ge=1)] = False  # wait for saved changes; a number: at most that many ms
     wait: bool = True  # for a loading model, and for the few vectors of a small first index: at most 2 s each
 
@@ -188,9 +193,11 @@ class HistoryParams(Params, frozen=True, kw_only=True):
     path: Path
 
 
-class SourcesParams(Params, frozen=True, kw_only=True):
-    """``sources``: a page of the indexed files."""
+class SourcesParams(NarrowedParams, frozen=True, kw_only=True):
+    """``sources``: a page of the indexed files, or of those that are skipped."""
 
+    glob: Globs = []  # of their paths
+    skipped: bool = False  # files that match the patterns of sources and are not indexed; none for agents
     after: str = ""  # only paths after this one, by code points: `next` of the previous page
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 

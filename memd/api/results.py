@@ -335,13 +335,25 @@ class SourceEntry(Result, frozen=True, kw_only=True):
     tags: list[str]
     date: str  # YYYY-MM-DD, as of a hit
     origin: str  # "human" or "agent"
+    chunks: int
+    vectors: int  # chunks that are found by meaning, too
+    changed: float | None  # unix seconds: the file's time of change; null if it is gone
+
+
+class SkippedSource(Result, frozen=True, kw_only=True):
+    """A file that is not indexed."""
+
+    path: str
+    reason: str  # a code of `not-a-source`, in docs/explaining.md
+    text: str  # the reason, behind "the file"
 
 
 class SourcesResult(Result, frozen=True, kw_only=True):
-    """Some indexed files in the order of their paths."""
+    """Some indexed files, or some that are skipped, in the order of their paths."""
 
     workspace: str
     sources: list[SourceEntry]
+    skipped: list[SkippedSource]
     next: str | None  # `after` of the next page; null on the last page
 
 

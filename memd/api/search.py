@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from memd.api import params
 from memd.api.hits import rounded_record, search_hit
-from memd.api.params import AnyQuery, SearchParams, SimilarParams
+from memd.api.params import AnyQuery, SearchParams, SimilarParams, SourcesParams
 from memd.api.results import (
     IndexState,
     LeftSeconds,
@@ -245,17 +245,25 @@ def parsed(
 def _filtered(query: Query, asked: AnyQuery | SimilarParams, today: date) -> Query:
     """Return a query with the filters of its request. Raises as `parsed` does."""
     if asked.glob or asked.tag or asked.since or asked.until:
-        tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, asked.glob))
-        given: dict[str, Sequence[Any]] = {
-            "path": globs,
-            "tag": tags,
-            "since": [day("since", asked.since, today)],
-            "until": [day("until", asked.until, today)],
-        }
-        query = restricted(query, given)
+        query = restricted(query, filter_values(asked, today))
     for condition in query.filters:
         condition.matcher()  # report invalid values before any wait
     return query
+
+
+def filter_values(asked: AnyQuery | SimilarParams | SourcesParams, today: date) -> dict[str, Sequence[Any]]:
+    """Return the values of a request's filters by their names; empty ones do not count.
+
+    Raises:
+        InvalidError: a date is invalid.
+    """
+    tags, globs = ([one] if isinstance(one, str) else one for one in (asked.tag, asked.glob))
+    return {
+        "path": globs,
+        "tag": tags,
+        "since": [day("since", asked.since, today)],
+        "until": [day("until", asked.until, today)],
+    }
 
 
 def respelled(opened: Askable, prepared: PreparedQuery, found: Spelling) -> PreparedQuery:

@@ -58,6 +58,14 @@ SEARCHED = """
         chunks.id = (SELECT min(id) FROM chunks AS other WHERE other.source = chunks.source)
     FROM chunks CROSS JOIN sources ON sources.id = source WHERE chunks.id IN (SELECT value FROM json_each(?))
 """
+# Number of chunks, and of those with a vector.
+SIZES = """
+    SELECT source, count(*), count(row) FROM json_each(?) AS asked
+    CROSS JOIN chunks ON chunks.source = asked.value
+    LEFT JOIN vectors ON vectors.hash = chunks.hash
+        AND matrix = (SELECT value FROM meta WHERE key = 'active')
+    GROUP BY source
+"""
 LEFT_OUT = """
     SELECT 'script' FROM unreadable WHERE chunk = ?1 UNION ALL SELECT 'long' FROM beyond WHERE chunk = ?1
 """
@@ -68,6 +76,7 @@ WAIT_S = 0.05  # between two checks of the deadline while all readers are in use
 Expired = Callable[[], bool]
 
 SOURCE_COLUMNS = "id, path, title, tags, day, day_of, origin"
+SourceSize: TypeAlias = tuple[int, int]  # number of chunks, and of those with a vector
 Row: TypeAlias = tuple[Any, ...]  # of SOURCE_COLUMNS
 _day = cache(date.fromisoformat)  # there are few distinct days
 
@@ -242,6 +251,12 @@ class Reader:
                 raise TypeError("the hash of a text is no bytes")
             last = cast("bytes", found[-1][0]) if found else digest
             return last, [_pair(row, crc) for _, row, crc in found]
+
+    def sizes(self, sources: Sequence[int]) -> dict[int, SourceSize]:
+        """Return the sizes of sources that have chunks."""
+        with decoded(self._path):
+            rows = self._db.execute(SIZES, (json.dumps(list(sources)),))
+            return {source: (chunks, vectors) for source, chunks, vectors in rows}
 
     def left_out(self, chunk_id: int) -> LeftOut | None:
         """Return why a chunk gets no vector; None if it has one or waits for it."""

@@ -1,0 +1,86 @@
+"""`memctl ls`: the notes that are indexed, and the files that are not, with the reason."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from memctl import exits, relative_path, workspaces
+from memctl.arguments import source_options, workspace_option
+from memctl.client import Client
+from memctl.commands import common
+from memctl.filter_keys import OPTIONS
+from memctl.output.text import any_text, one_line
+from memctl.relative_path import shown
+
+PAGE = 1000  # files in one answer, the daemon's limit
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Options of `memctl ls`."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=any_text,
+        metavar="PATH",
+        help="files, folders or patterns, from the current folder (default: the current folder)",
+    )
+    source_options(parser.add_argument_group("filters"), without=("path",))
+    parser.add_argument("--skipped", action="store_true", help="only files that are not indexed")
+    workspace_option(parser)
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.epilog = """\
+Prints one line for each note: its day, its chunks, how many of them are found by meaning, the time of its
+change, its path and its title. Then one line for each file that matches the patterns of sources and is not
+indexed, with the reason; filters leave these out. memctl why PATH WORDS explains the case of one file.
+
+examples:
+  memctl ls
+  memctl ls daily --since last-week
+  memctl ls --skipped
+  memctl ls --json | jq -r 'select(.vectors < .chunks) | .path'
+"""
+
+
+def run(args: Namespace) -> int:
+    """Print the notes, then the skipped files, and their number on stderr."""
+    root = workspaces.find(args.workspace)
+    inside = relative_path.inside(common.here(), relative_path.root_of(root)) is not None
+    typed = args.paths or (["."] if inside else [])
+    globs = relative_path.globs(typed, root)
+    given = {one.key: value for one in OPTIONS if (value := getattr(args, one.key, None)) is not None}
+    params = {"workspace": root, "limit": PAGE, **given} | ({"glob": globs} if globs else {})
+    notes = chunks = vectors = skipped = 0
+    here = common.here()
+    with common.daemon() as memd:
+        for answer in () if args.skipped else _pages(memd, params):
+            for one in answer["sources"]:
+                notes, chunks, vectors = notes + 1, chunks + one["chunks"], vectors + one["vectors"]
+                common.print_json(one) if args.json else print(_line(one, answer["workspace"], here))
+        for answer in () if given else _pages(memd, params | {"skipped": True}):
+            for one in answer["skipped"]:
+                skipped += 1
+                path = shown(answer["workspace"], one["path"], here)
+                common.print_json(one) if args.json else print(f"skipped: {path} {one_line(one['text'])}")
+    if not args.skipped:
+        common.note(f"{notes:,} notes, {chunks:,} chunks, {vectors:,} of them found by meaning")
+    if not given:
+        common.note(f"{skipped:,} files skipped")
+    return exits.OK if notes or skipped else exits.NONE
+
+
+def _pages(memd: Client, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    after: str | None = ""
+    while after is not None:
+        answer = memd.call("sources", params | {"after": after})
+        yield answer
+        after = answer["next"]
+
+
+def _line(note: dict[str, Any], root: str, here: str) -> str:
+    at = note["changed"]
+    changed = f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M}" if at is not None else "gone"
+    vectors = "" if note["vectors"] == note["chunks"] else f"/{note['vectors']}"
+    sizes = f"{note['chunks']}{vectors}"
+    path, title = shown(root, note["path"], here), one_line(note["title"])
+    return f"{note['date']}  {sizes:>7}  {changed:16}  {path}  {title}"

@@ -1,0 +1,112 @@
+"""`memctl ls` and the method `sources`: what is indexed, and what is not, with the reason."""
+
+import json
+
+import pytest
+
+from memctl import exits
+from memctl.client import RpcError
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory, module_daemon):
+    """A workspace without a model: notes, a private one, and files that are skipped."""
+    root = tmp_path_factory.mktemp("ls") / "notes"
+    texts = {
+        "heron.md": "---\ntags: [bird]\n---\n# Grey heron\n\nBy the weir.\n",
+        "daily/2026-05-01.md": "# Standup\n\nThe kettle.\n",
+        "daily/2026-05-02.md": "# Standup\n\nThe lathe.\n",
+        "kept.md": "---\nprivate: true\n---\n# Kept\n\nNobody else reads it.\n",
+        "memory/config.toml": 'provider = "none"\n',
+    }
+    for path, text in texts.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    (root / "daily/latin.md").write_bytes("Größe".encode("latin-1"))
+    (root / "link.md").symlink_to("/etc/hostname")
+    module_daemon.start()
+    module_daemon.add(root)
+    return module_daemon, root
+
+
+def ls(listed, *arguments, cwd=""):
+    """Run it in a folder of the workspace; return its exit code and lines."""
+    daemon, root = listed
+    done = daemon.memctl("ls", *arguments, cwd=root / cwd)
+    return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+def test_notes_are_listed_with_their_sizes_and_skipped_files_with_the_reason(listed):
+    """In the order of their paths."""
+    status, lines, err = ls(listed)
+    assert status == exits.OK
+    assert [line.split()[4] for line in lines[:4]] == [
+        "daily/2026-05-01.md", "daily/2026-05-02.md", "heron.md", "kept.md",
+    ]  # fmt: skip
+    assert lines[0].startswith("2026-05-01      1/0  ")
+    assert lines[2].endswith("  heron.md  Grey heron")
+    assert lines[4:] == [
+        "skipped: daily/latin.md is not UTF-8 text",
+        "skipped: link.md links to a place outside of the workspace",
+    ]
+    assert "4 notes, 4 chunks, 0 of them found by meaning" in err
+    assert "2 files skipped" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cwd", "paths"),
+    [
+        ((), "daily", ["2026-05-01.md", "2026-05-02.md", "latin.md"]),
+        (("..",), "daily", None),
+        (("daily",), "", ["daily/2026-05-01.md", "daily/2026-05-02.md", "daily/latin.md"]),
+        (("*.md", "--since", "2026-05-02"), "daily", ["2026-05-02.md"]),
+        (("--tag", "bird"), "", ["heron.md"]),
+        (("--skipped",), "daily", ["latin.md"]),
+        (("none-such",), "", []),
+    ],
+)
+def test_paths_and_filters_narrow_the_list(listed, arguments, cwd, paths):
+    """Paths count from the current folder; other filters leave out what is skipped."""
+    status, lines, _ = ls(listed, *arguments, cwd=cwd)
+    named = [line.split()[1 if line.startswith("skipped") else 4] for line in lines]
+    assert len(named) == 6 if paths is None else named == paths
+    assert status == (exits.OK if named else exits.NONE)
+
+
+def test_json_is_an_object_a_line(listed):
+    """A note has its title and sizes, a skipped file its reason."""
+    _, lines, _ = ls(listed, "--json")
+    objects = [json.loads(line) for line in lines]
+    assert objects[2]["title"] == "Grey heron"
+    assert (objects[2]["tags"], objects[2]["chunks"], objects[2]["vectors"]) == (["bird"], 1, 0)
+    assert objects[2]["changed"] == pytest.approx((listed[1] / "heron.md").stat().st_mtime)
+    assert objects[4] == {"path": "daily/latin.md", "reason": "not-utf8", "text": "is not UTF-8 text"}
+
+
+def test_pages_are_followed_to_the_end(listed):
+    """Of notes, and of skipped files."""
+    daemon, root = listed
+    for kind, skipped in (("sources", False), ("skipped", True)):
+        whole = daemon.call("sources", workspace=str(root), skipped=skipped)[kind]
+        found, after = [], ""
+        while after is not None:
+            page = daemon.call("sources", workspace=str(root), skipped=skipped, after=after, limit=1)
+            found += page[kind]
+            after = page["next"]
+        assert found == whole
+
+
+def test_an_agent_is_told_of_no_private_note_and_of_no_skipped_file(listed):
+    """A name says something, too."""
+    daemon, root = listed
+    seen = daemon.call("sources", workspace=str(root), agent=True)["sources"]
+    assert "kept.md" not in [one["path"] for one in seen]
+    assert len(seen) == 3
+    assert daemon.call("sources", workspace=str(root), agent=True, skipped=True)["skipped"] == []
+
+
+def test_a_filter_that_is_wrong_is_refused(listed):
+    """As in a search."""
+    daemon, root = listed
+    with pytest.raises(RpcError, match="since"):
+        daemon.call("sources", workspace=str(root), since="someday")
