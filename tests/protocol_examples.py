@@ -27,7 +27,7 @@ DATES = (TODAY, date(2026, 5, 1), date(2026, 4, 12))
 STAND_INS: dict[str, Any] = {
     "api_level": 3,
     "at": 1778140800.0,
-    "changed": 1778140800.0,
+    "modified": 1778140800.0,
     "descriptors": 31,
     "generation": 7,
     "index_generation": 7,

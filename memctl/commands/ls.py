@@ -78,7 +78,7 @@ def _pages(memd: Client, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _line(note: dict[str, Any], root: str, here: str) -> str:
-    at = note["changed"]
+    at = note["modified"]
     changed = f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M}" if at is not None else "gone"
     vectors = "" if note["vectors"] == note["chunks"] else f"/{note['vectors']}"
     sizes = f"{note['chunks']}{vectors}"

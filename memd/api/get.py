@@ -256,9 +256,9 @@ def _indexed(opened: OpenWorkspace, asked: SourcesParams, call: Call, filters: F
 
 
 def _entry(root: Path, source: Source, size: SourceSize) -> SourceEntry:
-    changed = None
+    modified = None
     with suppress(OSError):  # it was deleted a moment ago
-        changed = (root / source.path).stat().st_mtime
+        modified = (root / source.path).stat().st_mtime
     return SourceEntry(
         path=source.path,
         title=source.title,
@@ -267,7 +267,7 @@ def _entry(root: Path, source: Source, size: SourceSize) -> SourceEntry:
         origin=source.origin,
         chunks=size[0],
         vectors=size[1],
-        changed=changed,
+        modified=modified,
     )
 
 

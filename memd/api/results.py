@@ -337,7 +337,7 @@ class SourceEntry(Result, frozen=True, kw_only=True):
     origin: str  # "human" or "agent"
     chunks: int
     vectors: int  # chunks that are found by meaning, too
-    changed: float | None  # unix seconds: the file's time of change; null if it is gone
+    modified: float | None  # unix seconds: the file's time of change; null if it is gone
 
 
 class SkippedSource(Result, frozen=True, kw_only=True):

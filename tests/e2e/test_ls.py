@@ -79,7 +79,7 @@ def test_json_is_an_object_a_line(listed):
     objects = [json.loads(line) for line in lines]
     assert objects[2]["title"] == "Grey heron"
     assert (objects[2]["tags"], objects[2]["chunks"], objects[2]["vectors"]) == (["bird"], 1, 0)
-    assert objects[2]["changed"] == pytest.approx((listed[1] / "heron.md").stat().st_mtime)
+    assert objects[2]["modified"] == pytest.approx((listed[1] / "heron.md").stat().st_mtime)
     assert objects[4] == {"path": "daily/latin.md", "reason": "not-utf8", "text": "is not UTF-8 text"}
 
 
