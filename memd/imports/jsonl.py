@@ -22,13 +22,15 @@ from typing import Protocol
 
 import msgspec
 
-from memd.fsio import FOLDER
 from memd.imports.conversation import Problems
 
 # A line holds at most an image or the output of a tool: clients truncate both far below this.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+# A folder on the way to a file. O_PATH, because the sandbox lets the import read a file that a hook named,
+# but not list the folder that it is in.
+_PASSED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 Read = Callable[[int], None]  # called with the number of bytes read
 
@@ -273,10 +275,10 @@ def _lines(stream: BufferedReader, where: str, problems: Problems, read: Read) -
 
 def _opened_in(folder: Path, parts: tuple[str, ...]) -> int:
     """Open a file component by component, without following links below *folder*."""
-    opened = os.open(folder, FOLDER)
+    opened = os.open(folder, _PASSED)
     try:
         for number, part in enumerate(parts, 1):
-            flags = (FOLDER if number < len(parts) else _FILE) | os.O_NOFOLLOW
+            flags = (_PASSED if number < len(parts) else _FILE) | os.O_NOFOLLOW
             try:
                 below = os.open(part, flags, dir_fd=opened)
             except OSError as error:

@@ -120,7 +120,7 @@ def test_the_words_of_a_first_index_are_waited_for_and_its_vectors_are_not(unemb
     assert answer["hits"][0]["path"] == "077.md"
     index = answer["index"]
     assert (index["first"], index["first_words"], index["embedded"]) == (True, False, 0.0)
-    with pytest.raises(RpcError, match="indexing goes on"):
+    with pytest.raises(RpcError, match="indexing continues"):
         daemon.call("index", workspace=str(root), timeout_ms=300)
 
 

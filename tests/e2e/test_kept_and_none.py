@@ -49,7 +49,7 @@ IDS = ["0a1b2c", "0a1b2c3d4e5f6071", "a1b2c3", "a1b2c3d4e5f60718", "ffeeddccbbaa
 # What differs between two daemons that have the same notes.
 OWN = {
     "at", "created", "generation", "hash", "id", "index_generation", "instance_id", "lag_ms", "loop_lag_ms",
-    "memory_mb", "pid", "paused_until", "time", "timings_ms", "took_ms", "updated", "uptime_s",
+    "memory_mb", "modified", "pid", "paused_until", "time", "timings_ms", "took_ms", "updated", "uptime_s",
 }  # fmt: skip
 _ENTRY = re.compile(r"-[0-9a-f]{6}\.md|answered in [\d.]+ ms|[0-9a-f]{16,}")
 

@@ -15,6 +15,7 @@ def test_pages_hold_every_source_once_in_the_order_of_paths(workspace):
     assert [one["path"] for one in second["sources"]] == ["2.md", "b.md"]
     assert second["next"] is None
     assert second["sources"][1] == {
-        "path": "b.md", "title": "Second", "tags": ["x"], "date": "2026-05-01", "origin": "human"
+        "path": "b.md", "title": "Second", "tags": ["x"], "date": "2026-05-01", "origin": "human",
+        "chunks": 1, "vectors": 1, "modified": (root / "b.md").stat().st_mtime,
     }  # fmt: skip
     assert daemon.call("sources", workspace=str(root), after="zzz")["sources"] == []
