@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from daemon_process import Daemon, until
 from model_server import ModelServer
+from patience import PATIENCE
 from scripted_peer import AS_IN_A_TERMINAL
 
 from memctl import exits
@@ -114,11 +115,16 @@ def test_headings_are_asked_of_a_copy_and_the_table_is_printed(memctl):
     )
 
 
-def test_json_has_every_figure_and_every_result(memctl):
+@pytest.fixture(scope="module")
+def of_headings(daemon):
+    """The report of one measurement with questions from headings, for the tests that only read it."""
+    return json.loads(daemon.memctl("eval", "--json", "--seed", "7", cwd=daemon.root).stdout)
+
+
+def test_json_has_every_figure_and_every_result(of_headings, daemon):
     """One object; the answers are named as the user's notes are, whatever their names were in the copy."""
-    done = memctl("eval", "--json", "--seed", "7")
-    told = json.loads(done.stdout)
-    assert told["workspace"] == str(memctl.root)
+    told = of_headings
+    assert told["workspace"] == str(daemon.root)
     assert told["questions"] == {
         "from": "headings", "notes": 5, "headings": 4, "left_out": {"too general": 1}, "usable": 3, "seed": 7,
     }  # fmt: skip
@@ -194,12 +200,11 @@ def test_what_cannot_be_compared_is_told_at_once(memctl, named, status, said):
     assert (done.returncode, said in done.stderr) == (status, True), done.stderr
 
 
-def test_a_heading_that_is_asked_for_is_held_out(memctl):
+def test_a_heading_that_is_asked_for_is_held_out(of_headings):
     """No arm that goes by words finds a word that stood in the heading alone, not even in the index note."""
-    told = json.loads(memctl("eval", "--json").stdout)
-    queries = {one["query"] for one in told["results"]}
+    queries = {one["query"] for one in of_headings["results"]}
     assert "Retiring the message broker" in queries
-    for one in told["results"]:
+    for one in of_headings["results"]:
         assert one["arms"]["keyword"]["paths"] == []
         assert one["arms"]["grep"]["paths"] == []
         assert one["arms"]["vector"]["rank"]
@@ -213,17 +218,28 @@ def test_in_the_notes_themselves_these_words_are_found(memctl):
     }
 
 
-def test_only_sources_are_copied(daemon, memctl):
+def test_only_sources_are_copied(of_headings):
     """What .gitignore names is not among the notes that are counted, asked for or copied."""
-    told = json.loads(memctl("eval", "--json").stdout)
-    assert told["questions"]["notes"] == len(NOTES)
-    assert not any("xylophone" in one["query"] for one in told["results"])
+    assert of_headings["questions"]["notes"] == len(NOTES)
+    assert not any("xylophone" in one["query"] for one in of_headings["results"])
 
 
-def test_a_golden_file_asks_the_notes_as_they_are(memctl, golden):
+@pytest.fixture(scope="module")
+def of_golden(daemon, tmp_path_factory):
+    """One measurement with a golden file, a plot, and gates that it reaches, for the tests that read it."""
+    folder = tmp_path_factory.mktemp("golden")
+    (folder / "golden.jsonl").write_text(GOLDEN)
+    demands = ("0.1", "recall@10=1", "MRR@10=0.9", "passage@10=1")
+    gates = (option for demand in demands for option in ("--fail-under", demand))
+    files = ("--golden", str(folder / "golden.jsonl"), "--plot", str(folder / "quality.svg"))
+    done = daemon.memctl("eval", "--json", *files, *gates, cwd=daemon.root)
+    done.plot = folder / "quality.svg"
+    return done
+
+
+def test_a_golden_file_asks_the_notes_as_they_are(of_golden):
     """Words of headings are found, lines are judged apart, comments are passed over."""
-    told = json.loads(memctl("eval", "--json", "--golden", golden()).stdout)
-    tea, queue = told["results"]
+    tea, queue = json.loads(of_golden.stdout)["results"]
     assert (tea["query"], tea["arms"]["hybrid"]["rank"], tea["arms"]["hybrid"]["passage@10"]) == (
         "which tea does Ada drink", 1, 1,
     )  # fmt: skip
@@ -258,18 +274,11 @@ def test_failures_are_listed_with_the_command_that_says_why(memctl, golden):
     assert "memctl why drafts/secret.md 'loud memoirs'" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("demands", "status"),
-    [
-        (["0.1"], exits.OK),
-        (["recall@10=1", "MRR@10=0.9"], exits.OK),
-        (["0.1", "passage@10=1"], exits.OK),
-    ],
-)
-def test_a_gate_that_is_reached_is_0(memctl, golden, demands, status):
+def test_gates_that_are_reached_are_0(of_golden):
     """One figure or several, nDCG@10 without a name."""
-    options = [option for demand in demands for option in ("--fail-under", demand)]
-    assert memctl("eval", "--golden", golden(), *options).returncode == status
+    assert of_golden.returncode == exits.OK
+    gates = json.loads(of_golden.stdout)["gates"]
+    assert [one["metric"] for one in gates] == ["ndcg@10", "recall@10", "mrr@10", "passage@10"]
 
 
 def test_a_gate_that_is_missed_is_9_and_named(memctl, golden):
@@ -305,14 +314,13 @@ def test_a_passage_gate_needs_lines(memctl, golden):
     assert "asking" not in done.stderr
 
 
-def test_the_plot_is_an_svg_of_the_same_figures(memctl, golden, tmp_path):
+def test_the_plot_is_an_svg_of_the_same_figures(of_golden):
     """Written where it was asked for, with a word on stderr."""
-    target = tmp_path / "quality.svg"
-    done = memctl("eval", "--golden", golden(), "--json", "--plot", str(target))
-    texts = [text.text for text in ET.parse(target).getroot().iter("{http://www.w3.org/2000/svg}text")]
-    figure = json.loads(done.stdout)["arms"]["hybrid"]["measures"]["ndcg@10"]
+    plot = ET.parse(of_golden.plot).getroot()
+    texts = [text.text for text in plot.iter("{http://www.w3.org/2000/svg}text")]
+    figure = json.loads(of_golden.stdout)["arms"]["hybrid"]["measures"]["ndcg@10"]
     assert {"2 questions of a golden file", f"{figure:.2f}"} <= set(texts)
-    assert str(target) in done.stderr
+    assert str(of_golden.plot) in of_golden.stderr
 
 
 @pytest.mark.parametrize("target", ["notes.md", "quality.png", "/no/such/folder/q.svg"])
@@ -440,6 +448,7 @@ def started(daemon, *argv):
     )  # fmt: skip
     until(lambda: list(daemon.state.glob("eval-*/*/index.db")) or process.poll() is not None)
     assert process.poll() is None, process.communicate()
+    assert [folder.stat().st_mode & 0o077 for folder in folders(daemon)] == [0]  # nobody else may enter it
     return process
 
 
@@ -460,7 +469,7 @@ def test_a_signal_to_memctl_ends_it_and_its_index_is_gone(daemon, memctl, sent, 
     """Ctrl-C, a service manager, and kill -9: the process that measures notices that nobody waits."""
     process = started(daemon)
     process.send_signal(sent)
-    _, err = process.communicate(timeout=30)  # to the end of both: they share stderr
+    _, err = process.communicate(timeout=30 * PATIENCE)  # to the end of both: they share stderr
     assert process.returncode == status, err.decode()
     assert b"Traceback" not in err
     until(lambda: not folders(daemon))
@@ -478,9 +487,9 @@ def test_a_measurement_that_hangs_ends_with_memctl(tmp_path):
         own.root = own.large = root
         server.behaviour = "hang"
         process = started(own)
-        assert server.hanging.wait(20)
+        assert server.hanging.wait(20 * PATIENCE)
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=30 * PATIENCE)
         until(lambda: not folders(own))
     finally:
         server.stop()
@@ -492,20 +501,11 @@ def test_a_signal_to_the_measuring_process_ends_it_orderly(daemon, memctl, sent)
     """Memctl says that there is no result."""
     process = started(daemon)
     os.kill(measuring(process), sent)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=30 * PATIENCE)
     assert process.returncode == exits.INTERNAL
     assert f"ended with exit code {128 + sent}" in err.decode()
     assert b"Traceback" not in err
     assert folders(daemon) == []
-
-
-def test_what_is_written_is_private(daemon, memctl):
-    """All of it lies in a folder of memd's own that nobody else may enter."""
-    process = started(daemon)
-    [folder] = folders(daemon)
-    assert folder.stat().st_mode & 0o077 == 0
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(daemon, memctl):
@@ -551,7 +551,7 @@ def test_the_folder_of_a_run_that_is_alive_stays(daemon, memctl):
         assert folder.exists()
     finally:
         os.kill(pid, signal.SIGCONT)
-    running.communicate(timeout=60)
+    running.communicate(timeout=60 * PATIENCE)
     assert running.returncode == exits.OK
 
 
@@ -566,6 +566,6 @@ def test_other_commands_do_not_load_it():
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONPATH": str(Path(exits.__file__).parents[1])},
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=60 * PATIENCE,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
