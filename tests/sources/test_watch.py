@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from watched_folder import PATIENCE_S, Watched, armed, can, child, is_back, run
 
-from memd.sources.watch import LOST_S, MAX_WAITING, Dirty, Watcher
+from memd.sources import watch
+from memd.sources.watch import LOST_S, Dirty, Watcher
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -202,9 +203,10 @@ def test_folders_behind_links_are_not_watched(root, tmp_path):
     run(scenario)
 
 
-def test_too_many_unread_paths_become_a_rescan(root):
+def test_too_many_unread_paths_become_a_rescan(root, monkeypatch):
     """Where single paths cost more than a scan, the scan is asked for, and backing off with it."""
-    names = [str(root / f"{number}.md") for number in range(2 * MAX_WAITING)]
+    monkeypatch.setattr(watch, "MAX_WAITING", 2_000)  # as 32,768, in less time
+    names = [str(root / f"{number}.md") for number in range(4_000)]
     script = "import sys; [open(name, 'w').close() for name in sys.stdin.read().split()]"
 
     async def scenario():
@@ -217,7 +219,7 @@ def test_too_many_unread_paths_become_a_rescan(root):
             await watched.until(lambda seen: seen)
             assert watched.seen[0].overflow
             assert watched.seen[0].rescan
-            assert len(watched.seen[0].paths) < MAX_WAITING
+            assert len(watched.seen[0].paths) < 2_000
             await watched.settled()
             watched.seen.clear()
             (root / "after.md").write_text("text")
