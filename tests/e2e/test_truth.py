@@ -7,7 +7,7 @@ import time
 
 import pytest
 from daemon_process import Daemon, until
-from tests_support import LONG
+from tests_support import LONG, many
 
 from memd.sources.watch import LOST_S
 
@@ -138,7 +138,7 @@ def test_of_a_save_by_rename_no_half_is_ever_seen(daemon, root):
     workspace = daemon.add(root)
     (root / "note.md").write_text("The turn0x was the last.\n" + "Filler words.\n" * 2_000)
     assert daemon.call("sync", workspace=workspace)["synced"] is True
-    for number in range(1, 11):
+    for number in range(1, 1 + many(20)):
         beside = root / ".note.md.tmp"
         with beside.open("w") as slow:
             for _ in range(4):
