@@ -14,6 +14,8 @@ from tools import generate
 settings.register_profile("memd", deadline=None, max_examples=many(100))
 settings.load_profile("memd")
 
+WAITING = {"e2e", "faults", "live", "memctl"}  # folders of tests
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say what is to be done where memctl is not whole; have the programs that tests start hear Ctrl-C.
@@ -25,6 +27,14 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"files are missing that are in no commit: run {generate.COMMAND}")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that wait for daemons, editors and timers.
+
+    They are the longest, and none is left then when the processes have finished all others.
+    """
+    items.sort(key=lambda item: WAITING.isdisjoint(item.path.parts))
 
 
 @pytest.fixture
