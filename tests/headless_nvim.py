@@ -17,7 +17,7 @@ local function finish(value)
   vim.cmd('qall!')
 end
 local function eventually(condition)
-  assert(vim.wait(20000, condition, 10), 'that never came')
+  assert(vim.wait(80000, condition, 10), 'that never came')
 end
 """
 TIMEOUT_S = 240  # a test that hangs; the slowest takes a tenth of it

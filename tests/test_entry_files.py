@@ -18,6 +18,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE
 
 from memd.entries import MAX_CONTENT_BYTES, clear_leftovers, delete_entry, leftovers, slug, write_entry
 from memd.errors import (
@@ -413,7 +414,7 @@ def test_a_folder_swapped_for_a_link_during_the_write_lets_no_byte_out(root):
     swapper.start()
     seen = {"written": 0, "refused": 0}
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 20 * PATIENCE
         while time.monotonic() < deadline and (sum(seen.values()) < 500 or not all(seen.values())):
             try:
                 write(root)
@@ -648,7 +649,7 @@ write("x" * 200_000 + "END")
 def run(script, *args, namespace=()):
     """Run *script* in a Python of its own."""
     command = [*namespace, sys.executable, "-c", PRELUDE + script, *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60 * PATIENCE, check=False)
 
 
 def test_a_disk_that_is_really_full_is_named(root):

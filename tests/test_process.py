@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from patience import PATIENCE
 
 WORKS = """
 import os, signal, sys
@@ -58,4 +59,4 @@ def test_a_signal_that_python_loses_does_not_keep_it_alive():
     ) as process:
         assert json.loads(process.stdout.readline()) == {"report": {}}
         process.stdin.close()
-        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+        assert process.wait(timeout=60 * PATIENCE) == 128 + signal.SIGTERM

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon
+from patience import PATIENCE
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -80,7 +81,7 @@ def user(sample, bin_dir):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=60 * PATIENCE,
             check=False,
         )
 
@@ -112,7 +113,7 @@ def test_the_first_command_finds_the_gene(tmp_path):
     try:
         done = subprocess.run(
             ["sh", "-c", command], env=environment, cwd=clone,
-            capture_output=True, text=True, timeout=100, check=False,
+            capture_output=True, text=True, timeout=100 * PATIENCE, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "made a workspace, 65 sources found" in done.stdout
@@ -121,7 +122,7 @@ def test_the_first_command_finds_the_gene(tmp_path):
         removal = re.search(r"goes away with `([^`]+)`", README)
         gone = subprocess.run(
             ["sh", "-c", removal[1]], env=environment, cwd=clone, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=100, check=False,
+            capture_output=True, text=True, timeout=100 * PATIENCE, check=False,
         )  # fmt: skip
         assert gone.returncode == 0, gone.stderr
         assert not daemon.state.exists()

@@ -5,6 +5,7 @@ import threading
 import time
 
 import msgpack
+from patience import PATIENCE
 
 from memd.api.params import SearchParams
 from memd.api.search import search
@@ -30,14 +31,14 @@ def test_an_answer_never_claims_more_than_it_read(tmp_path):
             await opened.sync.caught_up()
             writing = asyncio.create_task(workspaces.write(write_on.wait, 60))
             (root / "heron.md").write_text("# Heron\n\nA heron at the weir.\n")
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(60 * PATIENCE):
                 while not opened.sync.known.pending_files:  # noqa: ASYNC110 - nothing tells
                     await asyncio.sleep(0.001)
 
             def left() -> bool:
                 """Let the note be indexed while the search reads; the client stays."""
                 write_on.set()
-                stop = time.monotonic() + 60
+                stop = time.monotonic() + 60 * PATIENCE
                 while opened.sync.known.pending_files and time.monotonic() < stop:
                     time.sleep(0.001)
                 return False

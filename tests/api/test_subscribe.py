@@ -5,6 +5,7 @@ import json
 import shutil
 
 import pytest
+from patience import PATIENCE
 from rpc_peer import mute, serving, until
 from structlog.testing import capture_logs
 
@@ -262,7 +263,7 @@ def test_a_neovim_that_follows_keeps_its_channel_through_its_requests(tmp_path):
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
             )
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(60 * PATIENCE):
                 said, _ = await done.communicate()
             telling.cancel()
             return said.decode()

@@ -2,6 +2,7 @@
 
 import pytest
 from daemon_process import until
+from patience import PATIENCE
 
 from memctl.client import RpcError
 
@@ -175,7 +176,7 @@ def test_progress_comes_as_notifications(daemon, tmp_path):
     daemon.call("workspace.add", path=str(root))
     seen = []
     with daemon.client() as client:
-        client.call("index", {"workspace": str(root)}, timeout_s=60, on_progress=seen.append)
+        client.call("index", {"workspace": str(root)}, timeout_s=60 * PATIENCE, on_progress=seen.append)
     assert seen
     assert all({"stage", "done", "total"} <= set(message) for message in seen)
     until(lambda: daemon.found("number 7", workspace=str(root)))

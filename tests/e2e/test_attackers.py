@@ -13,6 +13,7 @@ import apsw
 import pytest
 from agent_session import in_a_session
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from memctl import exits
 from memctl.client import RpcError
@@ -60,7 +61,7 @@ def test_a_clone_with_modules_of_memds_names_runs_none_of_them(daemon, clone):
             (clone / name / module).write_text(f"open({str(clone / 'owned')!r}, 'w')\n")
     memctl = [sys.executable, "-P", "-m", "memctl", "search", "--sync", "chain"]  # -P: as the installed one
     done = subprocess.run(
-        memctl, cwd=clone, env=daemon.environment, capture_output=True, timeout=60, check=False
+        memctl, cwd=clone, env=daemon.environment, capture_output=True, timeout=60 * PATIENCE, check=False
     )
     assert done.returncode == exits.OK, done.stderr
     assert not (clone / "owned").exists()

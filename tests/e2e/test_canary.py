@@ -14,6 +14,7 @@ import pytest
 from daemon_process import Daemon, until
 from every_call import calls
 from model_server import ModelServer
+from patience import PATIENCE
 
 from memctl.client import RpcError, Unreachable
 from memd.entries.secrets import find_secrets
@@ -85,7 +86,7 @@ def write_notes(root: Path) -> None:
 def ask(daemon: Daemon, method: str, params: dict[str, Any]) -> None:
     """Ask, and take whatever is heard."""
     with suppress(RpcError, Unreachable), daemon.client() as client:
-        client.call(method, params, timeout_s=30)
+        client.call(method, params, timeout_s=30 * PATIENCE)
 
 
 def make_noise(daemon: Daemon) -> None:

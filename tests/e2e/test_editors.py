@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from test_readme import block, has_quickfix
 
 REPOSITORY = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ def run(sample, tmp_path):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=60 * PATIENCE,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

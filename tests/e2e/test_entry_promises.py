@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from memctl.client import RpcError
 
@@ -45,7 +46,7 @@ def test_an_entry_does_not_wait_for_the_index(workspace, end):
         assert (written["indexed"], written["similar"]) == (False, [])
         assert "They come in April." in (root / written["path"]).read_text()
         getattr(daemon.process, end)()
-        daemon.process.wait(timeout=30)
+        daemon.process.wait(timeout=30 * PATIENCE)
     daemon.start()
     until(lambda: daemon.found("storks", workspace=str(root), mode="keyword") == [written["path"]])
     assert count(root) == 1
@@ -94,8 +95,8 @@ def test_a_stop_tells_the_agents_that_wait_what_was_written(workspace):
         until(lambda: count(root) == 6)
         daemon.process.send_signal(signal.SIGTERM)
         for agent in agents:
-            agent.join(30)
-    assert daemon.process.wait(timeout=30) == 0
+            agent.join(30 * PATIENCE)
+    assert daemon.process.wait(timeout=30 * PATIENCE) == 0
     assert sorted(answer["path"] for answer in answers) == sorted(
         str(path.relative_to(root)) for path in (root / "memory").glob("*/*.md")
     )

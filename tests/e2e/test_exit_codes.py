@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from memctl import launch
 from memd import daemon as life
@@ -46,7 +47,7 @@ def run(daemon: Daemon) -> "subprocess.CompletedProcess[str]":
     """Run memd until it ends by itself."""
     return subprocess.run(
         [sys.executable, "-m", "memd"],
-        env=daemon.environment, capture_output=True, text=True, timeout=60, check=False,
+        env=daemon.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
     )  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def test_every_code_is_documented(home):
     """By `memd --help`, which names no other; the unit and memctl mean the same by theirs."""
     done = subprocess.run(
         [sys.executable, "-m", "memd", "--help"],
-        env=home.environment, capture_output=True, text=True, timeout=60, check=True,
+        env=home.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=True,
     )  # fmt: skip
     said = " ".join(done.stdout.split()).partition("exit codes: ")[2]
     assert {int(code) for code in re.findall(r"(?:^|, )(\d+) ", said)} == CODES
@@ -91,5 +92,5 @@ def test_a_loop_that_hangs_while_it_stops_is_ended(home):
         home.process = subprocess.Popen([sys.executable, "-c", STUCK], env=home.environment, stderr=log)
     until(home.listens)
     home.process.send_signal(signal.SIGTERM)
-    assert home.process.wait(timeout=30) == life.EXIT_HURRIED
+    assert home.process.wait(timeout=30 * PATIENCE) == life.EXIT_HURRIED
     assert "in never_ends" in home.log()

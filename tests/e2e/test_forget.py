@@ -5,6 +5,7 @@ import json
 import pytest
 from daemon_process import until
 from model_server import ModelServer
+from patience import PATIENCE
 
 from memctl import exits
 from memctl.client import RpcError
@@ -169,7 +170,7 @@ def test_an_index_that_is_being_built_holds_nothing_of_what_is_forgotten(daemon,
     assert daemon.call("forget", workspace=workspace, path=path)["indexed"]
     server.answer_again()
     with daemon.client() as client:  # it joins the rebuild that runs
-        client.call("index", {"workspace": workspace, "rebuild": True}, timeout_s=60)
+        client.call("index", {"workspace": workspace, "rebuild": True}, timeout_s=60 * PATIENCE)
     assert traces(daemon.state) == []
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from daemon_process import Daemon, until
 from model_server import ModelServer
+from patience import PATIENCE
 
 from memctl.client import RpcError
 from memd.api.methods import METHODS
@@ -35,7 +36,7 @@ def hung(daemon: Daemon, server: ModelServer, tmp_path: Path) -> Iterator[tuple[
     daemon.add(root)
     server.behaviour = "hang"
     (root / "otter.md").write_text("# Otter\n\nIt slides.\n")
-    assert server.hanging.wait(20)
+    assert server.hanging.wait(20 * PATIENCE)
     yield daemon, root
     server.answer_again()
 
@@ -83,7 +84,7 @@ def test_each_request_is_answered_within_its_deadline(hung):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(60 * PATIENCE)
     assert not any(thread.is_alive() for thread in threads)
     assert (late, wrong) == ([], [])
     answer = daemon.call("search", workspace=str(root), query="otter")
@@ -128,4 +129,4 @@ def test_a_second_signal_ends_it_at_once(hung):
     daemon.process.send_signal(signal.SIGTERM)
     until(lambda: "stopping" in daemon.log())
     daemon.process.send_signal(signal.SIGTERM)
-    assert daemon.process.wait(timeout=20) == 1
+    assert daemon.process.wait(timeout=20 * PATIENCE) == 1

@@ -10,6 +10,7 @@ import time
 import forked
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 QUESTION = "on which port does the staging database listen?"
 NOTE = "The staging database listens on 5433, because 5432 is taken.\n"
@@ -253,7 +254,7 @@ def test_a_hook_is_silent_where_nobody_reads(daemon, notes):
     for redirected in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full"):
         done = subprocess.run(
             ["sh", "-c", f"{command} {redirected}"], input=told.encode(), env=daemon.environment,
-            capture_output=True, timeout=60, check=False,
+            capture_output=True, timeout=60 * PATIENCE, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, b""), redirected
 
@@ -306,7 +307,8 @@ def test_a_hook_loads_little(daemon, notes):
     loaded: set[str] = set()
     while "memctl.client" not in loaded:  # a loaded machine passes the deadline
         done = subprocess.run(
-            [sys.executable, "-S", "-c", code], input=told, capture_output=True, timeout=60, check=True,
+            [sys.executable, "-S", "-c", code], input=told, capture_output=True, check=True,
+            timeout=60 * PATIENCE,
             env=daemon.environment | profiled | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )  # fmt: skip
         loaded = {

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon
 from every_call import NAMES, calls
+from patience import PATIENCE
 
 from memctl.client import RpcError
 from memd.api.methods import METHODS
@@ -41,7 +42,9 @@ def text_of(daemon: Daemon, method: str, params: dict, root: str) -> str:
         told = []
         with daemon.client() as client:
             listen = told.append if params.get("progress") else None
-            answer = client.call(method, {"workspace": root, **params}, timeout_s=60, on_progress=listen)
+            answer = client.call(
+                method, {"workspace": root, **params}, timeout_s=60 * PATIENCE, on_progress=listen
+            )
         return json.dumps([answer, told])
     except RpcError as error:
         return str(error)

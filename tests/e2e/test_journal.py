@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from agent_session import in_a_session
+from patience import PATIENCE
 
 from memctl import exits
 from memctl.client import RpcError
@@ -285,7 +286,7 @@ def at_a_terminal(daemon, typed, *argv):
     ) as running:
         os.close(theirs)
         os.write(ours, typed.encode())
-        printed, _ = running.communicate(timeout=60)
+        printed, _ = running.communicate(timeout=60 * PATIENCE)
     os.close(ours)
     return printed
 

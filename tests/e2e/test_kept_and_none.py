@@ -9,6 +9,7 @@ import pytest
 from agent_session import in_a_session
 from daemon_process import Daemon, until
 from every_call import calls
+from patience import PATIENCE
 
 from memctl.client import RpcError
 from memd.api.methods import FOR_PEOPLE, METHODS
@@ -84,11 +85,13 @@ def told(daemon: Daemon, method: str, params: dict) -> str:
     root = str(daemon.home / "notes")
     given = json.loads(json.dumps(params).replace("ROOT", root))
     # Asked again while the model is late on a loaded machine, or one of the two is still indexing a write.
-    stop = time.monotonic() + 20
+    stop = time.monotonic() + 20 * PATIENCE
     while time.monotonic() < stop:
         try:
             with daemon.client() as client:
-                answer = client.call(method, {"workspace": root, "agent": True, **given}, timeout_s=60)
+                answer = client.call(
+                    method, {"workspace": root, "agent": True, **given}, timeout_s=60 * PATIENCE
+                )
         except RpcError as error:
             return _plain(str(error), root)
         if not answer.get("degraded") and '"busy"' not in json.dumps(answer):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from agent_session import in_a_session
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from memctl.client import RpcError
 
@@ -75,7 +76,7 @@ def test_a_second_daemon_leaves_at_once(daemon):
         env=daemon.environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=30 * PATIENCE,
         check=False,
     )
     assert second.returncode == 73
@@ -103,7 +104,7 @@ def test_sigterm_with_idle_clients_and_indexing_under_way_ends_it_cleanly(daemon
 def test_shutdown_by_request_answers_first(daemon):
     """The reply arrives, then the process ends."""
     assert daemon.call("shutdown") == {"stopping": True}
-    assert daemon.process.wait(timeout=20) == 0
+    assert daemon.process.wait(timeout=20 * PATIENCE) == 0
 
 
 def test_without_a_model_search_goes_on_by_keyword_and_says_so(tmp_path, root):
@@ -273,7 +274,7 @@ def test_no_socket_but_unix_sockets_is_opened_and_no_file_elsewhere_is_written(t
         assert not stored.is_error
         assert found.structured_content["hits"][0]["source"]["origin"] == "agent"
         daemon.call("shutdown")
-        daemon.process.wait(timeout=30)
+        daemon.process.wait(timeout=30 * PATIENCE)
     finally:
         daemon.close()
     traced = trace.read_text(errors="replace").splitlines()
@@ -331,7 +332,7 @@ def test_a_rebuild_answers_as_before(daemon, root):
     workspace = daemon.add(root)
     before = daemon.call("search", query="bird at a dam", workspace=workspace)["hits"]
     with daemon.client() as client:
-        client.call("index", {"workspace": workspace, "rebuild": True}, timeout_s=60)
+        client.call("index", {"workspace": workspace, "rebuild": True}, timeout_s=60 * PATIENCE)
     after = daemon.call("search", query="bird at a dam", workspace=workspace)["hits"]
     assert [(hit["path"], hit["score"]) for hit in after] == [(hit["path"], hit["score"]) for hit in before]
 
@@ -358,7 +359,7 @@ def test_who_waits_for_an_index_goes_on_when_it_is_reopened(daemon, root):
         (root / f"{number}.md").write_text(f"note {number}\n" * 20)
     with daemon.client() as client:
         (root / "memory" / "config.toml").write_text("chunk_words = 100\n")
-        assert client.call("index", {"workspace": workspace}, timeout_s=60)["sources"] == 201
+        assert client.call("index", {"workspace": workspace}, timeout_s=60 * PATIENCE)["sources"] == 201
 
 
 def test_a_folder_that_comes_back_brings_its_own_rules(daemon, root, tmp_path):
@@ -437,7 +438,7 @@ def test_one_damaged_index_does_not_keep_the_daemon_from_starting(daemon, root, 
 def test_a_daemon_that_nobody_can_reach_ends(daemon):
     """Its socket was deleted: it leaves with code 75, and a new one can be started."""
     daemon.socket.unlink()
-    assert daemon.process.wait(timeout=40) == 75
+    assert daemon.process.wait(timeout=40 * PATIENCE) == 75
     daemon.start()
     assert daemon.call("ping")["pong"]
 

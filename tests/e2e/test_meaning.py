@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 PAIRS = [
     json.loads(line)
@@ -77,7 +78,7 @@ def test_a_weak_match_is_marked_wherever_it_is_told(sample):
     def recall(query: str):
         with daemon.client() as client:  # the first one of a daemon may take seconds
             params = {"query": query, "workspace": root, "nearest": False}
-            return client.call("recall", params, timeout_s=60)
+            return client.call("recall", params, timeout_s=60 * PATIENCE)
 
     weak = recall("the paper about autism")
     assert weak["text"].startswith("Weak match: ")

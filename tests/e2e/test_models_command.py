@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon
 from model_hub import REVISION, ModelHub
+from patience import PATIENCE
 
 from memd.embedding.model import MODEL_FILE, TOKENIZER_FILE
 from memd.embedding.model_folder import read_folder
@@ -87,7 +88,7 @@ def test_a_model_is_added_used_and_removed(daemon: Daemon, hub: ModelHub, tmp_pa
     assert tomllib.loads(text) == {"models": ["/other", str(folder)], "allow_remote": False}
     assert config.stat().st_mode & 0o777 == 0o640
     with daemon.client() as client:
-        client.call("index", {"workspace": str(root)}, timeout_s=60)
+        client.call("index", {"workspace": str(root)}, timeout_s=60 * PATIENCE)
     assert daemon.call("search", query="indentation", mode="vector", workspace=str(root))["hits"]
     (workspace,) = daemon.call("status")["workspaces"]
     assert workspace["model_id"].startswith("small-model:")

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from headless_nvim import run_lua
+from patience import PATIENCE
 from recorded_socket import Recorded
 
 # `request` returns {true, answer} or {false, error text}.
@@ -241,7 +242,7 @@ def test_a_neovim_that_ends_in_the_middle_of_a_request_harms_nobody(nvim, sample
     """)
     assert out == {"asked": True}
     with daemon.client() as client:
-        client.call("index", {"workspace": root}, timeout_s=60)
+        client.call("index", {"workspace": root}, timeout_s=60 * PATIENCE)
     [hit] = daemon.call("search", query="breast cancer gene", workspace=root, limit=1)["hits"]
     assert "BRCA1" in hit["snippet"]
     assert daemon.call("ping")["pid"] == pid

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon
+from patience import PATIENCE
 
 import memctl
 import memd
@@ -46,7 +47,7 @@ class Installation:
         return subprocess.run(
             [sys.executable, "-P", "-m", "memctl", *words],
             env=self._daemon.environment | self.environment,
-            capture_output=True, text=True, timeout=120, check=False, cwd="/",
+            capture_output=True, text=True, timeout=120 * PATIENCE, check=False, cwd="/",
         )  # fmt: skip
 
     def ping(self) -> tuple[int, str]:

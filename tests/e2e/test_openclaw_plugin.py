@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 import memctl.agents
 
@@ -99,7 +100,7 @@ def plugin(
     arguments = [json.dumps(one) for one in (settings, str(root), *calls)]
     done = subprocess.run(
         ["node", "--input-type=module", "-e", code, "--", *arguments],
-        env=daemon.environment, capture_output=True, text=True, timeout=60, check=False,
+        env=daemon.environment, capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.split("\n")[:-1]]  # splitlines knows other ends

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from daemon_process import Daemon
+from patience import PATIENCE
 
 from memctl import exits
 from memctl.protocol import Request, pack
@@ -36,7 +37,7 @@ def test_another_users_connection_is_closed_before_a_byte_is_parsed(workspace, s
     daemon.socket.parent.chmod(0o711)
     daemon.socket.chmod(0o666)
     with socket.socket(socket.AF_UNIX) as peer:
-        peer.settimeout(20)
+        peer.settimeout(20 * PATIENCE)
         with another_user():
             peer.connect(str(daemon.socket))
         try:

@@ -7,6 +7,7 @@ import pytest
 from agent_session import in_a_session
 from daemon_process import Daemon, until
 from every_call import NAMES, calls
+from patience import PATIENCE
 
 from memctl.client import RpcError
 
@@ -46,7 +47,7 @@ def kept(daemon, tmp_path):
 def answer(daemon: Daemon, root: str, method: str, **params) -> str:
     try:
         with daemon.client() as client:
-            told = client.call(method, {"workspace": root, **params}, timeout_s=60)
+            told = client.call(method, {"workspace": root, **params}, timeout_s=60 * PATIENCE)
     except RpcError as error:
         return str(error)
     return json.dumps(told)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon, until
 from model_server import ModelServer
+from patience import PATIENCE
 
 from memctl.client import RpcError
 from memd.workspace.rebuild import recover
@@ -55,7 +56,7 @@ def test_the_old_index_answers_while_the_new_one_is_made(hanging):
     until(lambda: daemon.found("otter", workspace=root, mode="keyword") == ["otter.md"])
     server.answer_again()
     with daemon.client() as client:  # it joins the rebuild that runs
-        client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60)
+        client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60 * PATIENCE)
     assert daemon.found("otter", workspace=root, mode="keyword") == ["otter.md"]
     assert vectors(daemon, root) == 2
     assert folders(daemon) == [""]
@@ -110,7 +111,7 @@ def test_a_configuration_that_is_saved_meanwhile_ends_a_rebuild_with_words(hangi
 
     def wait() -> None:
         with pytest.raises(RpcError) as caught, daemon.client() as client:
-            client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60)
+            client.call("index", {"workspace": root, "rebuild": True}, timeout_s=60 * PATIENCE)
         heard.append(caught.value)
 
     waiting = threading.Thread(target=wait)
@@ -118,7 +119,7 @@ def test_a_configuration_that_is_saved_meanwhile_ends_a_rebuild_with_words(hangi
     until(lambda: daemon.call("status", workspace=root)["workspaces"][0]["rebuilding"])
     daemon.call("workspace.configure", workspace=root, settings={"provider": "none"})
     (Path(root) / ".gitignore").write_text("x\n")  # a scan, which looks at the configuration
-    waiting.join(60)
+    waiting.join(60 * PATIENCE)
     assert "The old index stays" in heard[0].message
     assert folders(daemon) == [""]
 

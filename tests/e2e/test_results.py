@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 from every_call import calls
+from patience import PATIENCE
 
 from memctl.client import RpcError
 from memd.api.methods import METHODS
@@ -20,7 +21,9 @@ def test_every_answer_is_its_struct(daemon, tmp_path):
     for method, params in calls(root, "heron"):
         try:
             with daemon.client() as client:
-                answer: dict[str, Any] = client.call(method, {"workspace": root, **params}, timeout_s=60)
+                answer: dict[str, Any] = client.call(
+                    method, {"workspace": root, **params}, timeout_s=60 * PATIENCE
+                )
         except RpcError:
             continue  # it has no answer
         answered.add(method)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from memctl import exits
 
@@ -194,7 +195,7 @@ def test_at_a_terminal_it_asks(around, typed, status):
         while b"[y/N]" not in seen:
             seen += os.read(ours, 1000)
         os.write(ours, typed)
-        assert asking.wait(20) == status
+        assert asking.wait(20 * PATIENCE) == status
     os.close(ours)
     os.close(theirs)
     assert b"2 of its notes" in seen

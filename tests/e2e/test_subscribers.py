@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from daemon_process import Daemon
+from patience import PATIENCE
 
 from memctl import exits
 from memctl.client import RpcError
@@ -95,7 +96,7 @@ def test_memctl_watch_prints_a_save_and_ends_with_the_daemon(notes):
     (root / "new.md").write_text("# Sourdough\n")
     assert any(line.endswith("  indexed   new.md\n") for line in watching.stdout)
     daemon.stop()
-    _, said = watching.communicate(timeout=20)
+    _, said = watching.communicate(timeout=20 * PATIENCE)
     assert (watching.returncode, "closed the connection" in said) == (exits.UNREACHABLE, True)
 
 

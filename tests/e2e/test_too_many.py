@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from memctl.protocol import ANSWERS, Decoder, Request, Response, pack
 
@@ -22,7 +23,7 @@ def knock(daemon: Daemon, opened: ExitStack, method: str = "ping") -> socket.soc
     """Connect and ask, without waiting for the answer."""
     peer = opened.enter_context(socket.socket(socket.AF_UNIX))
     peer.connect(str(daemon.socket))
-    peer.settimeout(20)
+    peer.settimeout(20 * PATIENCE)
     peer.sendall(pack(Request(1, method, {})))
     return peer
 
@@ -51,13 +52,13 @@ def test_a_thousand_idle_connections_leave_room(daemon):
     with ExitStack() as opened:
         for number in range(1100):
             peer = opened.enter_context(socket.socket(socket.AF_UNIX))
-            peer.settimeout(20)
+            peer.settimeout(20 * PATIENCE)
             peer.connect(str(daemon.socket))
             if number % 2:
                 peer.sendall(pack(Request(1, "ping", {})))
         began = time.monotonic()
         assert heard(knock(daemon, opened)) == SERVED
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 5 * PATIENCE
 
 
 @needs_proc

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 from tests_support import LONG, many
 
 from memd.sources.watch import LOST_S
@@ -147,7 +148,7 @@ def test_of_a_save_by_rename_no_half_is_ever_seen(daemon, root):
                 time.sleep(0.02)
             slow.write(f"The turn{number}x was the last.\n")
         beside.replace(root / "note.md")
-        stop = time.monotonic() + 10
+        stop = time.monotonic() + 10 * PATIENCE
         while daemon.found(f"turn{number}x", workspace=workspace, mode="keyword") != ["note.md"]:
             either = f"turn{number - 1}x turn{number}x"
             assert daemon.found(either, workspace=workspace, mode="keyword") == ["note.md"]

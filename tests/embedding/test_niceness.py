@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from tests_support import WordHashEmbedder
 
 from memd.embedding.queue import NOTES_NICENESS, EmbeddingQueue
@@ -49,9 +50,9 @@ def test_notes_are_embedded_at_low_priority_and_queries_are_not() -> None:
     model, own = Watched(), niceness(threading.get_native_id())
     queue = EmbeddingQueue(lambda: model)
     queue.embed_documents([f"note {number}" for number in range(200)])
-    queue.embed_query("heron", timeout_s=10)
+    queue.embed_query("heron", timeout_s=10 * PATIENCE)
     for _ in range(20):
-        queue.queries(["otter"], timeout_s=10).result()
+        queue.queries(["otter"], timeout_s=10 * PATIENCE).result()
     queue.close()
     assert set(model.notes) == {NOTES_NICENESS}
     assert set(model.queries) == {own}

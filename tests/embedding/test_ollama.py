@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from patience import PATIENCE
 
 from memd.embedding import UnavailableError
 from memd.embedding.model import TOKENIZER_FILE
@@ -83,7 +84,9 @@ def server() -> Iterator[Server]:
     server.stop()
 
 
-def embedder(server: Server, model: str = "nomic-embed-text", timeout_s: float = 5) -> OllamaEmbedder:
+def embedder(
+    server: Server, model: str = "nomic-embed-text", timeout_s: float = 5 * PATIENCE
+) -> OllamaEmbedder:
     return OllamaEmbedder(server.address, model, timeout_s, tokenizer=PIECES)
 
 
@@ -206,12 +209,14 @@ def test_an_answer_that_breaks_off_is_an_error(server: Server):
 def test_a_server_that_hangs_is_slow(server: Server):
     """No answer within the time is "model-slow", and the time holds."""
     model = embedder(server, timeout_s=0.3)
-    server.reply = lambda _: time.sleep(1.5)
+    is_left = threading.Event()
+    server.reply = lambda _: is_left.wait(20 * PATIENCE)
     start = time.monotonic()
     with pytest.raises(UnavailableError, match=r"did not answer /api/embed within 0\.3 s") as caught:
         model.embed_query("tabs")
     assert caught.value.reason == "model-slow"
-    assert time.monotonic() - start < 1.2
+    assert time.monotonic() - start < 10 * PATIENCE
+    is_left.set()
 
 
 def test_a_server_that_drips_is_slow(server: Server):
@@ -222,7 +227,7 @@ def test_a_server_that_drips_is_slow(server: Server):
         peer.send_response(200)
         peer.send_header("Content-Length", "1000")
         peer.end_headers()
-        for _ in range(20):
+        for _ in range(200 * PATIENCE):  # until nobody listens
             peer.wfile.write(b" ")
             time.sleep(0.1)
 
@@ -231,7 +236,7 @@ def test_a_server_that_drips_is_slow(server: Server):
     with pytest.raises(UnavailableError) as caught:
         model.embed_query("tabs")
     assert caught.value.reason == "model-slow"
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 10 * PATIENCE
 
 
 def test_a_server_that_comes_back_is_used_again(server: Server):
@@ -301,7 +306,7 @@ print(len(OllamaEmbedder({server.address!r}, "nomic-embed-text", 5, tokenizer=No
 
 def test_a_model_that_is_pulled_anew_under_its_name_gives_no_vector_any_more(server):
     """Its vectors are another space: neither a query nor a text gets one, whatever the dimension."""
-    embedder = OllamaEmbedder(server.address, "other", timeout_s=5, tokenizer=PIECES)
+    embedder = OllamaEmbedder(server.address, "other", timeout_s=5 * PATIENCE, tokenizer=PIECES)
     server.digest = "f" * 64
     for ask in (lambda: embedder.embed_query("word"), lambda: embedder.embed_documents(["word"])):
         with pytest.raises(UnavailableError, match="another model under the name"):

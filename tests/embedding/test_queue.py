@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+from patience import PATIENCE
 from tests_support import WordHashEmbedder
 
 from memd.embedding import UnavailableError
@@ -30,7 +31,7 @@ class Slow(WordHashEmbedder):
         self.closed = False
 
     def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
-        self.open.wait(10)
+        self.open.wait(10 * PATIENCE)
         time.sleep(self.pause_s * len(texts))
         self.order += texts
         if self.broken:
@@ -65,7 +66,7 @@ class Hanging(Slow):
     def embed_query(self, text: str) -> bytes:
         self.busy += 1
         if text == "hang":
-            self.open_query.wait(10)
+            self.open_query.wait(10 * PATIENCE)
         return super().embed_query(text)
 
 
@@ -158,7 +159,7 @@ def test_while_the_model_loads_a_query_hears_it_at_once(made):
     go = threading.Event()
 
     def load():
-        go.wait(10)
+        go.wait(10 * PATIENCE)
         return Slow()
 
     queue = made(load)
@@ -283,7 +284,7 @@ def test_a_cancelled_query_is_not_embedded(made):
     queue = made(lambda: embedder, threads=0)
     queue.ready()
     block = threading.Event()
-    embedder.embed_query = lambda text: embedder.order.append(text) or block.wait(5) or b""
+    embedder.embed_query = lambda text: embedder.order.append(text) or block.wait(5 * PATIENCE) or b""
     first = queue.queries(["first"], 5)
     until(lambda: embedder.order == ["first"])
     second, third = queue.queries(["second"], 5), queue.queries(["third"], 5)
@@ -333,7 +334,7 @@ def test_close_while_loading_frees_the_model():
     """A model whose loading ends after the close is freed, and nobody gets it."""
     go = threading.Event()
     embedder = Slow()
-    queue = EmbeddingQueue(lambda: go.wait(10) and embedder, retry_s=RETRY_S)
+    queue = EmbeddingQueue(lambda: go.wait(10 * PATIENCE) and embedder, retry_s=RETRY_S)
     threading.Timer(0.05, go.set).start()
     queue.close()
     assert embedder.closed

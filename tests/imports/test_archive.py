@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from daemon_process import until
 from imports.conftest import answered, typed
+from patience import PATIENCE
 
 from memd.errors import UnsafeError, WorkspaceError
 from memd.imports import page
@@ -285,5 +286,5 @@ def test_two_imports_at_once_wait_for_each_other(workspace):
     time.sleep(1)  # it would have written by then
     assert workspace.pages() == {}
     first.close()
-    assert second.wait(30) == 0
+    assert second.wait(30 * PATIENCE) == 0
     assert len(workspace.pages()) == 1

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from daemon_process import until
+from patience import PATIENCE
 from tests_support import Notes
 
 from memd.index import vocabulary
@@ -87,12 +88,12 @@ def test_a_large_index_is_read_in_a_thread_that_no_query_waits_for(notes, many, 
     notes.save({"a.md": "heron\n"})
     may_read = threading.Event()
     read = vocabulary._all
-    monkeypatch.setattr(vocabulary, "_all", lambda reader: may_read.wait(10) and read(reader))
+    monkeypatch.setattr(vocabulary, "_all", lambda reader: may_read.wait(10 * PATIENCE) and read(reader))
     assert words(notes, timeout_s=0.01) == (False, {})
     assert words(notes, timeout_s=0.01) == (False, {}), "it is read once"
     assert sum(thread.name == "memd-vocabulary" for thread in threading.enumerate()) == 1
     may_read.set()
-    assert words(notes, timeout_s=10) == (True, {"heron": 1})
+    assert words(notes, timeout_s=10 * PATIENCE) == (True, {"heron": 1})
 
 
 def test_a_stop_ends_the_reading(notes, many):

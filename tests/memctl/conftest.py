@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from scripted_peer import Peer
 
 from memctl import exits
@@ -19,9 +20,9 @@ async def answer(method, params, call):
         return params
     if method == "missing":
         raise NotFoundError("no source notes/a.md: memctl status lists them")
-    if method == "steps":
-        for step in range(3):
-            await asyncio.sleep(0.1)
+    if method in {"steps", "slow steps"}:
+        for step in range(3 if method == "steps" else 4):
+            await asyncio.sleep(0.1 if method == "steps" else 0.5)
             call.progress({"stage": "embed", "done": step})
         return "done"
     if method == "large":
@@ -42,7 +43,7 @@ def place(tmp_path):
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     yield path
-    asyncio.run_coroutine_threadsafe(server.close(grace_s=0), loop).result(5)
+    asyncio.run_coroutine_threadsafe(server.close(grace_s=0), loop).result(5 * PATIENCE)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import forked
 import pytest
+from patience import PATIENCE
 
 from memctl.agents import config_file, json_splice
 from memctl.agents.config_file import Change
@@ -80,7 +81,7 @@ def memctl(home, *arguments, stdin=subprocess.DEVNULL):
     }  # fmt: skip
     return forked.run(
         [sys.executable, "-m", "memctl", *arguments],
-        env=environment, stdin=stdin, capture_output=True, text=True, timeout=60,
+        env=environment, stdin=stdin, capture_output=True, text=True, timeout=60 * PATIENCE,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import msgpack
 import pytest
+from patience import PATIENCE
 
 from memctl.async_client import IN_FLIGHT, AsyncClient
 from memctl.client import NoDaemonError, RpcError, Unreachable
@@ -16,7 +17,7 @@ def run(place, use):
         async with await AsyncClient.connect(place) as memd:
             return await use(memd)
 
-    return asyncio.run(asyncio.wait_for(connected(), 20))
+    return asyncio.run(asyncio.wait_for(connected(), 20 * PATIENCE))
 
 
 def test_many_calls_at_once_get_each_its_own_answer(place):
@@ -98,7 +99,7 @@ def test_who_waits_hears_that_the_connection_broke(tmp_path):
                 with pytest.raises(Unreachable, match="closed the connection"):
                     await memd.call("echo")
 
-    asyncio.run(asyncio.wait_for(use(), 20))
+    asyncio.run(asyncio.wait_for(use(), 20 * PATIENCE))
 
 
 def test_an_answer_that_nobody_asked_for_breaks_the_connection(tmp_path):
@@ -116,7 +117,7 @@ def test_an_answer_that_nobody_asked_for_breaks_the_connection(tmp_path):
             with pytest.raises(Unreachable, match="not sent"):
                 await memd.call("echo")
 
-    asyncio.run(asyncio.wait_for(use(), 20))
+    asyncio.run(asyncio.wait_for(use(), 20 * PATIENCE))
 
 
 def test_no_daemon_is_told_from_one_that_is_broken(tmp_path):

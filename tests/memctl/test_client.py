@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
+from patience import PATIENCE
 
 from memctl import client
 from memctl.client import Client, NoDaemonError, RpcError, Unreachable
@@ -64,10 +65,10 @@ def test_progress_is_seen_while_the_call_waits(place):
 
 
 def test_with_progress_the_time_limit_counts_silence(place, monkeypatch):
-    """0.3 s of work with a sign each 0.1 s stays below a limit of 0.2 s, and memd is not told to hurry."""
+    """2 s of work with a sign each 0.5 s stays below a limit of 1.5 s, and memd is not told to hurry."""
     monkeypatch.setattr(client, "LATE_S", 0)
     with Client.connect(place) as memd:
-        assert memd.call("steps", timeout_s=0.2, on_progress=print) == "done"
+        assert memd.call("slow steps", timeout_s=1.5, on_progress=print) == "done"
 
 
 def test_an_answer_of_seven_megabytes_arrives(place):
@@ -93,7 +94,7 @@ def test_a_daemon_that_does_not_answer_is_left(tmp_path):
         began = time.monotonic()
         with pytest.raises(Unreachable, match="did not answer ping in time"):
             memd.call("ping", timeout_s=0.1)
-        assert time.monotonic() - began < 1.6
+        assert time.monotonic() - began < 10 * PATIENCE
         with pytest.raises(Unreachable):
             memd.call("ping", timeout_s=0.1)
 

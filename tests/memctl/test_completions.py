@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+from patience import PATIENCE
 
 from memctl import exits
 from memctl.__main__ import main
@@ -62,7 +63,7 @@ def offered(scripts):
             ["bash", "--norc", "--noprofile", "-c", IN_BASH, "test", str(scripts / "bash"), "memctl", *words],
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=20 * PATIENCE,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
@@ -153,7 +154,7 @@ def typed(request, scripts, files):
 
     def read_until(pattern):
         drawn = ""
-        stop = time.monotonic() + 20
+        stop = time.monotonic() + 20 * PATIENCE
         while not (found := re.search(pattern, drawn)):
             assert select.select([controller], [], [], max(0, stop - time.monotonic()))[0], drawn
             drawn += os.read(controller, 65536).decode()
@@ -194,7 +195,7 @@ def fish_offers(scripts, typed):
         ["fish", "--no-config", "-c", f"source {scripts}/fish; complete -C $argv[1]", typed],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=20 * PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

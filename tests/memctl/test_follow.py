@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 import pytest
+from patience import PATIENCE
 from sample_answers import READY, found, hit
 from scripted_peer import AS_IN_A_TERMINAL, refuse
 
@@ -99,7 +100,7 @@ def test_lines_arrive_while_watch_goes_on_and_ctrl_c_ends_it(root, peer, monkeyp
     watching = subprocess.Popen([*AS_IN_A_TERMINAL, "watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert watching.stdout.readline().endswith(b"state     ready\n")
     watching.send_signal(signal.SIGINT)
-    out, err = watching.communicate(timeout=5)
+    out, err = watching.communicate(timeout=5 * PATIENCE)
     assert (watching.returncode, out) == (exits.INTERRUPTED, b"")
     assert err.decode() == f"memctl: following {root}, Ctrl-C ends\n"
 

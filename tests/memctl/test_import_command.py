@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import Daemon, until
+from patience import PATIENCE
 
 from memctl import exits
 from memctl.commands import COMMANDS
@@ -170,7 +171,7 @@ def test_only_what_has_changed_is_told_while_it_is_followed(daemon, sessions, tm
         assert "first" in (daemon.root / new).read_text()
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=30 * PATIENCE)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -194,7 +195,7 @@ def test_a_running_session_is_followed_until_a_signal(daemon, sessions, sent):
     assert json.loads(process.stdout.readline())["grown"] == [page]
     assert text in (daemon.root / page).read_text()
     process.send_signal(sent)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=30 * PATIENCE)
     assert b"Traceback" not in err
     assert process.returncode == (exits.INTERRUPTED if sent == signal.SIGINT else -sent)
     until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from tests_support import many
 
 from memctl import launch, systemd
@@ -114,7 +115,7 @@ def test_a_slow_daemon_is_waited_for_only_so_long():
     """The caller hears of its pid, and the daemon goes on starting."""
     with pytest.raises(Unreachable, match=r"pid \d+\) is not ready yet"):
         ensure_daemon(command=[*FAKE, "--slow", "3"], timeout_s=0.7)
-    with ensure_daemon(command=FAKE, timeout_s=8) as memd:
+    with ensure_daemon(command=FAKE, timeout_s=8 * PATIENCE) as memd:
         assert memd.call("ping")["pid"] == starts()[0]
 
 

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+from patience import PATIENCE
 from scripted_peer import AS_IN_A_TERMINAL
 
 from memctl import exits, systemd
@@ -90,7 +91,7 @@ def following(log, monkeypatch):
 
         def next_line():
             nonlocal rest
-            stop = time.monotonic() + 20
+            stop = time.monotonic() + 20 * PATIENCE
             while b"\n" not in rest:
                 assert select.select([process.stdout], [], [], max(0, stop - time.monotonic()))[0]
                 rest += os.read(process.stdout.fileno(), 65536)
@@ -187,7 +188,7 @@ def test_follow_goes_on_with_what_is_written(log, following):
         writing.flush()
         assert pids(next_line()) == [102]
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == exits.INTERRUPTED
+    assert process.wait(10 * PATIENCE) == exits.INTERRUPTED
     assert process.stderr.read() == b""
 
 
@@ -268,6 +269,6 @@ def test_a_journalctl_that_follows_ends_with_its_reader(journal):
     with following.stdout:
         assert following.stdout.readline()
         following.send_signal(signal.SIGINT)
-        assert following.wait(10) == exits.INTERRUPTED
+        assert following.wait(10 * PATIENCE) == exits.INTERRUPTED
     with pytest.raises(ProcessLookupError):
         os.kill(int((journal / "pid").read_text()), 0)

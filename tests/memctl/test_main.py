@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import forked
 import pytest
+from patience import PATIENCE
 from sample_answers import READY, found, hit, known, status
 from scripted_peer import AS_IN_A_TERMINAL, refuse
 
@@ -21,7 +23,9 @@ from memctl.commands import COMMANDS
 
 def run(*argv, stdin=b""):
     """Run memctl as a process with pipes for all streams."""
-    return forked.run([sys.executable, "-m", "memctl", *argv], input=stdin, capture_output=True, timeout=30)
+    return forked.run(
+        [sys.executable, "-m", "memctl", *argv], input=stdin, capture_output=True, timeout=30 * PATIENCE
+    )
 
 
 def test_a_search_of_a_ready_workspace_is_one_round_trip(root, peer, capsys):
@@ -348,17 +352,19 @@ def test_a_reader_that_leaves_ends_us_quietly(peer, monkeypatch):
     searching.stdout.close()
     assert searching.stderr.read() == b""
     searching.stderr.close()
-    assert searching.wait(10) == exits.PIPE
+    assert searching.wait(10 * PATIENCE) == exits.PIPE
 
 
 def test_ctrl_c_ends_us_quietly(peer):
     """Exit code 130, no traceback, while the daemon thinks."""
-    daemon = peer(search=lambda _: time.sleep(15))
+    is_left = threading.Event()
+    daemon = peer(search=lambda _: is_left.wait(100 * PATIENCE))
     searching = subprocess.Popen([*AS_IN_A_TERMINAL, "search", "x"], stderr=subprocess.PIPE)
     while not daemon.asked:
         time.sleep(0.01)
     searching.send_signal(signal.SIGINT)
-    assert searching.wait(10) == exits.INTERRUPTED
+    assert searching.wait(10 * PATIENCE) == exits.INTERRUPTED
+    is_left.set()
     assert searching.stderr.read() == b""
     searching.stderr.close()
 

@@ -13,6 +13,7 @@ import termios
 import time
 
 import pytest
+from patience import PATIENCE
 from sample_answers import known, status
 from scripted_peer import AS_IN_A_TERMINAL, Peer, refuse
 
@@ -73,7 +74,7 @@ class Terminal:
 
     def until(self, *words):
         """Read on until the screen shows all of *words*; return its lines."""
-        stop = time.monotonic() + 20
+        stop = time.monotonic() + 20 * PATIENCE
         while not all(word in "\n".join(lines := drawn_on(self.written, self.rows)) for word in words):
             assert select.select([self.controller], [], [], max(0, stop - time.monotonic()))[0], lines
             self.written += os.read(self.controller, 65536).decode()
@@ -81,7 +82,7 @@ class Terminal:
 
     def after_looks(self, count):
         """Read on until so many pages were drawn; return the screen's lines."""
-        stop = time.monotonic() + 20
+        stop = time.monotonic() + 20 * PATIENCE
         while self.written.count("until Ctrl-C") <= count:
             assert select.select([self.controller], [], [], max(0, stop - time.monotonic()))[0]
             self.written += os.read(self.controller, 65536).decode()
@@ -91,7 +92,7 @@ class Terminal:
     def interrupt(self):
         """Type Ctrl-C; return the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(10)
+        return self.process.wait(10 * PATIENCE)
 
     def close(self):
         """End it where it still runs."""
@@ -232,7 +233,7 @@ def test_json_is_an_object_a_line_as_it_happens(peer, piped):
     assert [one["workspaces"][0]["pending"] for one in (first, second)] == [1000, 999]
     assert first["server"]["memory_mb"] == 105.4
     watching.send_signal(signal.SIGINT)
-    assert watching.communicate(timeout=10)[1] == b""
+    assert watching.communicate(timeout=10 * PATIENCE)[1] == b""
     assert watching.returncode == exits.INTERRUPTED
 
 
@@ -289,7 +290,7 @@ def test_a_reader_that_leaves_ends_the_watch(peer, piped):
     watching = piped("status", "--json", "--watch", "0.05")
     watching.stdout.readline()
     watching.stdout.close()
-    assert watching.wait(10) == exits.PIPE
+    assert watching.wait(10 * PATIENCE) == exits.PIPE
     assert watching.stderr.read() == b""
 
 

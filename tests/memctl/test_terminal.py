@@ -9,6 +9,7 @@ from pathlib import Path
 
 import forked
 import pytest
+from patience import PATIENCE
 from sample_answers import READY, found, hit, known, status
 from scripted_peer import Peer
 
@@ -58,7 +59,7 @@ def seen(tmp_path, answers):
         except OSError:  # EIO: the other side is closed
             pass
         os.close(controller)
-        return process.wait(10), drawn.decode().replace("\r\n", "\n")
+        return process.wait(10 * PATIENCE), drawn.decode().replace("\r\n", "\n")
 
     return run
 

@@ -10,6 +10,7 @@ import anyio
 import forked
 import pytest
 from mcp import Client, StdioServerParameters
+from patience import PATIENCE
 
 from memctl import exits
 
@@ -41,7 +42,7 @@ def home(tmp_path):
     def memctl(*argv, stdin=b"", cwd=tmp_path / "notes"):
         return forked.run(
             [sys.executable, "-m", "memctl", *argv],
-            input=stdin, capture_output=True, env=environment, cwd=cwd, timeout=60,
+            input=stdin, capture_output=True, env=environment, cwd=cwd, timeout=60 * PATIENCE,
         )  # fmt: skip
 
     memctl.environment = environment

@@ -7,6 +7,7 @@ import tracemalloc
 from contextlib import suppress
 
 import pytest
+from patience import PATIENCE
 from rpc_peer import mute, serving, until
 
 from memctl.protocol import Notification, Request, pack
@@ -29,14 +30,12 @@ async def handle(method, params, call):
 DEADLINES_S = {"ping": 1.0}
 
 
-async def ended(peer, timeout_s=1.0):
-    """Wait for the server's end of the connection; return how long it took."""
-    began = time.monotonic()
+async def ended(peer):
+    """Wait for the server's end of the connection."""
     with suppress(ConnectionError):
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(20 * PATIENCE):
             while await peer.reader.read(1 << 20):
                 pass
-    return time.monotonic() - began
 
 
 def run(tmp_path, scenario, limits=None):
@@ -70,17 +69,17 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_ends_its_connection_at_once(tmp_path, name):
-    """Within 100 ms of loop time and without much memory; nobody else notices."""
+    """Long before its frame is late, and without much memory; nobody else notices."""
 
     async def scenario(server, connect):
         peer = await connect()
         peer.writer.write(BOMBS[name])
         tracemalloc.start()
-        assert await ended(peer) < 5  # of a busy machine that is traced
+        await ended(peer)
         assert tracemalloc.get_traced_memory()[1] < 50e6
         tracemalloc.stop()
 
-    run(tmp_path, scenario)
+    run(tmp_path, scenario, Limits(frame_s=1_000))
 
 
 def test_noise_does_no_harm(tmp_path):
@@ -104,13 +103,14 @@ def test_a_frame_that_comes_too_slowly_ends_its_connection(tmp_path, first):
 
     async def scenario(server, connect):
         peer = await connect()
-        began = time.monotonic()
+        await until(lambda: server.connections == 1)
         for byte in first + b"x" * 50:
             peer.writer.write(bytes([byte]))
             await asyncio.sleep(0.01)
-            if peer.reader.at_eof() or server.connections == 0:
+            if server.connections == 0:
                 break
-        assert time.monotonic() - began < 0.4
+        else:
+            pytest.fail("it never ended")
 
     run(tmp_path, scenario, Limits(frame_s=0.2))
 
@@ -137,11 +137,10 @@ def test_a_peer_that_never_reads_costs_little_and_is_left(tmp_path):
         tracemalloc.start()
         with await mute(tmp_path, *(Request(id_, "large", {}) for id_ in range(300))):
             await until(lambda: server.connections == 2)
-            began = time.monotonic()
-            while server.connections > 1:
-                assert (await honest.ask("ping")).result == "pong"
-                await asyncio.sleep(0.01)
-                assert time.monotonic() - began < 1
+            async with asyncio.timeout(20 * PATIENCE):
+                while server.connections > 1:
+                    assert (await honest.ask("ping")).result == "pong"
+                    await asyncio.sleep(0.01)
         peak_mb = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
         honest.writer.close()
@@ -258,7 +257,7 @@ def test_a_connection_past_the_limit_may_not_wait_in_silence(tmp_path):
         await until(lambda: server.in_flight == 1)
         peers.append(await connect())
         await peers[1].send(Notification("nvim_error_event", {}))
-        assert await ended(peers[1]) < 0.5
+        await ended(peers[1])
         peers[0].writer.close()
         await until(lambda: server.connections == 0)
 
@@ -318,7 +317,7 @@ def test_a_peer_that_leaves_mid_request_leaves_nothing_behind(tmp_path, how):
         if how == "half a frame":
             peer.writer.write(pack(Request(2, "ping", {}))[:-3])
         peer.writer.transport.abort() if how == "reset" else peer.writer.close()
-        await until(lambda: server.connections == 0 and server.in_flight == 0, 0.3)
+        await until(lambda: server.connections == 0 and server.in_flight == 0)
 
     run(tmp_path, scenario)
 
@@ -335,7 +334,7 @@ def test_notifications_and_connects_without_end_starve_nobody(tmp_path):
             (await connect()).writer.close()
             began = time.monotonic()
             assert (await honest.ask("ping")).result == "pong"
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < PATIENCE
         flooding.writer.close()
         honest.writer.close()
 

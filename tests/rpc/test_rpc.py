@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
+from patience import PATIENCE
 from rpc_peer import mute, serving, until
 from structlog.testing import capture_logs
 
@@ -523,9 +524,7 @@ def test_close_ends_idle_clients_at_once(tmp_path):
         async with serving(tmp_path, echo) as (server, connect):
             peers = [await connect() for _ in range(64)]
             await until(lambda: server.connections == 64)
-            began = time.monotonic()
-            await server.close()
-            assert time.monotonic() - began < 0.4
+            await asyncio.wait_for(server.close(grace_s=1_000), 20 * PATIENCE)
             assert [await peer.next() for peer in peers] == [None] * 64
 
     asyncio.run(scenario())
@@ -543,7 +542,7 @@ def test_close_lets_short_work_finish_and_tells_the_rest(tmp_path):
             peer = await connect()
             await peer.send(Request(1, "x", {"s": 0.1}), Request(2, "x", {"s": 30}))
             await until(lambda: server.in_flight == 2)
-            closing = asyncio.create_task(server.close(grace_s=0.3))
+            closing = asyncio.create_task(server.close(grace_s=1.0))
             await asyncio.sleep(0)
             assert (await peer.ask("x", 3, s=0)).error[1].startswith("MEMD_STOPPING")
             assert await peer.next() == Response(1, None, "done")
@@ -562,17 +561,15 @@ def test_close_waits_for_nobody_who_does_not_read(tmp_path):
         if method == "big":
             return "x" * 2_000_000
         with suppress(asyncio.CancelledError):
-            await asyncio.sleep(0.8)
-        await asyncio.sleep(0.8)
+            await asyncio.sleep(1_000)
+        await asyncio.sleep(1_000)
         return None
 
     async def scenario():
         async with serving(tmp_path, handle) as (server, _):
             with await mute(tmp_path, Request(1, "big", {}), Request(2, "stubborn", {})):
                 await until(lambda: server.in_flight == 1)
-                began = time.monotonic()
-                await server.close(grace_s=0.1)
-                assert time.monotonic() - began < 0.9
+                await asyncio.wait_for(server.close(grace_s=0.1), 20 * PATIENCE)
                 assert server.connections == 0
 
     asyncio.run(scenario())

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from tests_support import Notes, WordHashEmbedder
 
 from memd.errors import NUMPY_MISSING
@@ -219,7 +220,7 @@ def test_without_numpy_it_is_noticed_as_well(notes, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_NUMPY, str(folder)],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=60 * PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     codes = [[NUMPY_MISSING], [VECTORS_CORRUPT, NUMPY_MISSING]]

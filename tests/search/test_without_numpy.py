@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from daemon_process import Daemon, until
 from model_server import ModelServer
+from patience import PATIENCE
 from tests_support import Notes
 
 from memctl.client import RpcError
@@ -70,7 +71,7 @@ def asked(how: str, folder: Path) -> dict:
     done = subprocess.run(
         [sys.executable, "-c", ASK, how, str(folder), json.dumps(QUERIES)],
         env={"PYTHONPATH": str(ROOT / "tests")}, cwd=ROOT,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=60 * PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])  # before it stands what is logged

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from memd.errors import StorageError
 from memd.records import FileStamp, Skipped, SourceText
@@ -305,7 +306,7 @@ def test_a_folder_that_becomes_a_link_is_never_followed(tmp_path):
         "        os.rename(b, a); os.rename(a, b)\n"
     )
     texts = []
-    patience = time.monotonic() + 20
+    patience = time.monotonic() + 20 * PATIENCE
     with subprocess.Popen([sys.executable, "-c", swap], cwd=root) as swapping:
         try:
             while texts.count("inside") < 300 and time.monotonic() < patience:

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from patience import PATIENCE
 from tests_support import InlineThreads, LatinEmbedder, context_of
 
 from memd.embedding.queue import EmbeddingQueue
@@ -131,7 +132,7 @@ def test_the_model_has_the_next_texts_while_vectors_are_committed(notes):
             if notes.index.pending_count() < before and notes.index.pending_count():
                 self.commits += 1
                 committed = 60 - notes.index.pending_count()
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(5 * PATIENCE):
                     while len(given) <= committed:  # noqa: ASYNC110 - a thread of the model counts
                         await asyncio.sleep(0.001)
             return done

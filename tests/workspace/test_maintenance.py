@@ -2,6 +2,7 @@ import asyncio
 import time
 
 import pytest
+from patience import PATIENCE
 from tests_support import Owner, context_of
 
 from memd.errors import DeadlineError
@@ -126,5 +127,5 @@ def test_a_check_that_is_given_up_is_made_later(notes, done, monkeypatch):
             assert not running.done()
         running.cancel()
 
-    asyncio.run(asyncio.wait_for(look_around(), 20))
+    asyncio.run(asyncio.wait_for(look_around(), 20 * PATIENCE))
     assert len(tries) == 3

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from memd.errors import StoppingError
 from memd.registry import Registry
@@ -59,7 +60,7 @@ def test_all_are_opened_in_the_end(roots):
     """Also where nobody asks."""
 
     async def wait(workspaces):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(20 * PATIENCE):
             while opened(workspaces) != set(roots):  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.01)
 

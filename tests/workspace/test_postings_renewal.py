@@ -5,6 +5,7 @@ import errno
 import os
 
 import pytest
+from patience import PATIENCE
 from postings_support import made, the_file, untruths
 from tests_support import context_of
 
@@ -44,7 +45,7 @@ class Keeper:
         async def looking():
             self._left, self._enough = 2 * LOOKS, asyncio.Event()
             running = asyncio.create_task(self.maintenance.run())
-            await asyncio.wait_for(self._enough.wait(), 60)
+            await asyncio.wait_for(self._enough.wait(), 60 * PATIENCE)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
@@ -133,7 +134,7 @@ def test_housekeeping_that_ends_leaves_no_half_made_file(notes, keeper, monkeypa
 
     async def stopped():
         running = asyncio.create_task(keeper.maintenance.run())
-        await asyncio.wait_for(begun.wait(), 30)
+        await asyncio.wait_for(begun.wait(), 30 * PATIENCE)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 

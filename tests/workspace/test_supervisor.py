@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 import structlog
+from patience import PATIENCE
 
 from memd.errors import StorageError
 from memd.workspace import supervisor
@@ -41,7 +42,7 @@ def test_who_waits_can_have_it_tried_at_once():
 
     async def scenario() -> None:
         at_once.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(10 * PATIENCE):
             await again(loop, stop, at_once, noted, pauses_s=(60.0,))
 
     asyncio.run(scenario())

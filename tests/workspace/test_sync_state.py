@@ -4,6 +4,8 @@ import asyncio
 import time
 from dataclasses import replace
 
+from patience import PATIENCE
+
 from memd.records import SyncState
 from memd.registry import Registry
 from memd.workspace.sync import WorkspaceSync
@@ -53,7 +55,7 @@ def test_what_is_published_is_what_is_known(tmp_path):
         (root / "latin.md").write_bytes(b"caf\xe9\n")
         assert await sync.synced(30)
         assert sync.known.is_held(time.monotonic())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(30 * PATIENCE):
             while not sync.known.not_utf8:  # noqa: ASYNC110 - nothing tells
                 await asyncio.sleep(0.001)
         assert workspaces.pause.end()

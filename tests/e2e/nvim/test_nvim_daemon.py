@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from daemon_process import until
+from patience import PATIENCE
 
 PLUGIN = Path(__file__).parents[3] / "memctl/editors/nvim"
 
@@ -298,7 +299,7 @@ def test_a_statusline_says_how_it_stands(own_house, editor):
         vim.o.statusline = "%{v:lua.require'memd'.statusline()}"
         local function line() return vim.api.nvim_eval_statusline(vim.o.statusline, {fillchar = ' '}).str end
         local function becomes(text)
-          assert(vim.wait(20000, function() return line() == text end, 10), line() .. ', not ' .. text)
+          assert(vim.wait(80000, function() return line() == text end, 10), line() .. ', not ' .. text)
         end
         out.at_first = line()
         becomes('memd off')
@@ -435,6 +436,6 @@ def test_the_help_page_is_found(house, editor, tmp_path):
     subprocess.run(
         ["nvim", "--headless", "--clean", "-c", f"helptags {tmp_path}/doc", "-c", "qall!"],
         check=True,
-        timeout=60,
+        timeout=60 * PATIENCE,
     )
     assert (tmp_path / "doc/tags").read_text() == (PLUGIN / "doc/tags").read_text()
