@@ -19,6 +19,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from patience import PATIENCE
+from tests_support import many
 
 from memd.entries import MAX_CONTENT_BYTES, clear_leftovers, delete_entry, leftovers, slug, write_entry
 from memd.errors import (
@@ -385,7 +386,7 @@ HOSTILE = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(topic=HOSTILE, title=HOSTILE)
 @example(topic="x", title="x" * 512)
 @example(topic="語" * 170, title="ﷺ" * 170)
@@ -630,8 +631,7 @@ except NoSpaceError:
     print(len(entries) > 1, all(text.endswith("END\\n") for text in entries))
 """
 
-KILLED_AT_A_CALL = """
-left = int(sys.argv[2])
+KILLED_AT_EACH_CALL = """
 def deadly(call):
     def wrapped(*args, **kwargs):
         global left
@@ -640,9 +640,18 @@ def deadly(call):
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*args, **kwargs)
     return wrapped
-for name in ("open", "mkdir", "fdopen", "fsync", "link", "unlink", "close", "stat"):
-    setattr(os, name, deadly(getattr(os, name)))
-write("x" * 200_000 + "END")
+for left in range(1, 100):
+    if not (writer := os.fork()):
+        for name in ("open", "mkdir", "fdopen", "fsync", "link", "unlink", "close", "stat"):
+            setattr(os, name, deadly(getattr(os, name)))
+        write("x" * 200_000 + "END")
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1])
+    visible = [path for path in (root / "memory").rglob("*.md") if not path.name.startswith(".")]
+    assert all(path.read_text().endswith("END\\n") for path in visible)
+    print(status, len(visible))
+    if status != -signal.SIGKILL:
+        break
 """
 
 
@@ -664,18 +673,13 @@ def test_a_disk_that_is_really_full_is_named(root):
 
 def test_a_writer_killed_at_any_call_leaves_a_whole_entry_or_none(root):
     """Killed before any of its calls, the writer leaves no half entry where scanners look."""
-    outcomes = []
-    for at_call in range(1, 100):
-        done = run(KILLED_AT_A_CALL, root, at_call)
-        visible = [path for path in (root / "memory").rglob("*.md") if not path.name.startswith(".")]
-        assert all(path.read_text().endswith("END\n") for path in visible)
-        outcomes.append(len(visible))
-        if done.returncode == 0:
-            break
-        assert done.returncode == -signal.SIGKILL, done.stderr
+    done = run(KILLED_AT_EACH_CALL, root)
+    assert (done.returncode, done.stderr) == (0, "")
+    statuses, outcomes = zip(*(map(int, line.split()) for line in done.stdout.splitlines()), strict=True)
+    assert statuses[-1] == 0
     assert len(outcomes) > 10
     assert outcomes[0] == 0
-    assert outcomes == sorted(outcomes)
+    assert list(outcomes) == sorted(outcomes)
 
 
 DELETED_UNTIL_A_CALL = """
@@ -731,9 +735,7 @@ def test_a_deletion_that_is_killed_loses_no_text_and_leaves_nothing(root, saved)
 def test_what_a_killed_writer_left_is_cleared_and_nothing_else(root):
     """Its temporary file goes; files with names of others, links, folders and a running write's stay."""
     topic = root / "memory" / "infra"
-    for at_call in range(1, 100):
-        if run(KILLED_AT_A_CALL, root, at_call).returncode == 0:
-            break
+    run(KILLED_AT_EACH_CALL, root)
     left = [path for path in files(root) if Path(path).name.startswith(".")]
     assert left
     assert leftovers(root) == left

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from imports.conftest import answered, typed
 from imports.exports import gpt_conversation, gpt_node, gpt_text, written
+from tests_support import many
 
 from memd.entries.entry import flaw
 from memd.imports import jsonl, run
@@ -177,7 +178,7 @@ def exported(client, records):
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "chatgpt", "claude", "discord"])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=many(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=RECORDS)
 def test_no_record_of_any_shape_ends_an_import(tmp_path, client, records):
     """Clients change their records with each release."""
