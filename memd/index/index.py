@@ -40,13 +40,14 @@ def load(writer: Writer, matrices: Matrices, file: PostingsFile | None, codes: C
     sources = writer.sources()
     active = matrices.active
     columns = matrices.columns.load(sources.keys(), matrices.rows.count)
+    generation = writer.number("generation") or 0
     return Snapshot(
-        writer.number("generation") or 0,
+        generation,
         sources,
         columns,
         matrices.rows,
         active.model_id if active else "",
-        TermPostings(columns, matrices.ledger.newest_chunk(), file),
+        TermPostings(columns, matrices.ledger.newest_chunk(), generation, file),
         codes,
         writer.supersession(),
     )
@@ -63,11 +64,15 @@ def changed(
         embedded=[pair for pair in changes.embedded.items() if pair[0] not in changes.removed],
     )
     newest = max(old.postings.newest, *changes.added, 0)
+    generation = writer.number("generation") or 0
     # After late chunks, cached postings up to `newest` lack them.
-    words = TermPostings(columns, newest, file) if changes.late_from else old.postings.after(columns, newest)
+    if changes.late_from:
+        words = TermPostings(columns, newest, generation, file)
+    else:
+        words = old.postings.after(columns, newest, generation)
     return replace(
         old,
-        generation=writer.number("generation") or 0,
+        generation=generation,
         sources=sources,
         columns=columns,
         rows=matrices.rows,

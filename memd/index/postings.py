@@ -1,8 +1,9 @@
 """Postings: the chunks in which a term occurs and how often, from the file of postings and from FTS5.
 
-Chunk ids only grow, and the content of an id never changes. So postings that were read once stay valid, and
-only chunks with higher ids are read later; the columns of a generation say which of them are live. The file
-has the older chunks of frequent terms; all else is read from FTS5 and cached.
+Chunk ids only grow, and the content of an id never changes. So postings that were read once stay valid for
+later generations, which read only chunks with higher ids; the columns of a generation say which of them are
+live. They are not valid for earlier generations: a chunk that is replaced leaves FTS5 while older views still
+show it. The file has the older chunks of frequent terms; all else is read from FTS5 and cached.
 """
 
 from __future__ import annotations
@@ -207,6 +208,7 @@ class Tail:
 
     last: int  # highest id read
     part: Part
+    generation: int  # the newest one that was read from
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ class TermPostings:
 
     columns: Columns
     newest: int  # highest chunk id ever used
+    generation: int = 0
     file: PostingsFile | None = None
     tails: Kept[Tail] = field(default_factory=Kept)  # shared by generations
     # Of this generation: postings that searches combined of several terms, by keys of their choice.
@@ -223,13 +226,13 @@ class TermPostings:
     _found: Kept[Postings] = field(default_factory=Kept)  # of this generation
     _whole: list[bool] = field(default_factory=list)  # see `_is_whole`
 
-    def after(self, columns: Columns, newest: int) -> TermPostings:
-        """Return the postings of the next generation, which shares the cache."""
-        return TermPostings(columns, newest, self.file, self.tails)
+    def after(self, columns: Columns, newest: int, generation: int) -> TermPostings:
+        """Return the postings of the same or a later generation, which share the cache."""
+        return TermPostings(columns, newest, generation, self.file, self.tails)
 
     def beside(self, file: PostingsFile | None) -> TermPostings:
         """Return the same postings with another file."""
-        return TermPostings(self.columns, self.newest, file, self.tails)
+        return TermPostings(self.columns, self.newest, self.generation, file, self.tails)
 
     def of(self, term: Term, read: Read) -> Postings:
         """Return the postings of a term; *read* gets them from FTS5, in the same generation."""
@@ -254,11 +257,14 @@ class TermPostings:
 
     def _tail(self, term: Term, after: int, read: Read) -> Part:
         """Return the postings of a term above *after*, reading only what is not cached."""
-        known = self.tails.get(term, after) or Tail(after, no_part())
-        if known.last < self.newest:
-            known = Tail(self.newest, joined(known.part, read(term, known.last)))
+        known = self.tails.get(term, after)
+        if known is not None and known.generation > self.generation:
+            return read(term, after)
+        if known is None or known.last < self.newest:
+            part, last = (known.part, known.last) if known is not None else (no_part(), after)
+            known = Tail(self.newest, joined(part, read(term, last)), self.generation)
             self.tails.put(term, after, known, known.part.size)
-        return known.part  # a later generation may have read further; in these columns such chunks are dead
+        return known.part
 
     def _is_whole(self, file: PostingsFile) -> bool:
         """Return whether every chunk of the file is live, so that its document counts are exact.

@@ -47,7 +47,7 @@ class Snapshot:
             self,
             sources=self.sources.changed(removed=sources, put={}),
             columns=columns,
-            postings=self.postings.after(columns, self.postings.newest),
+            postings=self.postings.after(columns, self.postings.newest, self.generation),
             supersession=supersession,
         )
 

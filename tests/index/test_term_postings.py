@@ -123,6 +123,21 @@ def test_a_view_of_before_a_save_does_not_see_what_a_later_one_has_read(filed):
         assert untruths(old) == []
 
 
+def test_a_view_of_before_a_replacement_finds_the_words_that_left_fts5_since(filed):
+    """A later view has read what is left of a term; the older view still shows the replaced note with it."""
+    before = {path: text.replace("rare", "twice") for path, text in texts(40, 3).items()}
+    filed.save(before, embed=False)
+    with filed.index.view() as old:
+        filed.save({"n41.md": "otherwise\n", "n42.md": "lion\n"}, embed=False)
+        with filed.index.view() as new:
+            assert new.postings("zebra", prefix=False).document_frequency == 36
+            assert new.postings("twice42", prefix=False).document_frequency == 0
+        assert old.postings("zebra", prefix=False).document_frequency == 38
+        assert old.postings("twice42", prefix=False).document_frequency == 1
+        assert untruths(old) == []
+    assert wrong(filed) == []
+
+
 def test_a_file_is_made_out_of_the_one_before(filed):
     """What it has is copied without what is dead, the chunks behind it are looked up."""
     filed.save({"n3.md": "zebra zebra zebra\n"}, embed=False)
